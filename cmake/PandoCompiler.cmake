@@ -1,0 +1,28 @@
+# Language level, warnings, ccache and sanitizers, for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+set(PANDO_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# An interface library, so that generated code can be built without it.
+add_library(pando_warnings INTERFACE)
+target_compile_options(pando_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(pando_warnings INTERFACE -Wthread-safety)
+endif()
+
+if(PANDO_SANITIZE)
+  add_compile_options(-fsanitize=${PANDO_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PANDO_SANITIZE})
+endif()

@@ -1,0 +1,27 @@
+# pando_library(NAME SOURCES... DEPS...): a library of this project, included
+# by paths from the repository root ("core/radix_tree.h").
+function(pando_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE pando_warnings)
+endfunction()
+
+# pando_program(NAME SOURCES... DEPS...): a program, placed in bin/ of the
+# build folder.
+function(pando_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} pando_warnings)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()
+
+# pando_test(NAME SOURCES... DEPS...): a GoogleTest program known to CTest.
+function(pando_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE
+    ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+endfunction()
