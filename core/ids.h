@@ -1,0 +1,25 @@
+#ifndef PANDO_CORE_IDS_H_
+#define PANDO_CORE_IDS_H_
+
+#include <cstdint>
+
+#include "core/strong_id.h"
+
+namespace pando {
+
+using Token = uint32_t;
+
+// Index of a page in the pool. Page 0 is the padding page: engines let dummy
+// rows write there, so it is never handed out.
+using PageId = StrongId<struct PageIdTag, uint32_t>;
+inline constexpr PageId kPaddingPage{0};
+
+// One attached worker process. Random, so that it cannot be guessed; 0 is none.
+using SessionId = StrongId<struct SessionIdTag, uint64_t>;
+
+// One lock on a prefix. 0 is none.
+using LockId = StrongId<struct LockIdTag, uint64_t>;
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_IDS_H_

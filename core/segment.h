@@ -1,0 +1,68 @@
+#ifndef PANDO_CORE_SEGMENT_H_
+#define PANDO_CORE_SEGMENT_H_
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "core/ids.h"
+
+namespace pando {
+
+// An immutable run of whole pages: their tokens and their page ids, in one
+// allocation. Nodes hold slices of a segment, so that splitting a node copies
+// nothing. Made through SegmentRef; freed with its last reference.
+class Segment {
+ public:
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  uint32_t page_count() const { return page_count_; }
+  const Token* tokens() const { return reinterpret_cast<const Token*>(this + 1); }
+  const PageId* pages() const {
+    return reinterpret_cast<const PageId*>(tokens() + token_count_);
+  }
+
+ private:
+  friend class SegmentRef;
+  Segment(uint32_t token_count, uint32_t page_count)
+      : token_count_(token_count), page_count_(page_count) {}
+
+  uint32_t references_ = 1;
+  const uint32_t token_count_;
+  const uint32_t page_count_;
+};
+
+// A counted reference to a Segment, or none. Not thread-safe: the references of
+// one segment are handled by one thread at a time (under the cache's mutex).
+class SegmentRef {
+ public:
+  SegmentRef() = default;
+  // Copies `tokens` and `pages`; tokens.size() is a multiple of pages.size().
+  static SegmentRef Copy(std::span<const Token> tokens,
+                         std::span<const PageId> pages);
+
+  SegmentRef(const SegmentRef& other) : segment_(other.segment_) {
+    if (segment_ != nullptr) ++segment_->references_;
+  }
+  SegmentRef(SegmentRef&& other) noexcept
+      : segment_(std::exchange(other.segment_, nullptr)) {}
+  SegmentRef& operator=(SegmentRef other) noexcept {
+    std::swap(segment_, other.segment_);
+    return *this;
+  }
+  ~SegmentRef();
+
+  const Segment* operator->() const { return segment_; }
+  explicit operator bool() const { return segment_ != nullptr; }
+  bool is_only_reference() const { return segment_->references_ == 1; }
+
+ private:
+  explicit SegmentRef(Segment* segment) : segment_(segment) {}
+
+  Segment* segment_ = nullptr;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SEGMENT_H_
