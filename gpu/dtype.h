@@ -1,0 +1,20 @@
+#ifndef PANDO_GPU_DTYPE_H_
+#define PANDO_GPU_DTYPE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace pando {
+
+// Element type of the KV memory.
+enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
+
+uint32_t DTypeSize(DType dtype);
+std::string_view DTypeName(DType dtype);
+absl::StatusOr<DType> ParseDType(std::string_view name);
+
+}  // namespace pando
+
+#endif  // PANDO_GPU_DTYPE_H_

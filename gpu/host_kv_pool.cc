@@ -1,0 +1,95 @@
+#include "gpu/host_kv_pool.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/numeric/int128.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+uint64_t RoundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// The system would grant any size now and kill the writers later.
+absl::Status CheckFitsInMemory(uint64_t shard_bytes, uint32_t num_shards) {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
+  const uint64_t memory = uint64_t{info.totalram} * info.mem_unit;
+  if (absl::uint128(shard_bytes) * num_shards <= memory) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the pool needs %u shards of %u bytes; this machine has %u bytes of "
+      "memory",
+      num_shards, shard_bytes, memory));
+}
+
+absl::StatusOr<UniqueFd> MakeSealedMemory(uint64_t bytes) {
+  UniqueFd fd(memfd_create("pando-kv", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, "memfd_create");
+  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrFormat("cannot size a shard to %u bytes", bytes));
+  }
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+      0) {
+    return absl::ErrnoToStatus(errno, "cannot seal a shard");
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
+    const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards) {
+  if (num_shards < 1 || num_shards > kMaxShards) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "shards is %u; must be from 1 to %u", num_shards, kMaxShards));
+  }
+  absl::StatusOr<KvLayout> layout = MakeKvLayout(shape, capacity_pages);
+  if (!layout.ok()) return layout.status();
+  const uint64_t shard_bytes =
+      RoundUp(PoolBytes(*layout, capacity_pages),
+              static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+  absl::Status fits = CheckFitsInMemory(shard_bytes, num_shards);
+  if (!fits.ok()) return fits;
+
+  std::vector<KvShard> shards;
+  std::vector<UniqueFd> fds;
+  for (uint32_t index = 0; index < num_shards; ++index) {
+    absl::StatusOr<UniqueFd> fd = MakeSealedMemory(shard_bytes);
+    if (!fd.ok()) return fd.status();
+    shards.push_back({index, "host", shard_bytes});
+    fds.push_back(*std::move(fd));
+  }
+  return absl::WrapUnique(new HostKvPool(*layout, capacity_pages,
+                                         std::move(shards), std::move(fds)));
+}
+
+HostKvPool::HostKvPool(const KvLayout& layout, uint32_t capacity_pages,
+                       std::vector<KvShard> shards, std::vector<UniqueFd> fds)
+    : KvPool(layout, capacity_pages, std::move(shards)), fds_(std::move(fds)) {}
+
+absl::StatusOr<UniqueFd> HostKvPool::ExportShard(uint32_t index) const {
+  if (index >= fds_.size()) {
+    return absl::OutOfRangeError(absl::StrFormat(
+        "shard is %u; the pool has %u shards", index, fds_.size()));
+  }
+  UniqueFd fd(fcntl(fds_[index].get(), F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, "cannot duplicate a shard's descriptor");
+  }
+  return fd;
+}
+
+}  // namespace pando

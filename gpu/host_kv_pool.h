@@ -1,0 +1,34 @@
+#ifndef PANDO_GPU_HOST_KV_POOL_H_
+#define PANDO_GPU_HOST_KV_POOL_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gpu/kv_layout.h"
+#include "gpu/kv_pool.h"
+#include "gpu/unique_fd.h"
+
+namespace pando {
+
+// A pool in shared host memory: one memfd for each shard, sealed so that no
+// holder can change its size and make the others fault. Memory is not touched
+// here: the system provides it when a worker first writes.
+class HostKvPool final : public KvPool {
+ public:
+  static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(
+      const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
+
+  absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
+
+ private:
+  HostKvPool(const KvLayout& layout, uint32_t capacity_pages,
+             std::vector<KvShard> shards, std::vector<UniqueFd> fds);
+
+  const std::vector<UniqueFd> fds_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_GPU_HOST_KV_POOL_H_
