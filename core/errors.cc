@@ -65,9 +65,8 @@ absl::Status MakeError(Reason reason, std::string_view message) {
   const ReasonEntry& entry = EntryOf(reason);
   absl::Status status(entry.code,
                       absl::string_view(message.data(), message.size()));
-  status.SetPayload(kReasonPayload,
-                    absl::Cord(absl::string_view(entry.name.data(),
-                                                 entry.name.size())));
+  status.SetPayload(kReasonPayload, absl::Cord(absl::string_view(
+                                        entry.name.data(), entry.name.size())));
   return status;
 }
 

@@ -18,7 +18,9 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
 
   uint32_t page_count() const { return page_count_; }
-  const Token* tokens() const { return reinterpret_cast<const Token*>(this + 1); }
+  const Token* tokens() const {
+    return reinterpret_cast<const Token*>(this + 1);
+  }
   const PageId* pages() const {
     return reinterpret_cast<const PageId*>(tokens() + token_count_);
   }
@@ -53,9 +55,9 @@ class SegmentRef {
   }
   ~SegmentRef();
 
+  const Segment& operator*() const { return *segment_; }
   const Segment* operator->() const { return segment_; }
   explicit operator bool() const { return segment_ != nullptr; }
-  bool is_only_reference() const { return segment_->references_ == 1; }
 
  private:
   explicit SegmentRef(Segment* segment) : segment_(segment) {}

@@ -1,0 +1,54 @@
+#ifndef PANDO_CORE_NODE_H_
+#define PANDO_CORE_NODE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "core/ids.h"
+#include "core/segment.h"
+
+namespace pando {
+
+struct Namespace;
+
+// A run of whole pages in the tree: a slice of a segment. The root of a
+// namespace is a node without pages. Plain data, owned by RadixTree's slab and
+// changed only by RadixTree and LruOrder.
+struct Node {
+  Node* parent = nullptr;  // null for a root
+  Node* first_child = nullptr;
+  Node* next_sibling = nullptr;
+  Node* previous_sibling = nullptr;
+
+  // Links of LruOrder; null while the node is not in it.
+  Node* older = nullptr;
+  Node* newer = nullptr;
+
+  SegmentRef segment;  // none for a root
+  uint32_t first_page = 0;
+  uint32_t page_count = 0;
+
+  // Locks taken on this node and on all its descendants.
+  uint32_t lock_count = 0;
+
+  // Logical time of the last access to the whole node.
+  uint64_t last_access = 0;
+
+  // Set in roots only.
+  Namespace* root_of = nullptr;
+
+  bool is_root() const { return parent == nullptr; }
+  bool is_leaf() const { return first_child == nullptr; }
+  bool is_locked() const { return lock_count > 0; }
+
+  const Token* tokens(uint32_t page_tokens) const {
+    return segment->tokens() + size_t{first_page} * page_tokens;
+  }
+  std::span<const PageId> pages() const {
+    return {segment->pages() + first_page, page_count};
+  }
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_NODE_H_

@@ -1,0 +1,97 @@
+#ifndef PANDO_CORE_PAGE_POOL_H_
+#define PANDO_CORE_PAGE_POOL_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+
+namespace pando {
+
+enum class PageState : uint8_t {
+  kPadding,  // page 0
+  kFree,
+  kReserved,     // owned by a session, being written
+  kSealed,       // in the tree, immutable
+  kQuarantined,  // its dead owner may still be writing
+};
+inline constexpr size_t kPageStates = 5;
+
+// The reserved pages of one session. A plain list, kept by PagePool.
+struct PageOwner {
+  // Unlike any other owner's since the start of the process.
+  uint32_t ordinal = 0;
+  std::vector<PageId> pages;
+};
+
+// Which state each page is in, and who owns the reserved ones: ids, no bytes.
+// Owned by PrefixCache; not thread-safe; every step is O(1) a page.
+//
+// Invariant: a page is in exactly one state; the counts by state are exact and
+// sum to the capacity; a page of an owner's list is reserved and knows its
+// place in that list.
+class PagePool {
+ public:
+  // `capacity` counts page 0; at least 2.
+  explicit PagePool(uint32_t capacity);
+
+  uint32_t capacity() const { return static_cast<uint32_t>(records_.size()); }
+  uint32_t count(PageState state) const {
+    return counts_[static_cast<size_t>(state)];
+  }
+  bool IsInRange(PageId page) const {
+    return page != kPaddingPage && page.value() < capacity();
+  }
+  // REQUIRES for the rest: every page is in range.
+  PageState state(PageId page) const { return Record(page).state; }
+  bool IsReservedBy(const PageOwner& owner, PageId page) const;
+  // Changes whenever the page is sealed or freed.
+  uint32_t generation(PageId page) const { return Record(page).generation; }
+
+  // Free -> reserved. REQUIRES: count(kFree) >= n. Appends the pages to `out`.
+  void Reserve(uint32_t n, PageOwner& owner, std::vector<PageId>& out);
+  // Reserved -> free. REQUIRES: reserved by `owner`.
+  void Release(PageOwner& owner, PageId page);
+  // Reserved -> sealed. REQUIRES: reserved by `owner`.
+  void Seal(PageOwner& owner, PageId page);
+  // Sealed -> free.
+  void FreeSealed(std::span<const PageId> pages);
+  // All pages of `owner`: reserved -> quarantined. Empties its list.
+  std::vector<PageId> Quarantine(PageOwner& owner);
+  // Quarantined -> free.
+  void FreeQuarantined(std::span<const PageId> pages);
+
+  // Marks find a page that is listed twice in one request.
+  // Mark returns false when the page is marked already.
+  bool Mark(PageId page);
+  void Unmark(PageId page) { Record(page).is_marked = false; }
+
+  // Adds a sentence for each invariant that does not hold; linear.
+  void AppendViolations(std::vector<std::string>& violations) const;
+
+ private:
+  struct PageRecord {
+    PageState state = PageState::kFree;
+    bool is_marked = false;
+    uint32_t generation = 0;
+    uint32_t owner = 0;     // ordinal; reserved pages only
+    uint32_t position = 0;  // in the owner's list; reserved pages only
+  };
+
+  PageRecord& Record(PageId page) { return records_[page.value()]; }
+  const PageRecord& Record(PageId page) const { return records_[page.value()]; }
+  void Move(PageRecord& record, PageState to);
+  void PushFree(PageId page);
+  void TakeFromOwner(PageOwner& owner, PageId page);
+
+  std::vector<PageRecord> records_;
+  std::vector<PageId> free_;  // a stack: what was freed last is warm
+  std::array<uint32_t, kPageStates> counts_{};
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PAGE_POOL_H_

@@ -1,0 +1,128 @@
+#ifndef PANDO_CORE_PREFIX_CACHE_H_
+#define PANDO_CORE_PREFIX_CACHE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "core/page_pool.h"
+#include "core/quarantine.h"
+#include "core/radix_tree.h"
+#include "core/requests.h"
+#include "core/session_table.h"
+#include "core/stats.h"
+
+namespace pando {
+
+// The cache: which token prefixes are in which pages, who keeps them there, and
+// what goes when room is needed. Page ids only; the bytes are elsewhere.
+//
+// Owned by Server. Thread-safe: a monitor with one mutex, the only lock on the
+// data path. What it owns is single-threaded code that knows no lock. It has no
+// clock and no threads; time is an argument.
+//
+// A call that fails changes nothing; its status carries a Reason. A session
+// that is unknown, ended or of an earlier epoch gives SESSION_LOST.
+//
+// Invariants, beside those of the parts: each page is in exactly one state; a
+// sealed page is in exactly one node; each lock belongs to one live session and
+// names one live node; each reserved page belongs to one live session.
+class PrefixCache {
+ public:
+  struct Options {
+    uint32_t page_tokens;     // at least 1
+    uint32_t capacity_pages;  // at least 2; page 0 is padding
+  };
+
+  explicit PrefixCache(const Options& options);
+
+  // Finds the longest cached prefix; on request locks it and reserves pages for
+  // the rest, evicting as needed, in one step.
+  absl::StatusOr<MatchResult> Match(const MatchRequest& request);
+  // Publishes pages under a prefix. The caller's writes to them are complete.
+  absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
+  absl::StatusOr<LockResult> Lock(SessionId session, const NamespaceKey& ns,
+                                  std::span<const Token> tokens);
+  absl::Status Unlock(SessionId session, std::span<const LockId> locks);
+
+  absl::StatusOr<std::vector<PageId>> Allocate(SessionId session,
+                                               uint32_t pages);
+  absl::Status Free(SessionId session, std::span<const PageId> pages);
+  // Evicts up to `pages` pages and returns how many it did.
+  uint32_t Evict(uint32_t pages);
+  // Evicts all that is not locked.
+  FlushResult Flush();
+
+  // REQUIRES: `id` is random, not 0.
+  void OpenSession(SessionId id, std::string client_name);
+  // The worker maps the pool: from now on it may write to its reserved pages.
+  absl::Status AttachSession(SessionId id);
+  // The worker is done, with its writes too: locks released, pages freed.
+  void CloseSession(SessionId id);
+  // The liveness stream broke: the session is lost at `lost_at` unless resumed.
+  void SuspendSession(SessionId id, absl::Time lost_at);
+  absl::Status ResumeSession(SessionId id);
+  // The worker's process is gone and writes no more: the session is lost at
+  // once, and its pages, quarantined ones too, are free.
+  void EndDeadSession(SessionId id);
+  // Ends the sessions that are lost by `now`, whose pages go to quarantine for
+  // `quarantine`, and frees the pages that have waited there long enough.
+  void ExpireSessions(absl::Time now, absl::Duration quarantine);
+
+  CacheStats Stats();
+  // A sentence for each invariant that does not hold. Linear in the cache and
+  // under the mutex: for tests and operators.
+  std::vector<std::string> CheckInvariants();
+
+  uint32_t page_tokens() const { return options_.page_tokens; }
+
+ private:
+  absl::StatusOr<Session*> FindSession(SessionId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Whether `pages` can be reserved, `held_back` evictable pages not counted.
+  absl::Status CheckRoom(uint32_t pages, uint32_t held_back)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reserve(uint32_t pages, Session& session, std::vector<PageId>& out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t EvictFromTree(uint32_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LockId TakeLock(Session& session, Node& node)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseLock(LockRecord& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status CheckInsertedPages(const InsertRequest& request,
+                                  const Session& session,
+                                  std::span<const PageId> canonical)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckReserved(const Session& session,
+                             std::span<const PageId> pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveLock(LockRecord& lock, Node& descendant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void ReleaseAllLocks(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+
+  absl::Mutex mutex_;
+  RadixTree tree_ ABSL_GUARDED_BY(mutex_);
+  PagePool pool_ ABSL_GUARDED_BY(mutex_);
+  SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
+  Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
+  CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);  // scratch
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PREFIX_CACHE_H_

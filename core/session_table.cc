@@ -1,0 +1,55 @@
+#include "core/session_table.h"
+
+#include <utility>
+
+#include "core/check.h"
+
+namespace pando {
+
+Session& SessionTable::Open(SessionId id, std::string client_name) {
+  auto session = std::make_unique<Session>();
+  session->id = id;
+  session->client_name = std::move(client_name);
+  session->reserved.ordinal = ++opened_;
+  auto [it, is_new] = sessions_.emplace(id, std::move(session));
+  CHECK(is_new);
+  return *it->second;
+}
+
+Session* SessionTable::Find(SessionId id) const {
+  const auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : it->second.get();
+}
+
+void SessionTable::Erase(Session& session) {
+  CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+  const SessionId id = session.id;
+  sessions_.erase(id);
+}
+
+LockId SessionTable::AddLock(Session& session, Node& node) {
+  LockRecord& lock = locks_.New();
+  lock.session = &session;
+  lock.node = &node;
+  lock.next = session.first_lock;
+  if (lock.next != nullptr) lock.next->previous = &lock;
+  session.first_lock = &lock;
+  return LockId(Slab<LockRecord>::HandleOf(lock));
+}
+
+LockRecord* SessionTable::FindLock(const Session& session, LockId id) {
+  LockRecord* lock = locks_.Find(id.value());
+  return lock != nullptr && lock->session == &session ? lock : nullptr;
+}
+
+void SessionTable::RemoveLock(LockRecord& lock) {
+  if (lock.previous != nullptr) {
+    lock.previous->next = lock.next;
+  } else {
+    lock.session->first_lock = lock.next;
+  }
+  if (lock.next != nullptr) lock.next->previous = lock.previous;
+  locks_.Delete(Slab<LockRecord>::HandleOf(lock));
+}
+
+}  // namespace pando

@@ -1,0 +1,81 @@
+#ifndef PANDO_CORE_SESSION_TABLE_H_
+#define PANDO_CORE_SESSION_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "core/node.h"
+#include "core/page_pool.h"
+#include "core/slab.h"
+
+namespace pando {
+
+struct LockRecord;
+
+// One attached worker process: what it holds. Plain data, owned by
+// SessionTable.
+struct Session {
+  SessionId id;
+  std::string client_name;
+  PageOwner reserved;
+  LockRecord* first_lock = nullptr;
+  // The worker has mapped the pool, so it may write to its reserved pages.
+  bool is_attached = false;
+  // Set while the liveness stream is broken: when the session is lost.
+  std::optional<absl::Time> lost_at;
+};
+
+// One lock: keeps `node` and its ancestors from eviction.
+struct LockRecord {
+  Session* session = nullptr;
+  Node* node = nullptr;
+  LockRecord* next = nullptr;
+  LockRecord* previous = nullptr;
+};
+
+// The live sessions and their locks. Owned by PrefixCache; not thread-safe.
+// It keeps the books; PrefixCache changes tree and pool to match.
+//
+// Invariant: a lock belongs to one live session and is in that session's list.
+class SessionTable {
+ public:
+  // REQUIRES: `id` is not 0 and not in use.
+  Session& Open(SessionId id, std::string client_name);
+  // Null when there is no such session.
+  Session* Find(SessionId id) const;
+  // REQUIRES: the session has no locks and no reserved pages.
+  void Erase(Session& session);
+
+  LockId AddLock(Session& session, Node& node);
+  // Null when the lock is unknown or another session's.
+  LockRecord* FindLock(const Session& session, LockId id);
+  void RemoveLock(LockRecord& lock);
+
+  uint32_t session_count() const {
+    return static_cast<uint32_t>(sessions_.size());
+  }
+  uint32_t lock_count() const { return locks_.size(); }
+
+  template <typename F>
+  void ForEachSession(F&& visit) const {
+    for (const auto& [id, session] : sessions_) visit(*session);
+  }
+  template <typename F>
+  void ForEachLock(F&& visit) {
+    locks_.ForEach(visit);
+  }
+
+ private:
+  absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
+  Slab<LockRecord> locks_;
+  uint32_t opened_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSION_TABLE_H_

@@ -1,0 +1,114 @@
+#ifndef PANDO_CORE_SLAB_H_
+#define PANDO_CORE_SLAB_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+
+namespace pando {
+
+// Objects of one type in blocks of fixed size: stable addresses, no allocation
+// per object. Each object has a handle, never 0, that goes stale when the
+// object is deleted: a cell's generation is part of it, odd while it is in use.
+// Not thread-safe.
+template <typename T>
+class Slab {
+ public:
+  using Handle = uint64_t;
+
+  Slab() = default;
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  ~Slab() {
+    ForEach([this](T& object) { Delete(HandleOf(object)); });
+  }
+
+  // Makes an object from `args`.
+  template <typename... Args>
+  T& New(Args&&... args) {
+    if (free_.empty()) Grow();
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    Cell& cell = At(index);
+    T* object = std::construct_at(&cell.object, std::forward<Args>(args)...);
+    ++cell.generation;
+    ++size_;
+    return *object;
+  }
+
+  // The object of `handle`, or null when it was deleted or never was.
+  T* Find(Handle handle) {
+    const auto index = static_cast<uint32_t>(handle);
+    const auto generation = static_cast<uint32_t>(handle >> 32);
+    if (index >= blocks_.size() * kBlockCells || generation % 2 == 0) {
+      return nullptr;
+    }
+    Cell& cell = At(index);
+    return cell.generation == generation ? &cell.object : nullptr;
+  }
+
+  // REQUIRES: `object` lives in this slab.
+  static Handle HandleOf(const T& object) {
+    const Cell& cell = reinterpret_cast<const Cell&>(object);
+    return static_cast<Handle>(cell.generation) << 32 | cell.index;
+  }
+
+  // REQUIRES: `handle` names a live object.
+  void Delete(Handle handle) {
+    T* object = Find(handle);
+    CHECK(object != nullptr);
+    std::destroy_at(object);
+    ++reinterpret_cast<Cell*>(object)->generation;
+    free_.push_back(static_cast<uint32_t>(handle));
+    --size_;
+  }
+
+  template <typename F>
+  void ForEach(F&& visit) {
+    for (auto& block : blocks_) {
+      for (uint32_t i = 0; i < kBlockCells; ++i) {
+        if (block[i].generation % 2 == 1) visit(block[i].object);
+      }
+    }
+  }
+
+  uint32_t size() const { return size_; }
+
+ private:
+  static constexpr uint32_t kBlockCells = 256;
+
+  // The object comes first, so that its address is the cell's address.
+  struct Cell {
+    Cell() {}
+    ~Cell() {}
+    union {
+      T object;
+    };
+    uint32_t index = 0;
+    uint32_t generation = 0;
+  };
+
+  Cell& At(uint32_t index) {
+    return blocks_[index / kBlockCells][index % kBlockCells];
+  }
+
+  void Grow() {
+    const auto first = static_cast<uint32_t>(blocks_.size()) * kBlockCells;
+    blocks_.push_back(std::make_unique<Cell[]>(kBlockCells));
+    for (uint32_t i = kBlockCells; i-- > 0;) {
+      blocks_.back()[i].index = first + i;
+      free_.push_back(first + i);
+    }
+  }
+
+  std::vector<std::unique_ptr<Cell[]>> blocks_;
+  std::vector<uint32_t> free_;
+  uint32_t size_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SLAB_H_
