@@ -1,0 +1,44 @@
+#include "service/attach_tokens.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace pando {
+
+absl::StatusOr<AttachToken> AttachTokens::Issue(SessionId session) {
+  AttachToken token;
+  if (getrandom(token.data(), token.size(), 0) !=
+      static_cast<ssize_t>(token.size())) {
+    return absl::ErrnoToStatus(errno, "getrandom");
+  }
+  const Clock::time_point now = Clock::now();
+  absl::MutexLock lock(&mutex_);
+  if (grants_.size() >= max_outstanding_) {
+    absl::erase_if(grants_, [now](const auto& entry) {
+      return entry.second.expires <= now;
+    });
+  }
+  if (grants_.size() >= max_outstanding_) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("%u attach tokens are outstanding; at most %u may be",
+                        grants_.size(), max_outstanding_));
+  }
+  grants_[token] = {session, now + ttl_};
+  return token;
+}
+
+std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = grants_.find(token);
+  if (found == grants_.end()) return std::nullopt;
+  const Grant grant = found->second;
+  grants_.erase(found);
+  if (grant.expires <= Clock::now()) return std::nullopt;
+  return grant.session;
+}
+
+}  // namespace pando

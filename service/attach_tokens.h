@@ -1,0 +1,53 @@
+#ifndef PANDO_SERVICE_ATTACH_TOKENS_H_
+#define PANDO_SERVICE_ATTACH_TOKENS_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+
+namespace pando {
+
+// 16 random bytes that let their holder map the pool once. A secret: never
+// logged.
+using AttachToken = std::array<char, 16>;
+
+// The tokens handed out and not yet shown. Owned by MemorySocket; any thread
+// may call it. Holds at most max_outstanding tokens, each valid once and for
+// ttl at most.
+class AttachTokens {
+ public:
+  AttachTokens(absl::Duration ttl, size_t max_outstanding)
+      : ttl_(absl::ToChronoNanoseconds(ttl)),
+        max_outstanding_(max_outstanding) {}
+
+  absl::StatusOr<AttachToken> Issue(SessionId session);
+
+  // The session the token was issued to; nothing when it is unknown, used or
+  // too old. Either way it is not valid any more.
+  std::optional<SessionId> Redeem(const AttachToken& token);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Grant {
+    SessionId session;
+    Clock::time_point expires;
+  };
+
+  const std::chrono::nanoseconds ttl_;
+  const size_t max_outstanding_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<AttachToken, Grant> grants_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_ATTACH_TOKENS_H_

@@ -1,0 +1,378 @@
+#include "service/memory_socket.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "gmock/gmock.h"
+#include "gpu/host_kv_pool.h"
+#include "gtest/gtest.h"
+#include "service/unix_listener.h"
+
+namespace pando {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr uint32_t kShards = 3;
+constexpr SessionId kSession{77};
+
+// What a peer received: the message and the descriptors that came with it.
+struct Answer {
+  std::string message;
+  std::vector<UniqueFd> fds;
+
+  uint32_t Word(size_t offset) const {
+    uint32_t word = 0;
+    std::memcpy(&word, message.data() + offset, sizeof(word));
+    return word;
+  }
+  uint32_t status() const { return Word(8); }
+  uint32_t count() const { return Word(12); }
+  uint64_t SizeOfShard(size_t index) const {
+    uint64_t size = 0;
+    std::memcpy(&size, message.data() + 16 + 8 * index, sizeof(size));
+    return size;
+  }
+};
+
+UniqueFd Connect(const std::string& path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, path.size());
+  EXPECT_EQ(
+      connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+      0)
+      << std::strerror(errno);
+  return fd;
+}
+
+void Write(const UniqueFd& fd, std::string_view bytes) {
+  EXPECT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+// One message; empty when the server closed without a word.
+Answer Receive(const UniqueFd& fd) {
+  char bytes[4096];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 253)];
+  iovec body = {bytes, sizeof(bytes)};
+  msghdr header = {};
+  header.msg_iov = &body;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t size = recvmsg(fd.get(), &header, MSG_CMSG_CLOEXEC);
+  Answer answer;
+  if (size > 0) answer.message.assign(bytes, static_cast<size_t>(size));
+  if (const cmsghdr* rights = CMSG_FIRSTHDR(&header)) {
+    const size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int received;
+      std::memcpy(&received, CMSG_DATA(rights) + i * sizeof(int), sizeof(int));
+      answer.fds.emplace_back(received);
+    }
+  }
+  return answer;
+}
+
+std::string Bytes(const AttachToken& token) {
+  return std::string(token.data(), token.size());
+}
+
+class MemorySocketTest : public testing::Test {
+ protected:
+  MemorySocketTest() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "pando_memory_socket_XXXXXX")
+            .string();
+    dir_ = mkdtemp(name.data());
+    config_.path = dir_ + "/memory.sock";
+    config_.peer_deadline = absl::Hours(1);
+  }
+  ~MemorySocketTest() override { std::filesystem::remove_all(dir_); }
+
+  absl::StatusOr<std::unique_ptr<MemorySocket>> TryStart() {
+    return MemorySocket::Start(config_, pool_.get(),
+                               [this](SessionId session, pid_t pid) {
+                                 absl::MutexLock lock(&mutex_);
+                                 attached_.emplace_back(session, pid);
+                               });
+  }
+  std::unique_ptr<MemorySocket> Start() { return TryStart().value(); }
+
+  std::vector<std::pair<SessionId, pid_t>> attached() {
+    absl::MutexLock lock(&mutex_);
+    return attached_;
+  }
+
+  Answer Attach(MemorySocket& socket) {
+    const UniqueFd peer = Connect(socket.path());
+    Write(peer, Bytes(socket.IssueToken(kSession).value()));
+    return Receive(peer);
+  }
+
+  const std::unique_ptr<KvPool> pool_ =
+      HostKvPool::Create({.layers = 2,
+                          .kv_planes = 2,
+                          .heads = 2,
+                          .head_size = 8,
+                          .dtype = DType::kFloat16,
+                          .page_tokens = 16,
+                          .order = LayoutOrder::kLayerFirst},
+                         64, kShards)
+          .value();
+  std::string dir_;
+  MemorySocket::Config config_;
+  absl::Mutex mutex_;
+  std::vector<std::pair<SessionId, pid_t>> attached_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(MemorySocketTest, AGoodTokenGetsADescriptorForEachShard) {
+  const auto socket = Start();
+  const Answer answer = Attach(*socket);
+  EXPECT_EQ(answer.message.substr(0, 4), "PNDO");
+  EXPECT_EQ(answer.Word(4), 1u);
+  EXPECT_EQ(answer.status(), 0u);
+  ASSERT_EQ(answer.count(), kShards);
+  ASSERT_EQ(answer.fds.size(), kShards);
+  EXPECT_EQ(answer.message.size(), 16 + 8 * kShards);
+  for (uint32_t i = 0; i < kShards; ++i) {
+    EXPECT_EQ(answer.SizeOfShard(i), pool_->shards()[i].size_bytes);
+  }
+  EXPECT_THAT(attached(), ElementsAre(Pair(kSession, getpid())));
+  EXPECT_EQ(socket->stats().attached, 1u);
+}
+
+TEST_F(MemorySocketTest, DescriptorsComeInTheOrderOfTheShards) {
+  for (uint32_t i = 0; i < kShards; ++i) {
+    const UniqueFd fd = pool_->ExportShard(i).value();
+    ASSERT_EQ(pwrite(fd.get(), &i, sizeof(i), 0),
+              static_cast<ssize_t>(sizeof(i)));
+  }
+  const auto socket = Start();
+  const Answer answer = Attach(*socket);
+  ASSERT_EQ(answer.fds.size(), kShards);
+  for (uint32_t i = 0; i < kShards; ++i) {
+    uint32_t mark = kShards;
+    ASSERT_EQ(pread(answer.fds[i].get(), &mark, sizeof(mark), 0),
+              static_cast<ssize_t>(sizeof(mark)));
+    EXPECT_EQ(mark, i);
+  }
+}
+
+TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
+  const auto socket = Start();
+  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const UniqueFd peer = Connect(config_.path);
+    Write(peer, token);
+    const Answer answer = Receive(peer);
+    const bool ok = answer.fds.size() == kShards &&
+                    pwrite(answer.fds[0].get(), "child", 5, 0) == 5;
+    _exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  char bytes[5];
+  ASSERT_EQ(pread(pool_->ExportShard(0).value().get(), bytes, 5, 0), 5);
+  EXPECT_EQ(std::string(bytes, 5), "child");
+  EXPECT_THAT(attached(), ElementsAre(Pair(kSession, child)));
+}
+
+TEST_F(MemorySocketTest, ATokenInPiecesIsAGoodToken) {
+  const auto socket = Start();
+  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const UniqueFd peer = Connect(socket->path());
+  for (char byte : token) Write(peer, std::string(1, byte));
+  EXPECT_EQ(Receive(peer).fds.size(), kShards);
+}
+
+void ExpectRefused(const Answer& answer) {
+  EXPECT_EQ(answer.message.size(), 16u);
+  EXPECT_EQ(answer.status(),
+            static_cast<uint32_t>(MemorySocketStatus::kBadToken));
+  EXPECT_EQ(answer.count(), 0u);
+  EXPECT_TRUE(answer.fds.empty());
+}
+
+TEST_F(MemorySocketTest, AUsedTokenIsRefused) {
+  const auto socket = Start();
+  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  for (int i = 0; i < 2; ++i) {
+    const UniqueFd peer = Connect(socket->path());
+    Write(peer, token);
+    const Answer answer = Receive(peer);
+    if (i == 1) {
+      ExpectRefused(answer);
+      EXPECT_TRUE(Receive(peer).message.empty()) << "still connected";
+    }
+  }
+  EXPECT_EQ(socket->stats().attached, 1u);
+  EXPECT_EQ(socket->stats().refused, 1u);
+  EXPECT_EQ(attached().size(), 1u);
+}
+
+TEST_F(MemorySocketTest, AnExpiredTokenIsRefused) {
+  config_.token_ttl = absl::ZeroDuration();
+  const auto socket = Start();
+  ExpectRefused(Attach(*socket));
+  EXPECT_TRUE(attached().empty());
+}
+
+TEST_F(MemorySocketTest, GarbageIsRefused) {
+  const auto socket = Start();
+  const UniqueFd peer = Connect(socket->path());
+  Write(peer, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ExpectRefused(Receive(peer));
+  EXPECT_EQ(socket->stats().refused, 1u);
+}
+
+TEST_F(MemorySocketTest, TokensDiffer) {
+  const auto socket = Start();
+  EXPECT_NE(socket->IssueToken(kSession).value(),
+            socket->IssueToken(kSession).value());
+}
+
+TEST_F(MemorySocketTest, OutstandingTokensAreBounded) {
+  config_.max_tokens = 2;
+  const auto socket = Start();
+  ASSERT_TRUE(socket->IssueToken(kSession).ok());
+  ASSERT_TRUE(socket->IssueToken(kSession).ok());
+  const absl::Status status = socket->IssueToken(kSession).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "2 attach tokens are outstanding; at most 2 may be");
+}
+
+TEST_F(MemorySocketTest, ExpiredTokensDoNotCountAsOutstanding) {
+  config_.max_tokens = 1;
+  config_.token_ttl = absl::ZeroDuration();
+  const auto socket = Start();
+  EXPECT_TRUE(socket->IssueToken(kSession).ok());
+  EXPECT_TRUE(socket->IssueToken(kSession).ok());
+}
+
+TEST_F(MemorySocketTest, SilentPeersDelayNobody) {
+  const auto socket = Start();
+  const UniqueFd silent = Connect(socket->path());
+  const UniqueFd halfway = Connect(socket->path());
+  Write(halfway, "short");
+  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+TEST_F(MemorySocketTest, ASilentPeerIsDroppedAfterTheDeadline) {
+  config_.peer_deadline = absl::Milliseconds(10);
+  const auto socket = Start();
+  const UniqueFd silent = Connect(socket->path());
+  EXPECT_TRUE(Receive(silent).message.empty());
+  EXPECT_EQ(socket->stats().dropped, 1u);
+}
+
+TEST_F(MemorySocketTest, APeerThatStopsHalfwayIsDropped) {
+  const auto socket = Start();
+  const UniqueFd peer = Connect(socket->path());
+  Write(peer, "short");
+  shutdown(peer.get(), SHUT_WR);
+  EXPECT_TRUE(Receive(peer).message.empty());
+  EXPECT_EQ(socket->stats().dropped, 1u);
+}
+
+TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
+  config_.max_peers = 2;
+  const auto socket = Start();
+  const UniqueFd oldest = Connect(socket->path());
+  const UniqueFd second = Connect(socket->path());
+  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+  EXPECT_TRUE(Receive(oldest).message.empty());
+  EXPECT_EQ(socket->stats().dropped, 1u);
+}
+
+TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
+  const auto open_fds = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  auto socket = Start();
+  Attach(*socket);
+  socket.reset();
+  const auto before = open_fds();
+  socket = Start();
+  for (int i = 0; i < 200; ++i) Attach(*socket);
+  socket.reset();
+  EXPECT_EQ(open_fds(), before);
+}
+
+TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
+  const auto socket = Start();
+  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  // The next descriptor, the one for the client, is the last.
+  const int last = UniqueFd(dup(0)).get();
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none_left = {static_cast<rlim_t>(last + 1), limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  const UniqueFd peer = Connect(socket->path());
+  Write(peer, token);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(Receive(peer).fds.size(), kShards);
+}
+
+TEST_F(MemorySocketTest, TheSocketFileIsForUserAndGroupAndGoesWithTheServer) {
+  auto socket = Start();
+  struct stat info;
+  ASSERT_EQ(stat(config_.path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0660u);
+  socket.reset();
+  EXPECT_FALSE(std::filesystem::exists(config_.path));
+}
+
+TEST_F(MemorySocketTest, TheSocketFileOfADeadServerIsReplaced) {
+  // Closing a listener leaves its file behind, as a crash does.
+  ASSERT_TRUE(ListenOnUnixSocket(config_.path).ok());
+  ASSERT_TRUE(std::filesystem::exists(config_.path));
+  const auto socket = Start();
+  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
+  const auto socket = Start();
+  const absl::Status status = TryStart().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(status.message(), "another server listens on " + config_.path);
+  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {
+  ASSERT_TRUE(UniqueFd(creat(config_.path.c_str(), 0600)).valid());
+  EXPECT_EQ(TryStart().status().message(),
+            config_.path + " exists and is not a socket");
+  EXPECT_TRUE(std::filesystem::is_regular_file(config_.path));
+}
+
+TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
+  config_.path = dir_ + "/" + std::string(200, 'x');
+  EXPECT_THAT(std::string(TryStart().status().message()),
+              HasSubstr("must have from 1 to 107"));
+}
+
+}  // namespace
+}  // namespace pando
