@@ -1,0 +1,56 @@
+"""A request in Pando: one call admits it, one may publish its prompt, one finishes it."""
+
+import numpy as np
+import pando_kv
+from model import Tokens
+from paged_kv import PageIds
+from workload import Request
+
+
+class Admission:
+    """A locked prefix and reserved pages for the rest of one request.
+
+    `block_table` names the cache's pages first, then our own. A page of ours that is published is
+    the cache's from then on, and must not be written again.
+    """
+
+    def __init__(self, client: pando_kv.Client, request: Request, page_tokens: int) -> None:
+        match = client.match_prefix(
+            request.prompt,
+            max_tokens=len(request.prompt) - 1,
+            lock=True,
+            reserve_tokens=len(request.prompt) + request.max_new_tokens,
+        )
+        self._client = client
+        self._lock = match.lock
+        self._page_tokens = page_tokens
+        self._sealed = len(match.page_ids)
+        self._published: list[PageIds] = []
+        self.matched_tokens = match.matched_tokens
+        self.matched_pages = match.page_ids
+        self.block_table = np.concatenate((match.page_ids, match.reserved_page_ids))
+
+    def publish(self, computed: Tokens) -> None:
+        """Lets other workers match the whole pages of the tokens whose KV is written."""
+        if len(computed) // self._page_tokens > self._sealed:
+            self._insert(computed, relock=True)
+
+    def finish(self, computed: Tokens) -> None:
+        """Publishes the rest, releases the lock and gives the unused pages back."""
+        leftover = self.block_table[len(computed) // self._page_tokens :]
+        self._insert(computed, unlock=True, free_page_ids=leftover)
+
+    @property
+    def published_pages(self) -> PageIds:
+        return np.concatenate(self._published)
+
+    def _insert(self, computed: Tokens, **lock_action) -> None:
+        end = len(computed) // self._page_tokens
+        tokens = computed[self._sealed * self._page_tokens : end * self._page_tokens]
+        page_ids = self.block_table[self._sealed : end].copy()
+        inserted = self._client.insert(tokens, page_ids, lock=self._lock, **lock_action)
+        # Where the tokens were cached already, ours were duplicates and are freed.
+        canonical = inserted.canonical_page_ids
+        self.block_table[self._sealed : self._sealed + len(canonical)] = canonical
+        self._published.append(page_ids[len(canonical) :])
+        self._sealed = end

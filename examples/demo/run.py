@@ -1,0 +1,128 @@
+"""Pando's demo: two worker processes with a real transformer share one KV cache.
+
+Starts pandod and the workers A and B, which take turns at one workload, so that each continues
+from KV that the other computed. A third process computes every request again with no cache;
+replies and logits must agree to the last bit. Exits non-zero if anything does not hold.
+"""
+
+import os
+
+# More threads would split, and so order, the sums of a product in another way. Set before numpy
+# is loaded, here and in the processes started from here.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import contextlib
+import itertools
+import signal
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pando_kv
+import report
+from generation import Answer
+from model import ModelConfig
+from pandod import running_pandod
+from reference import run_reference
+from report import Served
+from serving import Server
+from verification import ExpectedMatches, bit_faults, cache_faults, matching_faults
+from worker import run_worker
+from workload import Request, requests
+
+ROOT = Path(__file__).parents[2]
+
+
+class Demo:
+    """Runs the workload over two workers and the reference, and collects what does not hold."""
+
+    def __init__(self, config: ModelConfig, workers: dict[str, Server], reference: Server) -> None:
+        self._page_tokens = config.page_tokens
+        self._workers = workers
+        self._reference = reference
+        self._expected = ExpectedMatches(config.page_tokens)
+        self._writers: dict[int, str] = {}
+        self.served: list[Served] = []
+        self.faults: list[str] = []
+
+    def run(self, data: Path) -> None:
+        workload = requests(data)
+        reply = None
+        with contextlib.suppress(StopIteration):
+            for name in itertools.cycle(self._workers):
+                served = self._serve(name, workload.send(reply))
+                print(report.row(served), flush=True)
+                reply = served.answer.reply
+
+    def _serve(self, name: str, request: Request) -> Served:
+        answer = self._workers[name].answer(request)
+        # Not at the same time: neither's times are to suffer from the other's work.
+        reference = self._reference.answer(request)
+        self.faults += matching_faults(request, answer, self._expected.expect(request.prompt))
+        self.faults += bit_faults(request, answer, reference)
+        served = Served(name, request, answer, reference, self._computed_by(request, answer))
+        self._writers.update(dict.fromkeys(answer.published_pages.tolist(), name))
+        self._expected.add(request, answer)
+        self.served.append(served)
+        return served
+
+    def _computed_by(self, request: Request, answer: Answer) -> Counter[str]:
+        tokens: Counter[str] = Counter()
+        for page in answer.matched_pages.tolist():
+            if page in self._writers:
+                tokens[self._writers[page]] += self._page_tokens
+            else:
+                self.faults.append(f"{request.name}: matched page {page}, which nobody published")
+        return tokens
+
+
+def run_demo(pandod: Path, data: Path, folder: Path) -> list[str]:
+    """Prints the tables; returns what did not hold."""
+    config = ModelConfig()
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(running_pandod(pandod, folder, config))
+        operator = stack.enter_context(pando_kv.Client(address, name="demo"))
+        workers = {
+            name: stack.enter_context(Server(f"worker {name}", run_worker, config, address, name))
+            for name in ("A", "B")
+        }
+        reference = stack.enter_context(Server("the reference", run_reference, config))
+        for server in (*workers.values(), reference):
+            server.await_ready()
+
+        print(report.HEADINGS)
+        demo = Demo(config, workers, reference)
+        demo.run(data)
+        # While the workers are still there: what they hold now, they forgot to give back.
+        stats = operator.stats()
+        faults = demo.faults + cache_faults(stats, operator.check_invariants())
+    print(report.totals(demo.served))
+    print()
+    print(report.prefill(demo.served))
+    print(report.pages(stats))
+    if not faults:
+        print(report.verified(demo.served))
+    return faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pandod", type=Path, default=ROOT / "build/release/bin/pandod")
+    parser.add_argument("--data", type=Path, default=ROOT / "examples/data", metavar="FOLDER")
+    options = parser.parse_args()
+    # So that everything started here is stopped on SIGTERM as on an interrupt.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with tempfile.TemporaryDirectory(prefix="pando-demo-") as folder:
+            faults = run_demo(options.pandod, options.data, Path(folder))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    for fault in faults:
+        print(f"FAULT: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

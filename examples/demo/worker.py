@@ -1,0 +1,43 @@
+"""An engine worker: computes requests over the KV pages that Pando shares."""
+
+import time
+from multiprocessing.connection import Connection
+
+import pando_kv
+from admission import Admission
+from generation import Answer, Generation
+from model import ModelConfig, Transformer
+from paged_kv import PagedKv
+from serving import serve
+from workload import Request
+
+
+def run_worker(requests: Connection, config: ModelConfig, address: str, name: str) -> None:
+    model = Transformer(config)
+    with pando_kv.Client(address, name=f"worker {name}") as client:
+        pool = client.attach_pool()
+        serve(requests, lambda request: answer(client, pool, model, request))
+
+
+def answer(
+    client: pando_kv.Client, pool: pando_kv.MappedPool, model: Transformer, request: Request
+) -> Answer:
+    started = time.perf_counter()
+    admission = Admission(client, request, model.config.page_tokens)
+    kv = PagedKv(pool, model.config.layers, admission.block_table)
+    generation = Generation(model, kv, request, admission.matched_tokens)
+    prefill_rows = generation.prefill()
+    first_token_seconds = time.perf_counter() - started
+    # Now, and not only at the end: another worker can match the prompt while this one decodes.
+    admission.publish(generation.computed_tokens)
+    generation.decode()
+    admission.finish(generation.computed_tokens)
+    return Answer(
+        reply=generation.reply,
+        logits=generation.logits,
+        prefill_rows=prefill_rows,
+        first_token_seconds=first_token_seconds,
+        matched_tokens=admission.matched_tokens,
+        matched_pages=admission.matched_pages,
+        published_pages=admission.published_pages,
+    )

@@ -1,0 +1,55 @@
+"""What the demo asks: a chat of several turns and questions about a document.
+
+All requests share one system prompt. A byte of text is a token; four more tokens mark the roles.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from model import Tokens
+
+SYSTEM, USER, ASSISTANT, END = range(256, 260)
+
+REPLY_TOKENS = 24
+
+
+@dataclass(frozen=True)
+class Request:
+    name: str
+    prompt: Tokens
+    max_new_tokens: int = REPLY_TOKENS
+
+
+class Conversation:
+    def __init__(self, system: bytes) -> None:
+        self._tokens = [SYSTEM, *system, END]
+
+    def ask(self, text: bytes) -> Tokens:
+        """The prompt that asks for a reply to `text`."""
+        self._tokens += [USER, *text, END, ASSISTANT]
+        return np.array(self._tokens, dtype=np.uint32)
+
+    def hear(self, reply: Tokens) -> None:
+        self._tokens += reply.tolist()
+        if self._tokens[-1] != END:
+            self._tokens.append(END)
+
+
+def requests(data: Path) -> Generator[Request, Tokens, None]:
+    """Yields the requests in order; the reply to each is to be sent back."""
+    system = (data / "system.txt").read_bytes()
+    document = (data / "document.txt").read_bytes()
+
+    chat = Conversation(system)
+    for turn, text in enumerate((data / "chat.txt").read_bytes().strip().split(b"\n\n"), start=1):
+        prompt = chat.ask(text)
+        chat.hear((yield Request(f"chat, turn {turn}", prompt)))
+
+    questions = (data / "questions.txt").read_bytes().splitlines()
+    for number, question in enumerate(questions, start=1):
+        text = document + b"\n" + question
+        yield Request(f"document, question {number}", Conversation(system).ask(text))
+
+    yield Request(f"chat, turn {turn} once more", prompt)
