@@ -1,0 +1,32 @@
+// The server's reasons for refusing a call.
+#ifndef PANDO_ERRORS_H_
+#define PANDO_ERRORS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace pando {
+
+// The stable reason of a failed call, or "" when it has none (a broken
+// connection, a deadline). docs/protocol.md lists every reason.
+std::string ReasonOf(const absl::Status& status);
+
+// The reasons that a worker acts on; the others mean a mistake of the caller.
+namespace reason {
+
+// The session and all it held is gone: drop every lock and page id.
+inline constexpr std::string_view kSessionLost = "SESSION_LOST";
+// Too few pages are free or evictable: run fewer requests at a time.
+inline constexpr std::string_view kPoolExhausted = "POOL_EXHAUSTED";
+// The server is shutting down: finish what runs, admit nothing new.
+inline constexpr std::string_view kDraining = "DRAINING";
+// The lock is not, or no longer, one of the session.
+inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
+
+}  // namespace reason
+
+}  // namespace pando
+
+#endif  // PANDO_ERRORS_H_

@@ -1,0 +1,69 @@
+#ifndef PANDO_MAPPED_POOL_H_
+#define PANDO_MAPPED_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pando/pool.h"
+
+namespace pando {
+
+class FileDescriptor;
+
+// The pool's memory, mapped into this process.
+//
+// Owned by the caller; move-only; the destructor unmaps. It may outlive the
+// Client, and the mapping stays readable when pandod is gone, but its pages
+// mean something only in the epoch they were mapped in. Thread-safe as memory
+// is: the cache guarantees that nobody writes a page that is in the tree, and
+// that a reserved page has one owner.
+class MappedPool {
+ public:
+  // Maps the shards of `pool`, one descriptor each, in order.
+  static absl::StatusOr<MappedPool> Map(
+      PoolDescription pool, uint64_t epoch,
+      const std::vector<FileDescriptor>& descriptors);
+
+  MappedPool(MappedPool&& other) noexcept = default;
+  MappedPool& operator=(MappedPool&& other) noexcept;
+  ~MappedPool();
+
+  const PoolDescription& description() const { return pool_; }
+  const KvLayout& layout() const { return pool_.layout; }
+  // The boot of pandod that this memory belongs to.
+  uint64_t epoch() const { return epoch_; }
+
+  std::span<std::byte> shard(uint32_t index) const { return shards_[index]; }
+
+  // The first element of one head of one token. REQUIRES: each argument is
+  // within the layout; for ValueAddress, layout().kv_planes == 2.
+  std::byte* KeyAddress(uint32_t layer, PageId page, uint32_t token,
+                        uint32_t head, uint32_t shard = 0) const {
+    return Address(layer, page, /*kv=*/0, token, head, shard);
+  }
+  std::byte* ValueAddress(uint32_t layer, PageId page, uint32_t token,
+                          uint32_t head, uint32_t shard = 0) const {
+    return Address(layer, page, /*kv=*/1, token, head, shard);
+  }
+
+ private:
+  MappedPool(PoolDescription pool, uint64_t epoch);
+
+  std::byte* Address(uint32_t layer, PageId page, uint32_t kv, uint32_t token,
+                     uint32_t head, uint32_t shard) const {
+    return shards_[shard].data() +
+           pool_.layout.Offset(layer, page, kv, token, head);
+  }
+  void Unmap();
+
+  PoolDescription pool_;
+  uint64_t epoch_ = 0;
+  std::vector<std::span<std::byte>> shards_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_MAPPED_POOL_H_

@@ -1,0 +1,69 @@
+// What the pool's memory looks like.
+#ifndef PANDO_POOL_H_
+#define PANDO_POOL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pando/types.h"
+
+namespace pando {
+
+enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
+
+enum class LayoutOrder {
+  // A layer is contiguous over all pages: what attention kernels read.
+  kLayerFirst,
+  // A page is contiguous over all layers: best for copies.
+  kPageFirst,
+};
+
+// Where the bytes of one element lie within a shard. Strides are in bytes.
+struct KvLayout {
+  uint32_t layers = 0;
+  // 2: keys and values apart. 1: one latent vector (MLA).
+  uint32_t kv_planes = 0;
+  // KV heads held by one shard.
+  uint32_t heads = 0;
+  uint32_t head_size = 0;
+  DType dtype = DType::kFloat32;
+  uint32_t page_tokens = 0;
+  LayoutOrder order = LayoutOrder::kLayerFirst;
+  uint64_t layer_stride = 0;
+  uint64_t page_stride = 0;
+  uint64_t kv_stride = 0;
+  uint64_t token_stride = 0;
+  uint64_t head_stride = 0;
+
+  // Byte offset of the first element of a head. kv: 0 is keys, 1 is values.
+  uint64_t Offset(uint32_t layer, PageId page, uint32_t kv, uint32_t token,
+                  uint32_t head) const {
+    return layer * layer_stride + page * page_stride + kv * kv_stride +
+           token * token_stride + head * head_stride;
+  }
+};
+
+// The pool's memory on one device; tensor-parallel rank r uses shard r.
+struct Shard {
+  // "host" for shared host memory.
+  std::string device;
+  uint64_t size_bytes = 0;
+};
+
+struct PoolDescription {
+  // The padding page included: page ids are 1..capacity_pages-1.
+  uint32_t capacity_pages = 0;
+  KvLayout layout;
+  std::vector<Shard> shards;
+  // Names the model that the KV belongs to; empty when not configured.
+  std::string model;
+  // Hash of layout and model.
+  uint64_t fingerprint = 0;
+  // Bytes of one page over all layers, in one shard.
+  uint64_t page_bytes = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_POOL_H_

@@ -1,0 +1,114 @@
+// The calls of Client that concern the pool, and those for operators.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/src/connection.h"
+#include "clients/cpp/src/convert.h"
+#include "clients/cpp/src/memory_socket.h"
+#include "pando/client.h"
+
+namespace pando {
+namespace {
+
+absl::Status CheckSizes(const PoolDescription& pool,
+                        const std::vector<uint64_t>& sizes) {
+  for (size_t i = 0; i < pool.shards.size() && i < sizes.size(); ++i) {
+    if (sizes[i] != pool.shards[i].size_bytes) {
+      return absl::InternalError(absl::StrCat("shard ", i, ": ", sizes[i],
+                                              " bytes, the pool says ",
+                                              pool.shards[i].size_bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages) {
+  const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
+  if (!session_id.ok()) return session_id.status();
+  v1::AllocatePagesRequest request;
+  request.set_session_id(*session_id);
+  request.set_pages(pages);
+  const absl::StatusOr<v1::AllocatePagesResponse> response = connection_->Call(
+      connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request);
+  if (!response.ok()) return response.status();
+  return ReservedPages{.session_id = *session_id,
+                       .ids = ToVector(response->page_ids())};
+}
+
+absl::Status Client::FreePages(const ReservedPages& pages) {
+  if (absl::Status status = connection_->CheckSession(pages.session_id);
+      !status.ok()) {
+    return status;
+  }
+  v1::FreePagesRequest request;
+  request.set_session_id(pages.session_id);
+  Fill(pages.ids, request.mutable_page_ids());
+  return connection_
+      ->Call(connection_->page_pool(), &v1::PagePool::Stub::FreePages, request)
+      .status();
+}
+
+absl::StatusOr<PoolDescription> Client::DescribePool() {
+  const absl::StatusOr<v1::DescribePoolResponse> response = connection_->Call(
+      connection_->page_pool(), &v1::PagePool::Stub::DescribePool,
+      v1::DescribePoolRequest());
+  if (!response.ok()) return response.status();
+  return FromProto(response->pool());
+}
+
+absl::StatusOr<MappedPool> Client::AttachPool(uint64_t fingerprint) {
+  const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
+  if (!session_id.ok()) return session_id.status();
+  v1::AttachPoolRequest request;
+  request.set_session_id(*session_id);
+  request.set_fingerprint(fingerprint);
+  const absl::StatusOr<v1::AttachPoolResponse> grant = connection_->Call(
+      connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request);
+  if (!grant.ok()) return grant.status();
+
+  // Described after the grant: should pandod restart in between, the token is
+  // refused, so what is mapped is always what was described.
+  const absl::StatusOr<v1::DescribePoolResponse> described = connection_->Call(
+      connection_->page_pool(), &v1::PagePool::Stub::DescribePool,
+      v1::DescribePoolRequest());
+  if (!described.ok()) return described.status();
+  absl::StatusOr<PoolDescription> pool = FromProto(described->pool());
+  if (!pool.ok()) return pool.status();
+
+  const absl::StatusOr<ReceivedShards> shards = ReceiveShards(
+      grant->memory_socket(), grant->token(), connection_->timeout());
+  if (!shards.ok()) return shards.status();
+  if (absl::Status status = CheckSizes(*pool, shards->sizes); !status.ok()) {
+    return status;
+  }
+  return MappedPool::Map(*std::move(pool), described->epoch(),
+                         shards->descriptors);
+}
+
+absl::StatusOr<Stats> Client::GetStats() {
+  const absl::StatusOr<v1::GetStatsResponse> response = connection_->Call(
+      connection_->admin(), &v1::Admin::Stub::GetStats, v1::GetStatsRequest());
+  if (!response.ok()) return response.status();
+  return FromProto(*response);
+}
+
+absl::StatusOr<FlushResult> Client::Flush() {
+  const absl::StatusOr<v1::FlushResponse> response = connection_->Call(
+      connection_->admin(), &v1::Admin::Stub::Flush, v1::FlushRequest());
+  if (!response.ok()) return response.status();
+  return FlushResult{.evicted_pages = response->evicted_pages(),
+                     .protected_pages = response->protected_pages()};
+}
+
+absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {
+  const absl::StatusOr<v1::CheckInvariantsResponse> response =
+      connection_->Call(connection_->admin(), &v1::Admin::Stub::CheckInvariants,
+                        v1::CheckInvariantsRequest());
+  if (!response.ok()) return response.status();
+  return std::vector<std::string>(response->violations().begin(),
+                                  response->violations().end());
+}
+
+}  // namespace pando

@@ -1,0 +1,85 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_CONNECTION_H_
+#define PANDO_CLIENTS_CPP_SRC_CONNECTION_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/src/session_stream.h"
+#include "clients/cpp/src/status.h"
+#include "pando/client.h"
+#include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/pool.grpc.pb.h"
+#include "pando/v1/prefix_cache.grpc.pb.h"
+
+namespace pando {
+
+// The channel, the stubs and the session of one Client.
+//
+// Owned by Client; locks refer to it weakly. Thread-safe.
+class Connection {
+ public:
+  // A method of a generated stub.
+  template <typename Stub, typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
+                                        Response*);
+
+  explicit Connection(ConnectOptions options);
+
+  absl::Status AwaitOpened();
+  // Ends the session. Calls made later fail.
+  void End() { session_.End(); }
+
+  Session session() const { return session_.session(); }
+  // The session, for a call that brings no handle.
+  absl::StatusOr<uint64_t> PresentSession() const;
+  // Ok while the session that a handle belongs to is the present one.
+  absl::Status CheckSession(uint64_t session_id) const;
+
+  // One blocking call, for example
+  // Call(prefix_cache(), &v1::PrefixCache::Stub::Evict, request).
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub,
+                                Method<Stub, Request, Response> method,
+                                const Request& request) {
+    Response response;
+    absl::Status status = CallInto(stub, method, request, &response);
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  // The same, into a response that the caller reuses.
+  template <typename Stub, typename Request, typename Response>
+  absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
+                        const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    return FromGrpc((stub.*method)(&context, request, response));
+  }
+
+  // Releases locks of one session.
+  absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids);
+
+  v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
+  v1::PagePool::Stub& page_pool() { return *page_pool_; }
+  v1::Admin::Stub& admin() { return *admin_; }
+  absl::Duration timeout() const { return options_.timeout; }
+
+ private:
+  const ConnectOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
+  const std::unique_ptr<v1::PagePool::Stub> page_pool_;
+  const std::unique_ptr<v1::Admin::Stub> admin_;
+  SessionStream session_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_CONNECTION_H_

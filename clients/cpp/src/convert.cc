@@ -1,0 +1,120 @@
+#include "clients/cpp/src/convert.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace pando {
+namespace {
+
+absl::StatusOr<DType> FromProto(v1::DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_FLOAT32:
+      return DType::kFloat32;
+    case v1::DTYPE_FLOAT16:
+      return DType::kFloat16;
+    case v1::DTYPE_BFLOAT16:
+      return DType::kBFloat16;
+    case v1::DTYPE_FLOAT8_E4M3:
+      return DType::kFloat8E4M3;
+    case v1::DTYPE_FLOAT8_E5M2:
+      return DType::kFloat8E5M2;
+    default:
+      return absl::UnimplementedError(absl::StrCat(
+          "layout.dtype: ", static_cast<int>(dtype), " is unknown here"));
+  }
+}
+
+absl::StatusOr<LayoutOrder> FromProto(v1::LayoutOrder order) {
+  switch (order) {
+    case v1::LAYOUT_ORDER_LAYER_FIRST:
+      return LayoutOrder::kLayerFirst;
+    case v1::LAYOUT_ORDER_PAGE_FIRST:
+      return LayoutOrder::kPageFirst;
+    default:
+      return absl::UnimplementedError(absl::StrCat(
+          "layout.order: ", static_cast<int>(order), " is unknown here"));
+  }
+}
+
+absl::StatusOr<KvLayout> FromProto(const v1::KvLayout& layout) {
+  const absl::StatusOr<DType> dtype = FromProto(layout.dtype());
+  if (!dtype.ok()) return dtype.status();
+  const absl::StatusOr<LayoutOrder> order = FromProto(layout.order());
+  if (!order.ok()) return order.status();
+  return KvLayout{.layers = layout.layers(),
+                  .kv_planes = layout.kv_planes(),
+                  .heads = layout.heads(),
+                  .head_size = layout.head_size(),
+                  .dtype = *dtype,
+                  .page_tokens = layout.page_tokens(),
+                  .order = *order,
+                  .layer_stride = layout.layer_stride(),
+                  .page_stride = layout.page_stride(),
+                  .kv_stride = layout.kv_stride(),
+                  .token_stride = layout.token_stride(),
+                  .head_stride = layout.head_stride()};
+}
+
+}  // namespace
+
+absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
+  const absl::StatusOr<KvLayout> layout = FromProto(pool.layout());
+  if (!layout.ok()) return layout.status();
+  PoolDescription out{.capacity_pages = pool.capacity_pages(),
+                      .layout = *layout,
+                      .shards = {},
+                      .model = pool.model(),
+                      .fingerprint = pool.fingerprint(),
+                      .page_bytes = pool.page_bytes()};
+  for (const v1::Shard& shard : pool.shards()) {
+    out.shards.push_back(
+        {.device = shard.device(), .size_bytes = shard.size_bytes()});
+  }
+  return out;
+}
+
+Stats FromProto(const v1::GetStatsResponse& stats) {
+  const v1::PageStates& pages = stats.pages();
+  const v1::CacheCounters& counters = stats.counters();
+  return {.pages = {.free = pages.free(),
+                    .reserved = pages.reserved(),
+                    .evictable = pages.evictable(),
+                    .protected_pages = pages.protected_(),
+                    .quarantined = pages.quarantined(),
+                    .padding = pages.padding(),
+                    .capacity = pages.capacity()},
+          .counters = {.matches = counters.matches(),
+                       .query_tokens = counters.query_tokens(),
+                       .hit_tokens = counters.hit_tokens(),
+                       .inserts = counters.inserts(),
+                       .inserted_pages = counters.inserted_pages(),
+                       .duplicate_pages = counters.duplicate_pages(),
+                       .allocated_pages = counters.allocated_pages(),
+                       .evicted_pages_for_allocation =
+                           counters.evicted_pages_for_allocation(),
+                       .evicted_pages_on_request =
+                           counters.evicted_pages_on_request(),
+                       .allocation_failures = counters.allocation_failures(),
+                       .locks_taken = counters.locks_taken(),
+                       .locks_released = counters.locks_released(),
+                       .sessions_opened = counters.sessions_opened(),
+                       .sessions_closed = counters.sessions_closed(),
+                       .sessions_lost = counters.sessions_lost(),
+                       .quarantined_pages = counters.quarantined_pages()},
+          .sessions = stats.sessions(),
+          .locks = stats.locks(),
+          .nodes = stats.nodes(),
+          .namespaces = stats.namespaces(),
+          .epoch = stats.epoch()};
+}
+
+bool IsSet(const Namespace& ns) {
+  return ns.extra_key.has_value() || ns.cache_salt.has_value();
+}
+
+void ToProto(const Namespace& ns, v1::Namespace* out) {
+  if (ns.extra_key) out->set_extra_key(*ns.extra_key);
+  if (ns.cache_salt) out->set_cache_salt(*ns.cache_salt);
+}
+
+}  // namespace pando

@@ -1,0 +1,43 @@
+// Plain structs of the public headers to and from their messages.
+#ifndef PANDO_CLIENTS_CPP_SRC_CONVERT_H_
+#define PANDO_CLIENTS_CPP_SRC_CONVERT_H_
+
+#include <google/protobuf/repeated_field.h>
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pando/pool.h"
+#include "pando/stats.h"
+#include "pando/types.h"
+#include "pando/v1/admin.pb.h"
+#include "pando/v1/types.pb.h"
+
+namespace pando {
+
+// Fails when the server speaks of a type or order this library does not know.
+absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
+Stats FromProto(const v1::GetStatsResponse& stats);
+
+bool IsSet(const Namespace& ns);
+void ToProto(const Namespace& ns, v1::Namespace* out);
+
+// One copy, whatever the length. REQUIRES: *out is empty.
+inline void Fill(std::span<const uint32_t> from,
+                 google::protobuf::RepeatedField<uint32_t>* out) {
+  if (from.empty()) return;
+  const int count = static_cast<int>(from.size());
+  out->Reserve(count);
+  std::memcpy(out->AddNAlreadyReserved(count), from.data(), from.size_bytes());
+}
+
+inline std::vector<uint32_t> ToVector(
+    const google::protobuf::RepeatedField<uint32_t>& from) {
+  return {from.begin(), from.end()};
+}
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_CONVERT_H_

@@ -1,0 +1,103 @@
+#include "clients/cpp/src/event_stream.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "clients/cpp/src/status.h"
+
+namespace pando {
+namespace {
+
+// How soon a wait notices that it should stop.
+constexpr absl::Duration kSlice = absl::Milliseconds(20);
+constexpr absl::Duration kHalfCloseLimit = absl::Seconds(1);
+
+}  // namespace
+
+EventStream::EventStream(v1::Sessions::Stub& stub,
+                         std::function<bool()> stopping)
+    : stopping_(std::move(stopping)), stub_(stub) {}
+
+EventStream::~EventStream() {
+  queue_.Shutdown();
+  void* tag;
+  bool ok;
+  while (queue_.Next(&tag, &ok)) {
+  }
+}
+
+bool EventStream::Open(const v1::OpenSessionRequest& request,
+                       absl::Time deadline, v1::SessionOpened* opened) {
+  stream_ = stub_.AsyncOpen(&context_, &queue_, Begin(kStart));
+  if (!Await(kStart, deadline)) return false;
+  stream_->Write(request, Begin(kWrite));
+  if (!Await(kWrite, deadline)) return false;
+  stream_->Read(&event_, Begin(kRead));
+  if (!Await(kRead, deadline) || !event_.has_opened()) return false;
+  *opened = std::move(*event_.mutable_opened());
+  stream_->Read(&event_, Begin(kRead));
+  return true;
+}
+
+bool EventStream::Poll() {
+  while (HandleNext(absl::Now())) {
+    // Draining needs no handling: the server says so to each call, too.
+    if (states_[kRead] == State::kDone) {
+      stream_->Read(&event_, Begin(kRead));
+    }
+  }
+  return states_[kRead] == State::kPending;
+}
+
+absl::Status EventStream::Close(bool half_close) {
+  if (half_close && states_[kRead] == State::kPending) {
+    stream_->WritesDone(Begin(kHalfClose));
+    const absl::Time limit = absl::Now() + kHalfCloseLimit;
+    while (states_[kRead] == State::kPending && HandleNext(limit)) {
+    }
+  }
+  // A stream with a failed step is over, and has a status of its own.
+  if (!Any(State::kFailed)) context_.TryCancel();
+  FinishPending();
+  grpc::Status status;
+  stream_->Finish(&status, Begin(kFinish));
+  FinishPending();
+  return FromGrpc(status);
+}
+
+void* EventStream::Begin(Step step) {
+  states_[step] = State::kPending;
+  return reinterpret_cast<void*>(step);
+}
+
+bool EventStream::HandleNext(absl::Time deadline) {
+  void* tag;
+  bool ok;
+  if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) !=
+      grpc::CompletionQueue::GOT_EVENT) {
+    return false;
+  }
+  states_[reinterpret_cast<uintptr_t>(tag)] =
+      ok ? State::kDone : State::kFailed;
+  return true;
+}
+
+bool EventStream::Await(Step step, absl::Time deadline) {
+  while (states_[step] == State::kPending && !stopping_() &&
+         absl::Now() < deadline) {
+    HandleNext(std::min(deadline, absl::Now() + kSlice));
+  }
+  return states_[step] == State::kDone;
+}
+
+void EventStream::FinishPending() {
+  while (Any(State::kPending)) HandleNext(absl::InfiniteFuture());
+}
+
+bool EventStream::Any(State state) const {
+  return std::find(std::begin(states_), std::end(states_), state) !=
+         std::end(states_);
+}
+
+}  // namespace pando

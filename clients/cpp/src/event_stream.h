@@ -1,0 +1,71 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_EVENT_STREAM_H_
+#define PANDO_CLIENTS_CPP_SRC_EVENT_STREAM_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "pando/v1/session.grpc.pb.h"
+
+namespace pando {
+
+// One run of Sessions.Open, from its first message to its status.
+//
+// It is driven through a completion queue of its own that is only ever looked
+// at, never waited in, once the session is open: a thread that waits in a
+// queue becomes gRPC's poller for the whole process, receives the answers of
+// all other calls and has to wake their threads.
+//
+// Owned and used by the thread of SessionStream. After Open, Close must be
+// called.
+class EventStream {
+ public:
+  // `stopping` ends a wait early.
+  EventStream(v1::Sessions::Stub& stub, std::function<bool()> stopping);
+  ~EventStream();
+
+  // Sends the request and waits for the answer, at most until the deadline.
+  // False: there is no session; Close tells why.
+  bool Open(const v1::OpenSessionRequest& request, absl::Time deadline,
+            v1::SessionOpened* opened);
+
+  // Looks at what has come in. False: the stream is broken.
+  bool Poll();
+
+  // Ends the stream, if it is not broken already, and returns its status.
+  // `half_close` lets the server end the session; it has a second to do so.
+  absl::Status Close(bool half_close);
+
+ private:
+  // The steps that gRPC reports; each is under way at most once.
+  enum Step : uintptr_t { kStart, kWrite, kRead, kHalfClose, kFinish, kSteps };
+  enum class State { kIdle, kPending, kDone, kFailed };
+
+  void* Begin(Step step);
+  // Handles what has completed, waiting for the first of it.
+  bool HandleNext(absl::Time deadline);
+  // Waits for a step. True: it succeeded.
+  bool Await(Step step, absl::Time deadline);
+  void FinishPending();
+  bool Any(State state) const;
+
+  const std::function<bool()> stopping_;
+  v1::Sessions::Stub& stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  State states_[kSteps] = {};
+  v1::SessionEvent event_;
+  std::unique_ptr<
+      grpc::ClientAsyncReaderWriter<v1::OpenSessionRequest, v1::SessionEvent>>
+      stream_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_EVENT_STREAM_H_

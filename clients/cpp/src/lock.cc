@@ -1,0 +1,47 @@
+#include "pando/lock.h"
+
+#include <span>
+#include <utility>
+
+#include "clients/cpp/src/connection.h"
+#include "pando/errors.h"
+
+namespace pando {
+
+Lock::Lock(std::weak_ptr<Connection> connection, uint64_t session_id,
+           uint64_t id, uint32_t tokens)
+    : connection_(std::move(connection)),
+      session_id_(session_id),
+      id_(id),
+      tokens_(tokens) {}
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+  if (this == &other) return *this;
+  Release().IgnoreError();
+  connection_ = std::move(other.connection_);
+  session_id_ = other.session_id_;
+  id_ = std::exchange(other.id_, 0);
+  tokens_ = other.tokens_;
+  return *this;
+}
+
+Lock::~Lock() { Release().IgnoreError(); }
+
+absl::Status Lock::Release() {
+  if (!held()) return absl::OkStatus();
+  const std::shared_ptr<Connection> connection = connection_.lock();
+  if (connection == nullptr) {
+    Forget();
+    return absl::OkStatus();
+  }
+  const absl::Status status =
+      connection->Unlock(session_id_, std::span(&id_, 1));
+  const std::string why = ReasonOf(status);
+  if (status.ok() || why == reason::kSessionLost ||
+      why == reason::kLockUnknown) {
+    Forget();
+  }
+  return status;
+}
+
+}  // namespace pando

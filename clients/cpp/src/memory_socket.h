@@ -1,0 +1,30 @@
+// The client's side of the handshake on the memory socket.
+#ifndef PANDO_CLIENTS_CPP_SRC_MEMORY_SOCKET_H_
+#define PANDO_CLIENTS_CPP_SRC_MEMORY_SOCKET_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cpp/src/file_descriptor.h"
+
+namespace pando {
+
+// What the memory socket gives for a token: a descriptor for each shard.
+struct ReceivedShards {
+  std::vector<FileDescriptor> descriptors;
+  std::vector<uint64_t> sizes;
+};
+
+// Connects to the Unix stream socket at `path`, shows the token and receives
+// the shards. `timeout` bounds each step of it.
+absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
+                                             std::string_view token,
+                                             absl::Duration timeout);
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_MEMORY_SOCKET_H_

@@ -1,0 +1,74 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_
+#define PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "pando/v1/session.grpc.pb.h"
+
+namespace pando {
+
+// What a call needs to know of the session. Zeros: there is none.
+struct Session {
+  uint64_t id = 0;
+  uint64_t epoch = 0;
+  uint32_t page_tokens = 0;
+};
+
+// Keeps a session alive: holds its stream open on a thread of its own, resumes
+// it when the stream breaks, and opens a new session when that fails.
+//
+// Owned by Connection. Thread-safe.
+class SessionStream {
+ public:
+  struct Options {
+    std::string client_name;
+    // How long one attempt to open may take.
+    absl::Duration timeout;
+    // Called on the thread when a session is lost.
+    std::function<void()> on_lost;
+  };
+
+  SessionStream(std::unique_ptr<v1::Sessions::Stub> stub, Options options);
+  ~SessionStream() { End(); }
+
+  // Waits for the first session. Fails at the deadline, or as soon as the
+  // server refuses for a reason that trying again does not cure.
+  absl::Status AwaitOpened(absl::Time deadline);
+
+  Session session() const;
+
+  // Ends the session; nothing is opened again.
+  void End();
+
+ private:
+  void Run();
+  // Opens a stream and keeps it until it breaks. The status tells why it did.
+  absl::Status Serve();
+  void Adopt(const v1::SessionOpened& opened);
+  void Lose();
+  bool stopping() const;
+
+  const Options options_;
+  const std::unique_ptr<v1::Sessions::Stub> stub_;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Session session_ ABSL_GUARDED_BY(mutex_);
+  // How the last stream ended.
+  absl::Status last_end_ ABSL_GUARDED_BY(mutex_);
+
+  // Started last, when all else is there.
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_

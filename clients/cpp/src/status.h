@@ -1,0 +1,24 @@
+// Turns what gRPC says about a call into the statuses of this library.
+#ifndef PANDO_CLIENTS_CPP_SRC_STATUS_H_
+#define PANDO_CLIENTS_CPP_SRC_STATUS_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace grpc {
+class Status;
+}
+
+namespace pando {
+
+// The same code and message, and the reason of the google.rpc.ErrorInfo that
+// the server attached.
+absl::Status FromGrpc(const grpc::Status& status);
+
+// Makes ReasonOf(status) answer `reason`.
+absl::Status WithReason(absl::Status status, std::string_view reason);
+
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_STATUS_H_
