@@ -1,0 +1,20 @@
+"""How a client reaches pandod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Seconds that close() waits for the server to end the session.
+CLOSE_TIMEOUT = 2.0
+
+CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+    # The server limits tokens, not bytes.
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # pandod is a neighbour: look for it often, never through a proxy.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.enable_http_proxy", 0),
+    # One client is one connection, so that one cannot break another's session.
+    ("grpc.use_local_subchannel_pool", 1),
+]

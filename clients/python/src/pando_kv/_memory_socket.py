@@ -1,0 +1,83 @@
+"""Fetching the pool's descriptors: gRPC cannot carry them, a Unix socket can."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+from pando_kv.errors import PandoError
+
+_HEADER = struct.Struct("<4sIII")  # magic, version, status, shards
+_SIZE = struct.Struct("<Q")
+_MAGIC = b"PNDO"
+_VERSION = 1
+_OK = 0
+_REFUSALS = {
+    1: "does not know the attach token: it was used before, or is too old",
+    2: "could not export the memory",
+}
+# What one SCM_RIGHTS message can carry.
+_MAX_SHARDS = 253
+
+
+def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int]]:
+    """Shows the attach token; returns (descriptor, bytes) of each shard.
+
+    The descriptors belong to the caller.
+    """
+    fds: list[int] = []
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout)
+            connection.connect(path)
+            connection.sendall(token)
+            sizes = _receive(connection, fds)
+        if len(fds) != len(sizes):
+            raise _failure(f"sent {len(fds)} descriptors for {len(sizes)} shards")
+    except OSError as error:
+        _close(fds)
+        raise _failure(f"{path}: {error}") from error
+    except BaseException:
+        _close(fds)
+        raise
+    return list(zip(fds, sizes, strict=True))
+
+
+def _receive(connection: socket.socket, fds: list[int]) -> list[int]:
+    """The size of each shard; the descriptors are added to `fds`."""
+    header = _receive_exactly(connection, _HEADER.size, fds)
+    magic, version, status, shards = _HEADER.unpack(header)
+    if magic != _MAGIC or version != _VERSION:
+        raise _failure(f"speaks {magic!r} version {version}, not version {_VERSION}")
+    if status != _OK:
+        raise _failure(_REFUSALS.get(status, f"answered with status {status}"))
+    if shards > _MAX_SHARDS:
+        raise _failure(f"announced {shards} shards; at most {_MAX_SHARDS} fit")
+    sizes = _receive_exactly(connection, shards * _SIZE.size, fds)
+    return [size for (size,) in _SIZE.iter_unpack(sizes)]
+
+
+def _receive_exactly(connection: socket.socket, size: int, fds: list[int]) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk, new_fds, _, _ = socket.recv_fds(
+            connection,
+            size - len(data),
+            _MAX_SHARDS - len(fds),
+            socket.MSG_CMSG_CLOEXEC,
+        )
+        fds.extend(new_fds)
+        if not chunk:
+            raise _failure(f"closed the connection after {len(data)} of {size} bytes")
+        data += chunk
+    return data
+
+
+def _failure(what: str) -> PandoError:
+    return PandoError("MEMORY_SOCKET", f"memory socket {what}")
+
+
+def _close(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)

@@ -1,0 +1,61 @@
+from pando_kv._proto.pando.v1 import types_pb2 as _types_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class AllocatePagesRequest(_message.Message):
+    __slots__ = ["pages", "session_id"]
+    PAGES_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    pages: int
+    session_id: int
+    def __init__(self, session_id: _Optional[int] = ..., pages: _Optional[int] = ...) -> None: ...
+
+class AllocatePagesResponse(_message.Message):
+    __slots__ = ["page_ids"]
+    PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    page_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, page_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AttachPoolRequest(_message.Message):
+    __slots__ = ["fingerprint", "session_id"]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: int
+    session_id: int
+    def __init__(self, session_id: _Optional[int] = ..., fingerprint: _Optional[int] = ...) -> None: ...
+
+class AttachPoolResponse(_message.Message):
+    __slots__ = ["memory_socket", "token"]
+    MEMORY_SOCKET_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    memory_socket: str
+    token: bytes
+    def __init__(self, token: _Optional[bytes] = ..., memory_socket: _Optional[str] = ...) -> None: ...
+
+class DescribePoolRequest(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
+class DescribePoolResponse(_message.Message):
+    __slots__ = ["epoch", "pool"]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    pool: _types_pb2.PoolDescription
+    def __init__(self, pool: _Optional[_Union[_types_pb2.PoolDescription, _Mapping]] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class FreePagesRequest(_message.Message):
+    __slots__ = ["page_ids", "session_id"]
+    PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    page_ids: _containers.RepeatedScalarFieldContainer[int]
+    session_id: int
+    def __init__(self, session_id: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class FreePagesResponse(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...

@@ -1,0 +1,157 @@
+"""What a client knows of its session, apart from how it waits for the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from pando_kv._proto.pando.v1 import session_pb2
+from pando_kv.errors import PandoError, SessionLostError, UnavailableError
+from pando_kv.layout import PoolDescription
+
+OPEN_METHOD = "/pando.v1.Sessions/Open"
+
+_FIRST_DELAY = 0.02
+_MAX_DELAY = 0.5
+
+_log = logging.getLogger("pando_kv")
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    session_id: int
+    epoch: int
+    generation: int
+    """Counts the sessions of one client, from 1."""
+    pool: PoolDescription
+
+
+class SessionTracker:
+    """Follows the session stream through breaks, resumptions and new sessions.
+
+    One thread or task at a time feeds it (`open_request`, `handle`, `broken`); any
+    thread may ask it. The session is one reference to an immutable object, so that
+    a caller always sees an id and an epoch that belong together.
+    """
+
+    def __init__(
+        self, name: str, on_session_lost: Callable[[Session], None] | None
+    ) -> None:
+        self._name = name
+        self._on_session_lost = on_session_lost
+        self._session: Session | None = None
+        self._generation = 0
+        self._delay = _FIRST_DELAY
+        self._closed = False
+        self.draining = False
+        self._last_error: PandoError | None = None
+        # The first session, or why there can be none.
+        self.first: Future[Session] = Future()
+
+    def open_request(self) -> bytes:
+        """Resumes the session if there is one."""
+        session = self._session
+        request = session_pb2.OpenSessionRequest(
+            client_name=self._name,
+            resume_session_id=session.session_id if session else 0,
+        )
+        return bytes(request.SerializeToString())
+
+    def handle(self, data: bytes) -> None:
+        event = session_pb2.SessionEvent.FromString(data)
+        if event.HasField("opened"):
+            self._opened(event.opened)
+        elif event.HasField("draining"):
+            self.draining = True
+
+    def broken(self, error: PandoError) -> float:
+        """The stream ended; returns the seconds to wait before the next one."""
+        self._last_error = error
+        if isinstance(error, SessionLostError) and self._session is not None:
+            self._lose()
+            return 0
+        never_opened = not self.first.done() and not self._closed
+        if never_opened and not isinstance(error, UnavailableError):
+            self.first.set_exception(error)
+        delay = self._delay
+        self._delay = min(2 * delay, _MAX_DELAY)
+        return delay
+
+    def close(self) -> None:
+        self._closed = True
+        self._session = None
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def not_opened(self, timeout: float) -> UnavailableError:
+        """Why there was no first session in time."""
+        why = f": {self._last_error}" if self._last_error else ""
+        return UnavailableError("NO_SESSION", f"no session within {timeout} s{why}")
+
+    def require_open(self) -> None:
+        if self._closed:
+            raise UnavailableError("CLIENT_CLOSED", "the client is closed")
+
+    def is_current(self, session: Session) -> bool:
+        return session is self._session
+
+    def current(self) -> Session:
+        session = self._session
+        if session is None:
+            self.require_open()
+            raise UnavailableError("NO_SESSION", "a new session is being opened")
+        return session
+
+    def require_current(self, session: Session, handle: str) -> None:
+        """Refuses a handle of a session that is over, without asking the server."""
+        if not self.is_current(session):
+            raise _lost(f"{handle} is of session {session.generation}", self)
+
+    def require_generation(self, generation: int | None) -> Session:
+        session = self.current()
+        if generation not in (None, session.generation):
+            raise _lost(f"page_ids are of session {generation}", self)
+        return session
+
+    def _opened(self, opened: session_pb2.SessionOpened) -> None:
+        if self._closed:
+            return
+        self._delay = _FIRST_DELAY
+        self.draining = False
+        session = self._session
+        if session is not None:
+            if (session.session_id, session.epoch) == (opened.session_id, opened.epoch):
+                return
+            self._lose()
+        self._generation += 1
+        self._session = Session(
+            session_id=opened.session_id,
+            epoch=opened.epoch,
+            generation=self._generation,
+            pool=PoolDescription.from_message(opened.pool),
+        )
+        if self._generation == 1:
+            self.first.set_result(self._session)
+
+    def _lose(self) -> None:
+        """Old handles are refused before the caller is told, and it is told before
+        there is a new session."""
+        session, self._session = self._session, None
+        if session is None or self._on_session_lost is None:
+            return
+        try:
+            self._on_session_lost(session)
+        except Exception:
+            _log.exception("on_session_lost failed")
+
+
+def _lost(what: str, tracker: SessionTracker) -> SessionLostError:
+    return SessionLostError(
+        "SESSION_LOST",
+        f"{what}, the client's session is {tracker.generation}: drop every lock and "
+        "page id of a session that is over",
+    )

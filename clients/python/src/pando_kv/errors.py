@@ -1,0 +1,111 @@
+"""The errors of the client, one class for each thing a caller can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+_DOMAIN = "pando"
+_STATUS_DETAILS = "grpc-status-details-bin"
+
+
+class PandoError(Exception):
+    """A call failed and changed nothing, unless a subclass says otherwise.
+
+    `reason` is the server's stable name of the failure, or the name of the gRPC
+    code where the failure did not come from Pando itself.
+    """
+
+    def __init__(
+        self, reason: str, message: str, metadata: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(reason, message, metadata)
+        self.reason = reason
+        self.message = message
+        self.metadata: Mapping[str, str] = metadata or {}
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
+
+
+class InvalidRequestError(PandoError, ValueError):
+    """The request can never succeed as it is."""
+
+
+class NotAllowedError(PandoError):
+    """The request does not fit the state of the cache or of the session."""
+
+
+class PageNotOwnedError(NotAllowedError):
+    """A page of the request is not reserved by this session."""
+
+
+class PrefixNotCachedError(NotAllowedError):
+    """A prefix that the request builds on is not in the cache."""
+
+
+class LayoutMismatchError(NotAllowedError):
+    """Worker and server disagree on the layout or the model of the pool."""
+
+
+class SessionLostError(NotAllowedError):
+    """The session is over: drop every lock, page id and mapping obtained in it.
+
+    The client opens a new session by itself; `client.generation` tells which one
+    is current.
+    """
+
+
+class UnknownLockError(PandoError):
+    """The lock is not held by this session."""
+
+
+class PoolExhaustedError(PandoError):
+    """Too few pages are free or evictable. Worth retrying when locks are released."""
+
+
+class UnavailableError(PandoError):
+    """The server is away, or is shutting down. The client keeps reconnecting."""
+
+
+class DeadlineError(PandoError):
+    """No answer in time. The server may still have carried out the call."""
+
+
+_BY_REASON: dict[str, type[PandoError]] = {
+    "LAYOUT_MISMATCH": LayoutMismatchError,
+    "LOCK_UNKNOWN": UnknownLockError,
+    "PAGE_NOT_OWNED": PageNotOwnedError,
+    "POOL_EXHAUSTED": PoolExhaustedError,
+    "PREFIX_NOT_CACHED": PrefixNotCachedError,
+    "SESSION_LOST": SessionLostError,
+}
+
+_BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidRequestError,
+    grpc.StatusCode.FAILED_PRECONDITION: NotAllowedError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineError,
+}
+
+
+def from_rpc_error(error: grpc.RpcError) -> PandoError:
+    """The typed error of a failed call, synchronous or asyncio."""
+    code: grpc.StatusCode = error.code()
+    info = _error_info(error)
+    reason = info.reason if info else code.name
+    kind = _BY_REASON.get(reason) or _BY_CODE.get(code, PandoError)
+    return kind(reason, error.details() or "", dict(info.metadata) if info else None)
+
+
+def _error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo | None:
+    for key, value in error.trailing_metadata() or ():
+        if key != _STATUS_DETAILS:
+            continue
+        for detail in status_pb2.Status.FromString(value).details:
+            info = error_details_pb2.ErrorInfo()
+            if detail.Unpack(info) and info.domain == _DOMAIN:
+                return info
+    return None

@@ -1,0 +1,201 @@
+"""The pool as the server describes it, and the layout of its memory."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from pando_kv._proto.pando.v1 import types_pb2
+from pando_kv.errors import PandoError
+
+EnumT = TypeVar("EnumT", bound=enum.Enum)
+
+
+class DType(enum.Enum):
+    """Element type of the KV memory.
+
+    numpy has no bfloat16 and no float8: views of these show the raw bits, as uint16
+    and uint8. Reinterpret them with the tensor library at hand, for example
+    `torch.from_numpy(view).view(torch.bfloat16)`.
+    """
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT8_E4M3 = "float8_e4m3"
+    FLOAT8_E5M2 = "float8_e5m2"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return _NUMPY_TYPES[self]
+
+
+_NUMPY_TYPES: dict[DType, np.dtype[np.generic]] = {
+    DType.FLOAT32: np.dtype(np.float32),
+    DType.FLOAT16: np.dtype(np.float16),
+    DType.BFLOAT16: np.dtype(np.uint16),
+    DType.FLOAT8_E4M3: np.dtype(np.uint8),
+    DType.FLOAT8_E5M2: np.dtype(np.uint8),
+}
+
+
+class LayoutOrder(enum.Enum):
+    """Order of the pool's memory, outermost first."""
+
+    LAYER_FIRST = "layer_first"
+    """[layer][kv][page][token][head]: what attention kernels read."""
+    PAGE_FIRST = "page_first"
+    """[page][layer][kv][token][head]: a page is one contiguous block."""
+
+
+_DTYPES: dict[int, DType] = {
+    types_pb2.DTYPE_FLOAT32: DType.FLOAT32,
+    types_pb2.DTYPE_FLOAT16: DType.FLOAT16,
+    types_pb2.DTYPE_BFLOAT16: DType.BFLOAT16,
+    types_pb2.DTYPE_FLOAT8_E4M3: DType.FLOAT8_E4M3,
+    types_pb2.DTYPE_FLOAT8_E5M2: DType.FLOAT8_E5M2,
+}
+
+_ORDERS: dict[int, LayoutOrder] = {
+    types_pb2.LAYOUT_ORDER_LAYER_FIRST: LayoutOrder.LAYER_FIRST,
+    types_pb2.LAYOUT_ORDER_PAGE_FIRST: LayoutOrder.PAGE_FIRST,
+}
+
+
+@dataclass(frozen=True)
+class KvLayout:
+    """Where the bytes of one element of a shard lie; strides are in bytes."""
+
+    layers: int
+    kv_planes: int
+    """2: keys and values apart. 1: one latent vector (MLA)."""
+    heads: int
+    """KV heads held by one shard."""
+    head_size: int
+    dtype: DType
+    page_tokens: int
+    order: LayoutOrder
+    layer_stride: int
+    page_stride: int
+    kv_stride: int
+    token_stride: int
+    head_stride: int
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        capacity_pages: int,
+        layers: int,
+        heads: int,
+        head_size: int,
+        dtype: DType,
+        page_tokens: int,
+        kv_planes: int = 2,
+        order: LayoutOrder = LayoutOrder.LAYER_FIRST,
+    ) -> KvLayout:
+        """The layout that pandod gives a pool of that many pages."""
+        head_stride = head_size * dtype.numpy.itemsize
+        token_stride = heads * head_stride
+        plane_page = page_tokens * token_stride
+        if order is LayoutOrder.LAYER_FIRST:
+            page_stride = plane_page
+            kv_stride = capacity_pages * page_stride
+            layer_stride = kv_planes * kv_stride
+        else:
+            kv_stride = plane_page
+            layer_stride = kv_planes * kv_stride
+            page_stride = layers * layer_stride
+        return cls(
+            layers=layers,
+            kv_planes=kv_planes,
+            heads=heads,
+            head_size=head_size,
+            dtype=dtype,
+            page_tokens=page_tokens,
+            order=order,
+            layer_stride=layer_stride,
+            page_stride=page_stride,
+            kv_stride=kv_stride,
+            token_stride=token_stride,
+            head_stride=head_stride,
+        )
+
+    def fingerprint(self, model: str) -> int:
+        """Identifies layout and model; equal to the server's when both agree."""
+        text = (
+            f"pando-kv-layout-v1;layers={self.layers};kv_planes={self.kv_planes};"
+            f"heads={self.heads};head_size={self.head_size};"
+            f"dtype={self.dtype.value};page_tokens={self.page_tokens};"
+            f"order={self.order.value};layer_stride={self.layer_stride};"
+            f"page_stride={self.page_stride};kv_stride={self.kv_stride};"
+            f"token_stride={self.token_stride};head_stride={self.head_stride};"
+            f"model={model}"
+        )
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+    @classmethod
+    def from_message(cls, message: types_pb2.KvLayout) -> KvLayout:
+        return cls(
+            layers=message.layers,
+            kv_planes=message.kv_planes,
+            heads=message.heads,
+            head_size=message.head_size,
+            dtype=_known(_DTYPES, message.dtype, "dtype"),
+            page_tokens=message.page_tokens,
+            order=_known(_ORDERS, message.order, "order"),
+            layer_stride=message.layer_stride,
+            page_stride=message.page_stride,
+            kv_stride=message.kv_stride,
+            token_stride=message.token_stride,
+            head_stride=message.head_stride,
+        )
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The pool's memory on one device; tensor-parallel rank r uses shard r."""
+
+    index: int
+    device: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class PoolDescription:
+    capacity_pages: int
+    """Pages of the pool, the padding page 0 included."""
+    layout: KvLayout
+    shards: tuple[Shard, ...]
+    model: str
+    fingerprint: int
+    page_bytes: int
+    """Bytes of one page over all layers, in one shard."""
+
+    @classmethod
+    def from_message(cls, message: types_pb2.PoolDescription) -> PoolDescription:
+        return cls(
+            capacity_pages=message.capacity_pages,
+            layout=KvLayout.from_message(message.layout),
+            shards=tuple(
+                Shard(shard.index, shard.device, shard.size_bytes)
+                for shard in message.shards
+            ),
+            model=message.model,
+            fingerprint=message.fingerprint,
+            page_bytes=message.page_bytes,
+        )
+
+
+def _known(members: Mapping[int, EnumT], value: int, field: str) -> EnumT:
+    try:
+        return members[value]
+    except KeyError:
+        raise PandoError(
+            "UNKNOWN_LAYOUT", f"the pool's {field} is {value}, unknown to this client"
+        ) from None
