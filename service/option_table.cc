@@ -1,0 +1,196 @@
+#include "service/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "gpu/kv_pool.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kMaxTokensPerRequest = 16 * 1024 * 1024;
+
+absl::Status BadValue(const std::string& name, const std::string& text,
+                      const std::string& limit) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s'; must be %s", name, text, limit));
+}
+
+// The number of bytes that "2GiB" or "1024" stands for.
+std::optional<uint64_t> ParseSize(std::string text) {
+  try {
+    if (!CLI::AsSizeValue(true)(text).empty()) return std::nullopt;
+  } catch (const CLI::Error&) {
+    return std::nullopt;
+  }
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(text, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+OptionSpec Text(std::string name, std::string Options::*field,
+                std::string value_name, std::string help) {
+  return {name, value_name, help,
+          [field](const std::string& text, Options& options) {
+            options.*field = text;
+            return absl::OkStatus();
+          },
+          [field](const Options& options) { return options.*field; }};
+}
+
+OptionSpec Choice(std::string name, std::string Options::*field,
+                  std::vector<std::string> choices, std::string help) {
+  return {name, absl::StrJoin(choices, "|"), help,
+          [=](const std::string& text, Options& options) {
+            for (const std::string& choice : choices) {
+              if (text == choice) {
+                options.*field = text;
+                return absl::OkStatus();
+              }
+            }
+            return BadValue(name, text,
+                            "one of " + absl::StrJoin(choices, ", "));
+          },
+          [field](const Options& options) { return options.*field; }};
+}
+
+OptionSpec Number(std::string name, uint32_t Options::*field, uint32_t min,
+                  uint32_t max, std::string help) {
+  return {name, "N", help,
+          [=](const std::string& text, Options& options) {
+            uint32_t value = 0;
+            if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
+              return BadValue(
+                  name, text,
+                  absl::StrFormat("a whole number from %u to %u", min, max));
+            }
+            options.*field = value;
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrFormat("%u", options.*field);
+          }};
+}
+
+OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help) {
+  return {name, "SIZE", help,
+          [=](const std::string& text, Options& options) {
+            const std::optional<uint64_t> value = ParseSize(text);
+            if (!value || *value == 0) {
+              return BadValue(name, text, "a size such as 512MiB or 2GiB");
+            }
+            options.*field = *value;
+            return absl::OkStatus();
+          },
+          [](const Options&) { return std::string(); }};
+}
+
+OptionSpec Time(std::string name, absl::Duration Options::*field,
+                absl::Duration min, absl::Duration max, std::string help) {
+  return {
+      name, "DURATION", help,
+      [=](const std::string& text, Options& options) {
+        absl::Duration value;
+        if (!absl::ParseDuration(text, &value) || value < min || value > max) {
+          return BadValue(name, text,
+                          absl::StrFormat("a duration with unit from %s to %s",
+                                          absl::FormatDuration(min),
+                                          absl::FormatDuration(max)));
+        }
+        options.*field = value;
+        return absl::OkStatus();
+      },
+      [field](const Options& options) {
+        return absl::FormatDuration(options.*field);
+      }};
+}
+
+// A field with a parser and printer of its own.
+template <typename T>
+OptionSpec Named(std::string name, T Options::*field, std::string value_name,
+                 absl::StatusOr<T> (*parse)(std::string_view),
+                 std::string_view (*print)(T), std::string help) {
+  return {name, value_name, help,
+          [=](const std::string& text, Options& options) {
+            absl::StatusOr<T> value = parse(text);
+            if (value.ok()) options.*field = *value;
+            return value.status();
+          },
+          [=](const Options& options) {
+            return std::string(print(options.*field));
+          }};
+}
+
+std::vector<OptionSpec> MakeOptionTable() {
+  const absl::Duration zero = absl::ZeroDuration();
+  const absl::Duration hour = absl::Hours(1);
+  return {
+      Text("socket", &Options::socket, "PATH",
+           "Unix socket that gRPC is served on"),
+      Text("memory-socket", &Options::memory_socket, "PATH",
+           "Unix socket that hands out the pool's memory; memory.sock beside "
+           "socket when empty"),
+      Text("tcp", &Options::tcp, "HOST:PORT",
+           "Address that gRPC is also served on; off when empty"),
+      Text("http", &Options::http, "HOST:PORT",
+           "Address of /metrics, /healthz and /readyz; off when empty"),
+      Number("pool-pages", &Options::pool_pages, 2, kMaxUint32,
+             "Pages of the pool, the padding page included"),
+      Bytes("pool-bytes", &Options::pool_bytes,
+            "Size of the pool on one shard, instead of pool-pages"),
+      Number("pool-shards", &Options::pool_shards, 1, KvPool::kMaxShards,
+             "Shards of the pool: the tensor-parallel ranks that share it"),
+      Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
+             "Tokens of a page"),
+      Number("layers", &Options::layers, 1, kMaxUint32, "Layers of the model"),
+      Number("kv-planes", &Options::kv_planes, 1, 2,
+             "2: keys and values; 1: one latent vector (MLA)"),
+      Number("heads", &Options::heads, 1, kMaxUint32, "KV heads of one shard"),
+      Number("head-size", &Options::head_size, 1, kMaxUint32,
+             "Elements of a head"),
+      Named("dtype", &Options::dtype,
+            "float32|float16|bfloat16|float8_e4m3|float8_e5m2", ParseDType,
+            DTypeName, "Element type of the KV"),
+      Named("layout-order", &Options::layout_order, "layer_first|page_first",
+            ParseLayoutOrder, LayoutOrderName,
+            "What is contiguous in memory: a layer, or a page"),
+      Text("model", &Options::model, "NAME",
+           "Model that the KV belongs to; a worker that names another is "
+           "refused"),
+      Time("session-grace", &Options::session_grace, zero, hour,
+           "How long a session whose stream broke may be resumed"),
+      Time("quarantine", &Options::quarantine, zero, hour,
+           "When pages of a dead worker that cannot be watched are reused"),
+      Time("attach-token-ttl", &Options::attach_token_ttl,
+           absl::Milliseconds(100), hour,
+           "How long a token for the memory socket is valid"),
+      Number("max-tokens-per-request", &Options::max_tokens_per_request, 1,
+             kMaxTokensPerRequest, "Tokens that one call may carry"),
+      Time("drain-timeout", &Options::drain_timeout, zero, hour,
+           "How long to wait for the workers after SIGTERM"),
+      Time("check-invariants-every", &Options::check_invariants_every, zero,
+           hour, "Verify the whole index this often; 0 for never"),
+      Choice("log-level", &Options::log_level,
+             {"debug", "info", "warning", "error"}, "What is logged"),
+      Choice("log-format", &Options::log_format, {"text", "json"},
+             "How it is logged"),
+  };
+}
+
+}  // namespace
+
+const std::vector<OptionSpec>& OptionTable() {
+  static const auto* const table =
+      new std::vector<OptionSpec>(MakeOptionTable());
+  return *table;
+}
+
+}  // namespace pando

@@ -1,0 +1,67 @@
+#ifndef PANDO_SERVICE_OPTIONS_H_
+#define PANDO_SERVICE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gpu/kv_layout.h"
+
+namespace pando {
+
+// Every option of pandod; service/option_table.cc says what each means and
+// which values it takes. As ParseOptions returns it, it is complete and valid.
+struct Options {
+  std::string socket = "/run/pando/pando.sock";
+  // Empty: memory.sock beside socket.
+  std::string memory_socket;
+  // host:port; empty: off.
+  std::string tcp;
+  std::string http = "127.0.0.1:9464";
+
+  uint32_t pool_pages = 4096;
+  // Bytes of one shard, instead of pool_pages; 0: pool_pages says it.
+  uint64_t pool_bytes = 0;
+  uint32_t pool_shards = 1;
+  uint32_t page_tokens = 16;
+  uint32_t layers = 32;
+  uint32_t kv_planes = 2;
+  uint32_t heads = 8;
+  uint32_t head_size = 128;
+  DType dtype = DType::kBFloat16;
+  LayoutOrder layout_order = LayoutOrder::kLayerFirst;
+  std::string model;
+
+  absl::Duration session_grace = absl::Seconds(2);
+  absl::Duration quarantine = absl::Seconds(10);
+  absl::Duration attach_token_ttl = absl::Seconds(5);
+  uint32_t max_tokens_per_request = 1048576;
+  absl::Duration drain_timeout = absl::Seconds(25);
+  // Zero: never.
+  absl::Duration check_invariants_every = absl::ZeroDuration();
+
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+KvShape ShapeOf(const Options& options);
+
+// What the command line asks for.
+struct CommandLine {
+  Options options;
+  // Not empty (--help, --version, --check-config): print it and end with
+  // status 0.
+  std::string print;
+};
+
+// Reads the options from, each overriding the one before: defaults, the YAML
+// file named by --config or PANDO_CONFIG, the environment, the flags. env is a
+// list as environ is. An error names the option, its value and what it may be;
+// an unknown name is an error that suggests the nearest known one.
+absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
+                                         const char* const* env);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_OPTIONS_H_

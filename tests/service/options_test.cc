@@ -1,0 +1,338 @@
+#include "service/options.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "service/option_table.h"
+
+namespace pando {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class OptionsTest : public testing::Test {
+ protected:
+  OptionsTest() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "pando_options_XXXXXX")
+            .string();
+    dir_ = mkdtemp(name.data());
+  }
+  ~OptionsTest() override { std::filesystem::remove_all(dir_); }
+
+  std::string WriteYaml(const std::string& text) {
+    const std::string path = dir_ + "/pando.yaml";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  static absl::StatusOr<CommandLine> Parse(
+      const std::vector<std::string>& flags,
+      const std::vector<std::string>& environment = {}) {
+    std::vector<const char*> argv = {"pandod"};
+    for (const std::string& flag : flags) argv.push_back(flag.c_str());
+    std::vector<const char*> env;
+    for (const std::string& entry : environment) env.push_back(entry.c_str());
+    env.push_back(nullptr);
+    return ParseOptions(static_cast<int>(argv.size()), argv.data(), env.data());
+  }
+
+  static Options Parsed(const std::vector<std::string>& flags,
+                        const std::vector<std::string>& environment = {}) {
+    const absl::StatusOr<CommandLine> line = Parse(flags, environment);
+    EXPECT_TRUE(line.ok()) << line.status();
+    return line.ok() ? line->options : Options();
+  }
+
+  static std::string Error(const std::vector<std::string>& flags,
+                           const std::vector<std::string>& environment = {}) {
+    const absl::Status status = Parse(flags, environment).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  }
+
+  std::string YamlError(const std::string& text) {
+    return Error({"--config", WriteYaml(text)});
+  }
+
+  std::string dir_;
+};
+
+TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
+  const Options options = Parsed({}, {"HOME=/root", "PANDOX=1"});
+  EXPECT_EQ(options.socket, "/run/pando/pando.sock");
+  EXPECT_EQ(options.memory_socket, "/run/pando/memory.sock");
+  EXPECT_EQ(options.tcp, "");
+  EXPECT_EQ(options.http, "127.0.0.1:9464");
+  EXPECT_EQ(options.pool_pages, 4096u);
+  EXPECT_EQ(options.session_grace, absl::Seconds(2));
+  EXPECT_EQ(options.dtype, DType::kBFloat16);
+}
+
+// Sets every option to a value that is not its default, in each of the ways.
+const std::vector<std::pair<std::string, std::string>>& OtherValues() {
+  static const auto* const values =
+      new std::vector<std::pair<std::string, std::string>>{
+          {"socket", "/tmp/a.sock"},
+          {"memory-socket", "/tmp/b.sock"},
+          {"tcp", "0.0.0.0:7000"},
+          {"http", "[::1]:80"},
+          {"pool-pages", "77"},
+          {"pool-shards", "3"},
+          {"page-tokens", "32"},
+          {"layers", "5"},
+          {"kv-planes", "1"},
+          {"heads", "6"},
+          {"head-size", "64"},
+          {"dtype", "float8_e4m3"},
+          {"layout-order", "page_first"},
+          {"model", "tiny"},
+          {"session-grace", "3s"},
+          {"quarantine", "1m"},
+          {"attach-token-ttl", "1.5s"},
+          {"max-tokens-per-request", "99"},
+          {"drain-timeout", "0"},
+          {"check-invariants-every", "30s"},
+          {"log-level", "debug"},
+          {"log-format", "json"}};
+  return *values;
+}
+
+void ExpectOtherValues(const Options& options) {
+  size_t compared = 0;
+  for (const OptionSpec& spec : OptionTable()) {
+    for (const auto& [name, value] : OtherValues()) {
+      if (spec.name != name) continue;
+      EXPECT_EQ(spec.get(options), value) << name;
+      EXPECT_NE(spec.get(Options()), value) << name;
+      ++compared;
+    }
+  }
+  // pool-bytes excludes pool-pages and has tests of its own.
+  EXPECT_EQ(compared, OptionTable().size() - 1);
+}
+
+TEST_F(OptionsTest, EveryOptionIsAFlag) {
+  std::vector<std::string> flags;
+  for (const auto& [name, value] : OtherValues()) {
+    flags.push_back("--" + name);
+    flags.push_back(value);
+  }
+  ExpectOtherValues(Parsed(flags));
+}
+
+TEST_F(OptionsTest, EveryOptionIsAnEnvironmentVariable) {
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : OtherValues()) {
+    std::string variable = "PANDO_";
+    for (char c : name) variable += c == '-' ? '_' : std::toupper(c);
+    environment.push_back(variable + "=" + value);
+  }
+  ExpectOtherValues(Parsed({}, environment));
+}
+
+TEST_F(OptionsTest, EveryOptionIsAYamlKey) {
+  std::string text;
+  for (const auto& [name, value] : OtherValues()) {
+    text += name + ": \"" + value + "\"\n";
+  }
+  ExpectOtherValues(Parsed({"--config", WriteYaml(text)}));
+}
+
+TEST_F(OptionsTest, NestedYamlMapsJoinTheirKeys) {
+  const Options options =
+      Parsed({"--config", WriteYaml("pool:\n  pages: 50\n  shards: 2\n"
+                                    "session: {grace: 4s}\nhead-size: 32\n")});
+  EXPECT_EQ(options.pool_pages, 50u);
+  EXPECT_EQ(options.pool_shards, 2u);
+  EXPECT_EQ(options.session_grace, absl::Seconds(4));
+  EXPECT_EQ(options.head_size, 32u);
+}
+
+TEST_F(OptionsTest, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
+  const std::string yaml = WriteYaml("pool-pages: 10\nlayers: 10\nheads: 10\n");
+  const Options options = Parsed({"--config", yaml, "--pool-pages=30"},
+                                 {"PANDO_POOL_PAGES=20", "PANDO_LAYERS=20"});
+  EXPECT_EQ(options.pool_pages, 30u);
+  EXPECT_EQ(options.layers, 20u);
+  EXPECT_EQ(options.heads, 10u);
+}
+
+TEST_F(OptionsTest, TheFileMayBeNamedByTheEnvironment) {
+  const std::string yaml = WriteYaml("layers: 10\n");
+  EXPECT_EQ(Parsed({}, {"PANDO_CONFIG=" + yaml}).layers, 10u);
+}
+
+TEST_F(OptionsTest, TheConfigFlagOverridesTheOneOfTheEnvironment) {
+  const std::string yaml = WriteYaml("layers: 10\n");
+  EXPECT_EQ(
+      Parsed({"--config", yaml}, {"PANDO_CONFIG=/nowhere/pando.yaml"}).layers,
+      10u);
+}
+
+TEST_F(OptionsTest, AnEmptyFileChangesNothing) {
+  EXPECT_EQ(Parsed({"--config", WriteYaml("# nothing\n")}).pool_pages, 4096u);
+}
+
+TEST_F(OptionsTest, TheLastOfTwoFlagsCounts) {
+  EXPECT_EQ(Parsed({"--layers=3", "--layers=4"}).layers, 4u);
+}
+
+TEST_F(OptionsTest, AnEmptyValueTurnsAnAddressOff) {
+  EXPECT_THAT(Parsed({"--http=", "--layers=3"}).http, IsEmpty());
+  EXPECT_THAT(Parsed({"--http", "", "--layers=3"}).http, IsEmpty());
+  EXPECT_THAT(Parsed({}, {"PANDO_HTTP=", "PANDO_LAYERS=3"}).http, IsEmpty());
+  EXPECT_THAT(Parsed({"--config", WriteYaml("http:\n")}).http, IsEmpty());
+}
+
+TEST_F(OptionsTest, TheMemorySocketIsBesideTheSocket) {
+  EXPECT_EQ(Parsed({"--socket=/tmp/x/gpu0.sock"}).memory_socket,
+            "/tmp/x/memory.sock");
+  EXPECT_EQ(Parsed({"--socket=gpu0.sock"}).memory_socket, "memory.sock");
+}
+
+TEST_F(OptionsTest, PoolBytesGivesThePagesThatFit) {
+  // The default page is 2 MiB.
+  EXPECT_EQ(Parsed({"--pool-bytes=2GiB"}).pool_pages, 1024u);
+  EXPECT_EQ(Parsed({"--pool-bytes=7MiB"}).pool_pages, 3u);
+  EXPECT_EQ(Parsed({"--pool-bytes=4194304"}).pool_pages, 2u);
+}
+
+TEST_F(OptionsTest, PoolBytesAndPoolPagesExcludeEachOther) {
+  EXPECT_EQ(Error({"--pool-bytes=2GiB"}, {"PANDO_POOL_PAGES=5"}),
+            "pool-pages and pool-bytes are both given; give one of them");
+}
+
+TEST_F(OptionsTest, APoolOfTooFewBytesIsRefusedWithTheLimit) {
+  EXPECT_EQ(Error({"--pool-bytes=3MiB"}),
+            "pool-bytes is 3145728, 1 pages of 2097152 bytes; must be from 2 "
+            "to 4294967295 pages");
+}
+
+TEST_F(OptionsTest, UnknownNamesAreErrorsThatSuggestTheNearest) {
+  EXPECT_EQ(Error({"--pool-page", "5"}),
+            "unknown flag '--pool-page'; did you mean '--pool-pages'?");
+  EXPECT_EQ(Error({"--chek-config"}),
+            "unknown flag '--chek-config'; did you mean '--check-config'?");
+  EXPECT_EQ(Error({"serve"}), "unexpected argument 'serve'; see --help");
+  EXPECT_EQ(Error({}, {"PANDO_POOLPAGES=5"}),
+            "unknown environment variable 'PANDO_POOLPAGES'; did you mean "
+            "'PANDO_POOL_PAGES'?");
+  EXPECT_THAT(YamlError("layers: 3\npool:\n  page: 5\n"),
+              HasSubstr("pando.yaml: line 3: unknown key 'pool-page'; did you "
+                        "mean 'pool-pages'?"));
+}
+
+TEST_F(OptionsTest, ServiceVariablesOfKubernetesAreNoOptions) {
+  EXPECT_EQ(
+      Parsed({}, {"PANDO_SERVICE_HOST=10.0.0.1", "PANDO_SERVICE_PORT=9464",
+                  "PANDO_SERVICE_PORT_METRICS=9464",
+                  "PANDO_PORT=tcp://10.0.0.1:9464",
+                  "PANDO_PORT_9464_TCP_ADDR=10.0.0.1",
+                  "PANDO_METRICS_SERVICE_HOST=10.0.0.1"})
+          .http,
+      "127.0.0.1:9464");
+}
+
+TEST_F(OptionsTest, BrokenFilesAreErrorsThatNameTheFile) {
+  EXPECT_THAT(YamlError("layers: [1"), HasSubstr("pando.yaml: yaml-cpp"));
+  EXPECT_THAT(YamlError("just text"), HasSubstr("must be a map of options"));
+  EXPECT_THAT(YamlError("layers: [1, 2]"), HasSubstr("layers is a list"));
+  EXPECT_THAT(YamlError("pool-pages: 2\npool: {pages: 3}"),
+              HasSubstr("pool-pages is given twice"));
+  EXPECT_THAT(Error({"--config=/nowhere/pando.yaml"}),
+              HasSubstr("/nowhere/pando.yaml"));
+}
+
+struct BadValue {
+  std::string flag;
+  std::string message;
+
+  friend std::ostream& operator<<(std::ostream& out, const BadValue& bad) {
+    return out << bad.flag;
+  }
+};
+
+class OptionsBadValue : public OptionsTest,
+                        public testing::WithParamInterface<BadValue> {};
+
+TEST_P(OptionsBadValue, NamesOptionValueAndLimit) {
+  EXPECT_EQ(Error({GetParam().flag}), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryKind, OptionsBadValue,
+    testing::Values(
+        BadValue{"--pool-pages=1",
+                 "pool-pages is '1'; must be a whole number "
+                 "from 2 to 4294967295"},
+        BadValue{"--pool-pages=-3",
+                 "pool-pages is '-3'; must be a whole "
+                 "number from 2 to 4294967295"},
+        BadValue{"--pool-shards=251",
+                 "pool-shards is '251'; must be a whole "
+                 "number from 1 to 250"},
+        BadValue{"--pool-bytes=2 gibs",
+                 "pool-bytes is '2 gibs'; must be a size such as 512MiB or "
+                 "2GiB"},
+        BadValue{"--pool-bytes=-1GiB",
+                 "pool-bytes is '-1GiB'; must be a size such as 512MiB or "
+                 "2GiB"},
+        BadValue{"--pool-bytes=99999999EiB",
+                 "pool-bytes is '99999999EiB'; must be a size such as 512MiB "
+                 "or 2GiB"},
+        BadValue{"--quarantine=10",
+                 "quarantine is '10'; must be a duration with unit from 0 to "
+                 "1h"},
+        BadValue{"--attach-token-ttl=0",
+                 "attach-token-ttl is '0'; must be a duration with unit from "
+                 "100ms to 1h"},
+        BadValue{"--log-level=loud",
+                 "log-level is 'loud'; must be one of "
+                 "debug, info, warning, error"},
+        BadValue{"--http=9464",
+                 "http is '9464'; must be host:port with a port "
+                 "up to 65535, or empty"},
+        BadValue{"--tcp=localhost:70000",
+                 "tcp is 'localhost:70000'; must be host:port with a port up "
+                 "to 65535, or empty"},
+        BadValue{"--socket=",
+                 "socket is '', 0 bytes; must be a path of 1 to "
+                 "107 bytes"},
+        BadValue{"--socket=/run/pando/memory.sock",
+                 "memory-socket is '/run/pando/memory.sock'; must differ from "
+                 "socket"},
+        BadValue{"--layers=5000", "layers is 5000; must be from 1 to 4096"}));
+
+TEST_F(OptionsTest, CheckConfigSaysHowLargeThePoolIs) {
+  EXPECT_EQ(Parse({"--check-config", "--pool-shards=2"}).value().print,
+            "config ok: 4096 pages of 16 tokens and 2097152 bytes, 8589934592 "
+            "bytes (8.0 GiB) on each of 2 shard(s)\n");
+}
+
+TEST_F(OptionsTest, HelpShowsEveryOptionWithItsDefault) {
+  const std::string help = Parse({"--help"}).value().print;
+  for (const OptionSpec& spec : OptionTable()) {
+    EXPECT_THAT(help, HasSubstr("--" + spec.name));
+  }
+  EXPECT_THAT(help, HasSubstr("127.0.0.1:9464"));
+}
+
+TEST_F(OptionsTest, VersionNamesTheProgram) {
+  EXPECT_THAT(Parse({"--version"}).value().print, StartsWith("pandod "));
+}
+
+TEST_F(OptionsTest, WithoutThoseFlagsThereIsNothingToPrint) {
+  EXPECT_THAT(Parse({}).value().print, IsEmpty());
+}
+
+}  // namespace
+}  // namespace pando
