@@ -48,7 +48,7 @@ class LockHandle:
             )
 
     def require_held(self) -> None:
-        self._sessions.require_current(self.session, "the lock")
+        self._sessions.require_current(self.session, "a lock")
         if not self._held:
             raise _released()
 
@@ -57,7 +57,7 @@ class LockHandle:
         with self._mutex:
             if not self._held:
                 return False
-            self._sessions.require_current(self.session, "the lock")
+            self._sessions.require_current(self.session, "a lock")
             self._held = False
             return True
 

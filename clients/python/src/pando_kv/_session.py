@@ -109,12 +109,12 @@ class SessionTracker:
     def require_current(self, session: Session, handle: str) -> None:
         """Refuses a handle of a session that is over, without asking the server."""
         if not self.is_current(session):
-            raise _lost(f"{handle} is of session {session.generation}", self)
+            raise _lost(handle, session.generation)
 
     def require_generation(self, generation: int | None) -> Session:
         session = self.current()
-        if generation not in (None, session.generation):
-            raise _lost(f"page_ids are of session {generation}", self)
+        if generation is not None and generation != session.generation:
+            raise _lost("page_ids", generation)
         return session
 
     def _opened(self, opened: session_pb2.SessionOpened) -> None:
@@ -149,9 +149,9 @@ class SessionTracker:
             _log.exception("on_session_lost failed")
 
 
-def _lost(what: str, tracker: SessionTracker) -> SessionLostError:
+def _lost(handle: str, generation: int) -> SessionLostError:
     return SessionLostError(
         "SESSION_LOST",
-        f"{what}, the client's session is {tracker.generation}: drop every lock and "
-        "page id of a session that is over",
+        f"{handle} of session {generation}, which is not the client's session now: "
+        "drop every lock and page id of a session that is over",
     )

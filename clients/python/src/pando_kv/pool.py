@@ -138,7 +138,9 @@ class MappedPool:
         return np.ndarray(
             (*rows, layout.heads, layout.head_size),
             dtype,
-            self._maps[shard],
+            # Not the map itself: np.ndarray would not hold on to its buffer, and
+            # close() would unmap memory that the array still shows.
+            np.frombuffer(self._maps[shard], np.uint8),
             layer * layout.layer_stride + plane * layout.kv_stride,
             (*row_strides, layout.head_stride, dtype.itemsize),
         )

@@ -1,0 +1,272 @@
+"""The pool's memory as numpy views, through a real memory socket and a memfd."""
+
+import os
+import socket
+import struct
+import threading
+
+import numpy as np
+import pytest
+from pando_kv import (
+    DType,
+    KvLayout,
+    LayoutOrder,
+    MappedPool,
+    PandoError,
+    PoolDescription,
+    Shard,
+)
+
+TOKEN = bytes(range(16))
+PAGES, LAYERS, PAGE_TOKENS, HEADS, HEAD_SIZE = 5, 3, 4, 2, 8
+
+
+def describe(dtype=DType.FLOAT32, kv_planes=2, order=LayoutOrder.LAYER_FIRST, shards=1):
+    layout = KvLayout.make(
+        capacity_pages=PAGES,
+        layers=LAYERS,
+        heads=HEADS,
+        head_size=HEAD_SIZE,
+        dtype=dtype,
+        page_tokens=PAGE_TOKENS,
+        kv_planes=kv_planes,
+        order=order,
+    )
+    page_bytes = LAYERS * kv_planes * PAGE_TOKENS * layout.token_stride
+    size = -(-PAGES * page_bytes // 4096) * 4096
+    return PoolDescription(
+        capacity_pages=PAGES,
+        layout=layout,
+        shards=tuple(Shard(index, "host", size) for index in range(shards)),
+        model="",
+        fingerprint=layout.fingerprint(""),
+        page_bytes=page_bytes,
+    )
+
+
+def memfd(size):
+    fd = os.memfd_create("pando-test")
+    os.ftruncate(fd, size)
+    return fd
+
+
+class MemorySocket:
+    """Answers one peer with these parts, the descriptors on the first one."""
+
+    def __init__(self, path, parts, fds=()):
+        self.path = str(path)
+        self.token = b""
+        self._parts, self._fds = parts, fds
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(self.path)
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self):
+        peer, _ = self._listener.accept()
+        with peer:
+            self.token = peer.recv(16, socket.MSG_WAITALL)
+            first, *rest = self._parts
+            if self._fds:
+                socket.send_fds(peer, [first], self._fds)
+            else:
+                peer.sendall(first)
+            for part in rest:
+                peer.sendall(part)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._thread.join()
+        self._listener.close()
+
+
+def header(status=0, shards=0, magic=b"PNDO", version=1):
+    return struct.pack("<4sIII", magic, version, status, shards)
+
+
+def attach(path, description, parts, fds=()):
+    with MemorySocket(path / "memory", parts, fds) as server:
+        pool = MappedPool.attach(description, 7, server.path, TOKEN, timeout=10)
+    assert server.token == TOKEN
+    return pool
+
+
+@pytest.fixture
+def open_fds():
+    """Fails if the test leaves descriptors open."""
+    before = set(os.listdir("/proc/self/fd"))
+    yield
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def map_pool(description):
+    fds = [memfd(shard.size_bytes) for shard in description.shards]
+    return MappedPool(
+        description,
+        7,
+        [(fd, s.size_bytes) for fd, s in zip(fds, description.shards, strict=True)],
+    )
+
+
+def test_attach_maps_the_memory_of_every_shard(tmp_path, open_fds):
+    description = describe(shards=2)
+    sizes = [shard.size_bytes for shard in description.shards]
+    fds = [memfd(size) for size in sizes]
+    message = header(shards=2) + struct.pack("<2Q", *sizes)
+
+    with attach(tmp_path, description, [message], fds) as pool:
+        pool.keys(0)[1, 2, 1, 3] = 1.5
+        pool.values(2, shard=1)[...] = -1
+        offset = PAGE_TOKENS * HEADS * HEAD_SIZE + (2 * HEADS + 1) * HEAD_SIZE + 3
+        assert os.pread(fds[0], 4, 4 * offset) == struct.pack("<f", 1.5)
+        assert np.frombuffer(os.pread(fds[1], sizes[1], 0), np.float32).sum() == (
+            -PAGES * PAGE_TOKENS * HEADS * HEAD_SIZE
+        )
+    for fd in fds:
+        os.close(fd)
+
+
+def test_an_answer_in_pieces_is_put_together(tmp_path, open_fds):
+    description = describe()
+    size = description.shards[0].size_bytes
+    fd = memfd(size)
+    message = header(shards=1) + struct.pack("<Q", size)
+    parts = [message[i : i + 1] for i in range(len(message))]
+
+    with attach(tmp_path, description, parts, [fd]) as pool:
+        assert not pool.keys(0).any()
+    os.close(fd)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([header(status=1)], "does not know the attach token"),
+        ([header(status=2)], "could not export"),
+        ([header(status=9)], "answered with status 9"),
+        ([header(magic=b"HTTP")], "speaks b'HTTP' version 1"),
+        ([header(version=2)], "version 2, not version 1"),
+        ([header(shards=1000)], "announced 1000 shards"),
+        ([header(shards=1) + struct.pack("<Q", 4096)], "0 descriptors for 1 shards"),
+        ([header()[:5]], "closed the connection after 5 of 16 bytes"),
+        ([header(shards=2) + b"12345678"], "after 8 of 16 bytes"),
+    ],
+)
+def test_a_bad_answer_is_an_error_and_leaks_nothing(tmp_path, open_fds, parts, message):
+    with pytest.raises(PandoError, match=message):
+        attach(tmp_path, describe(), parts)
+
+
+def test_descriptors_of_a_bad_answer_are_closed(tmp_path, open_fds):
+    fd = memfd(4096)
+    message = header(shards=2) + struct.pack("<2Q", 4096, 4096)
+    with pytest.raises(PandoError, match="1 descriptors for 2 shards"):
+        attach(tmp_path, describe(), [message], [fd])
+    os.close(fd)
+
+
+def test_a_missing_memory_socket_is_an_error(tmp_path):
+    with pytest.raises(PandoError, match="nobody"):
+        MappedPool.attach(describe(), 7, str(tmp_path / "nobody"), TOKEN, timeout=1)
+
+
+@pytest.mark.parametrize("order", LayoutOrder)
+def test_every_element_has_its_own_place(order):
+    with map_pool(describe(order=order)) as pool:
+        count = 0
+        for layer in range(LAYERS):
+            for view in (pool.keys(layer), pool.values(layer)):
+                assert view.shape == (PAGES, PAGE_TOKENS, HEADS, HEAD_SIZE)
+                view[...] = np.arange(count, count + view.size).reshape(view.shape)
+                count += view.size
+        memory = np.sort(
+            np.concatenate(
+                [v(i).ravel() for i in range(LAYERS) for v in (pool.keys, pool.values)]
+            )
+        )
+        assert memory.tolist() == list(range(count))
+        del view
+
+
+def test_a_page_is_contiguous_over_all_layers_when_pages_come_first():
+    description = describe(order=LayoutOrder.PAGE_FIRST)
+    with map_pool(description) as pool:
+        for layer in range(LAYERS):
+            pool.keys(layer)[2] = 1
+            pool.values(layer)[2] = 1
+        raw = np.frombuffer(pool._maps[0], np.float32)
+        page = description.page_bytes // 4
+        assert (raw[2 * page : 3 * page] == 1).all()
+        assert raw.sum() == page
+        del raw
+
+
+def test_slots_and_pages_are_the_same_memory():
+    with map_pool(describe()) as pool:
+        slots = pool.key_slots(1)
+        assert slots.shape == (PAGES * PAGE_TOKENS, HEADS, HEAD_SIZE)
+        slots[3 * PAGE_TOKENS + 2] = 5
+        pool.value_slots(1)[7] = 6
+        assert (pool.keys(1)[3, 2] == 5).all()
+        assert (pool.values(1)[1, 3] == 6).all()
+        del slots
+
+
+def test_slots_of_a_page_first_layout_are_refused():
+    pool = map_pool(describe(order=LayoutOrder.PAGE_FIRST))
+    with pool, pytest.raises(ValueError, match="page_first layout; index by page"):
+        pool.key_slots(0)
+
+
+def test_latent_layouts_have_one_plane():
+    with map_pool(describe(kv_planes=1)) as pool:
+        pool.latent(2)[4, 3, 1, 7] = 2
+        assert pool.latent_slots(2)[-1, -1, -1] == 2
+        for view in (pool.keys, pool.values, pool.key_slots, pool.value_slots):
+            with pytest.raises(ValueError, match=r"kv_planes 1: use latent"):
+                view(0)
+
+
+def test_latent_of_a_two_plane_layout_is_refused():
+    pool = map_pool(describe())
+    with pool, pytest.raises(ValueError, match=r"kv_planes 2: use keys"):
+        pool.latent(0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "view"),
+    [
+        (DType.FLOAT32, np.float32),
+        (DType.FLOAT16, np.float16),
+        (DType.BFLOAT16, np.uint16),
+        (DType.FLOAT8_E4M3, np.uint8),
+        (DType.FLOAT8_E5M2, np.uint8),
+    ],
+)
+def test_views_have_the_element_type_or_its_raw_bits(dtype, view):
+    with map_pool(describe(dtype=dtype)) as pool:
+        assert pool.keys(0).dtype == view
+
+
+def test_layers_and_shards_out_of_range_are_refused():
+    with map_pool(describe()) as pool:
+        for layer in (-1, LAYERS):
+            with pytest.raises(IndexError, match=f"layer is {layer}"):
+                pool.keys(layer)
+        with pytest.raises(IndexError, match="shard is 1"):
+            pool.keys(0, shard=1)
+
+
+def test_close_with_live_views_says_so_and_can_be_repeated(open_fds):
+    pool = map_pool(describe(shards=2))
+    view = pool.keys(0)
+    with pytest.raises(BufferError, match="views of the pool are still in use"):
+        pool.close()
+    del view
+    pool.close()
+    pool.close()
+    with pytest.raises(ValueError, match="closed"):
+        pool.keys(0)
