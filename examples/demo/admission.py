@@ -1,4 +1,4 @@
-"""A request in Pando: one call admits it, one may publish its prompt, one finishes it."""
+"""A request in Pando: a call admits it, one publishes its prompt, one finishes it."""
 
 import numpy as np
 import pando_kv
@@ -10,11 +10,13 @@ from workload import Request
 class Admission:
     """A locked prefix and reserved pages for the rest of one request.
 
-    `block_table` names the cache's pages first, then our own. A page of ours that is published is
-    the cache's from then on, and must not be written again.
+    `block_table` names the cache's pages first, then our own. A page of ours that is
+    published is the cache's from then on, and must not be written again.
     """
 
-    def __init__(self, client: pando_kv.Client, request: Request, page_tokens: int) -> None:
+    def __init__(
+        self, client: pando_kv.Client, request: Request, page_tokens: int
+    ) -> None:
         match = client.match_prefix(
             request.prompt,
             max_tokens=len(request.prompt) - 1,
@@ -31,7 +33,7 @@ class Admission:
         self.block_table = np.concatenate((match.page_ids, match.reserved_page_ids))
 
     def publish(self, computed: Tokens) -> None:
-        """Lets other workers match the whole pages of the tokens whose KV is written."""
+        """Lets other workers match the whole pages of tokens whose KV is written."""
         if len(computed) // self._page_tokens > self._sealed:
             self._insert(computed, relock=True)
 

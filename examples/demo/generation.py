@@ -25,7 +25,7 @@ class Answer:
 
 
 class Generation:
-    """The tokens of one request so far; the first `_computed` of them have their KV in the pages."""
+    """The tokens of one request so far; the first `_computed` have their KV written."""
 
     def __init__(
         self, model: Transformer, kv: PagedKv, request: Request, matched_tokens: int
@@ -39,7 +39,7 @@ class Generation:
         self._computed = matched_tokens
 
     def prefill(self) -> int:
-        """Computes the rest of the prompt and picks the first token; returns the rows computed."""
+        """Computes the rest of the prompt, picks a token; returns the rows computed."""
         before = self._model.rows_computed
         page_tokens = self._model.config.page_tokens
         while self._computed < self._prompt_tokens:

@@ -23,7 +23,8 @@ class KvPages(Protocol):
 class PrivatePages:
     """Pages of this process alone, for runs without Pando.
 
-    They start as NaN: a row that is read before it is written shows up in every logit after it.
+    They start as NaN: a row that is read before it is written shows up in every logit
+    after it.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class PagedKv:
     def load(self, layer: int, end: int) -> tuple[Floats, Floats]:
         """All rows of the pages that hold [0, end); the rows from `end` on are zero.
 
-        What those rows hold in memory is an earlier owner's or nobody's, so it must not be read.
+        What the memory holds there is an earlier owner's or nobody's; it is not used.
         """
         page_tokens = self._keys[layer].shape[1]
         pages = self.block_table[: -(-end // page_tokens)]

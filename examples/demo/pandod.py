@@ -8,7 +8,6 @@ from pathlib import Path
 
 from model import ModelConfig
 
-MODEL_NAME = "pando-demo"
 POOL_PAGES = 1024
 START_SECONDS = 30
 STOP_SECONDS = 10
@@ -22,7 +21,7 @@ def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[
         binary,
         *("--socket", socket),
         *("--http", ""),
-        *("--model", MODEL_NAME),
+        *("--model", config.name),
         *("--pool-pages", str(POOL_PAGES)),
         *("--page-tokens", str(config.page_tokens)),
         *("--layers", str(config.layers)),
@@ -31,26 +30,36 @@ def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[
         *("--dtype", "float32"),
     ]
     log = folder / "pandod.log"
-    # A group of its own: an interrupt at the terminal is for the driver, which stops us in order.
-    with log.open("wb") as output, subprocess.Popen(
-        command, stdout=output, stderr=subprocess.STDOUT, process_group=0
-    ) as process:
+    # A group of its own: an interrupt at the terminal is for the driver alone, which
+    # stops pandod last.
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, process_group=0
+        ) as process,
+    ):
         try:
             _await_socket(process, socket, log)
             yield f"unix:{socket}"
         finally:
             _stop(process)
     if process.returncode != 0:
-        raise SystemExit(f"pandod ended with code {process.returncode}:\n{log.read_text()}")
+        raise SystemExit(
+            f"pandod ended with code {process.returncode}:\n{log.read_text()}"
+        )
 
 
 def _await_socket(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not socket.exists():
         if process.poll() is not None:
-            raise SystemExit(f"pandod ended with code {process.returncode}:\n{log.read_text()}")
+            raise SystemExit(
+                f"pandod ended with code {process.returncode}:\n{log.read_text()}"
+            )
         if time.monotonic() > deadline:
-            raise SystemExit(f"pandod has no socket after {START_SECONDS} s:\n{log.read_text()}")
+            raise SystemExit(
+                f"pandod has no socket after {START_SECONDS} s:\n{log.read_text()}"
+            )
         time.sleep(0.02)
 
 

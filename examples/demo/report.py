@@ -3,17 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import pando_kv
 from generation import Answer
+from model import ModelConfig
 from workload import Request
-
-COLUMNS = (
-    f"{'worker':6}  {'request':22}  {'prompt':>7}  {'matched':>7}  {'':5}  "
-    f"{'from A':>7}  {'from B':>7}  {'with':>9}  {'without':>9}  {'faster':>7}"
-)
-HEADINGS = (
-    f"{'':6}  {'':22}  {'--------- tokens ---------':23}  "
-    f"{'- computed by -':>16}  {'-- time to first token --':>29}\n{COLUMNS}\n{'-' * len(COLUMNS)}"
-)
 
 
 @dataclass(frozen=True)
@@ -28,69 +21,97 @@ class Served:
     computed_by: Counter[str]
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:,.0f} ms"
-
-
-def _counts(prompt: int, matched: int, computed_by: Counter[str]) -> str:
+def title(config: ModelConfig, pool: pando_kv.PoolDescription) -> str:
     return (
-        f"{prompt:7,}  {matched:7,}  {matched / prompt:5.0%}  "
-        f"{computed_by['A']:7,}  {computed_by['B']:7,}"
+        f"Two workers, one KV cache. A transformer of {config.layers} layers with "
+        f"{config.heads} query heads and {config.kv_heads} KV\n"
+        f"heads of {config.head_size}, over {pool.capacity_pages:,} shared pages of "
+        f"{config.page_tokens} tokens and {pool.page_bytes // 1024} KiB. Workers take turns.\n"
     )
 
 
-def _times(cached: float, uncached: float) -> str:
-    return f"{_milliseconds(cached):>9}  {_milliseconds(uncached):>9}  {uncached / cached:6.1f}x"
+def headings() -> str:
+    lines = [
+        _line("", "", "tokens of the prompt", "computed by", "time to first token"),
+        _line(
+            "worker",
+            "request",
+            f"{'all':>7}{'matched':>9}{'':6}",
+            f"{'A':>7}{'B':>8}",
+            f"{'cache':>9}{'no cache':>10}{'faster':>9}",
+        ),
+        _rule(),
+    ]
+    return "\n".join(lines)
 
 
 def row(served: Served) -> str:
-    prompt, matched = len(served.request.prompt), served.answer.matched_tokens
-    return (
-        f"{served.worker:6}  {served.request.name:22}  "
-        f"{_counts(prompt, matched, served.computed_by)}  "
-        f"{_times(served.answer.first_token_seconds, served.reference.first_token_seconds)}"
-    )
+    return _figures(served.worker, served.request.name, [served])
 
 
 def totals(all_served: list[Served]) -> str:
-    prompt = sum(len(served.request.prompt) for served in all_served)
-    matched = sum(served.answer.matched_tokens for served in all_served)
-    computed_by = sum((served.computed_by for served in all_served), Counter())
-    cached = sum(served.answer.first_token_seconds for served in all_served)
-    uncached = sum(served.reference.first_token_seconds for served in all_served)
-    rule = "-" * len(COLUMNS)
-    return (
-        f"{rule}\n{'total':6}  {'':22}  "
-        f"{_counts(prompt, matched, computed_by)}  {_times(cached, uncached)}"
-    )
+    return f"{_rule()}\n{_figures('total', '', all_served)}"
 
 
 def prefill(all_served: list[Served]) -> str:
     cached = sum(served.answer.prefill_rows for served in all_served)
     uncached = sum(served.reference.prefill_rows for served in all_served)
     crossed = sum(
-        count
+        tokens
         for served in all_served
-        for worker, count in served.computed_by.items()
+        for worker, tokens in served.computed_by.items()
         if worker != served.worker
     )
     return (
-        f"prefill  {cached:,} tokens computed, {uncached:,} without Pando; "
-        f"{crossed:,} read from pages that the other worker wrote"
+        f"prefill   {cached:,} tokens computed, {uncached:,} without the cache; "
+        f"{crossed:,} tokens read\n"
+        "          from pages that the other worker wrote"
     )
 
 
-def pages(stats) -> str:
+def pages(stats: pando_kv.Stats) -> str:
     states = ("free", "reserved", "evictable", "protected", "quarantined", "padding")
     parts = " + ".join(f"{getattr(stats.pages, state):,} {state}" for state in states)
-    return f"pages    {parts} = {stats.pages.capacity:,}"
+    return f"pages     {parts} = {stats.pages.capacity:,}"
 
 
 def verified(all_served: list[Served]) -> str:
     rows = sum(len(served.answer.logits) for served in all_served)
     tokens = sum(len(served.answer.reply) for served in all_served)
     return (
-        f"verified {rows:,} logit rows and {tokens:,} reply tokens bit-equal to the runs without "
-        "a cache; prefill fell by exactly the matched tokens; pages add up; invariants hold; "
-        "no lock and no reserved page is left"
+        f"verified  {rows:,} logit rows and {tokens:,} generated tokens bit-equal to "
+        "runs without a cache;\n"
+        "          each match is all that was cached, prefill is less by just that;\n"
+        "          pages sum to capacity, every invariant holds, no lock or reserved\n"
+        "          page is left"
     )
+
+
+def _figures(worker: str, name: str, all_served: list[Served]) -> str:
+    prompt = sum(len(served.request.prompt) for served in all_served)
+    matched = sum(served.answer.matched_tokens for served in all_served)
+    computed_by = sum((served.computed_by for served in all_served), Counter())
+    cached = sum(served.answer.first_token_seconds for served in all_served)
+    uncached = sum(served.reference.first_token_seconds for served in all_served)
+    return _line(
+        worker,
+        name,
+        f"{prompt:7,}{matched:9,}{matched / prompt:6.0%}",
+        f"{computed_by['A']:7,}{computed_by['B']:8,}",
+        f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}"
+        f"{uncached / cached:8.1f}x",
+    )
+
+
+def _line(worker: str, name: str, tokens: str, computed_by: str, times: str) -> str:
+    return (
+        f"{worker:6}  {name:22}  {tokens:^22}  {computed_by:^15}  {times:^28}".rstrip()
+    )
+
+
+def _rule() -> str:
+    return "-" * len(f"{'':6}  {'':22}  {'':22}  {'':15}  {'':28}")
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms"

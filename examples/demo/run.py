@@ -1,14 +1,15 @@
 """Pando's demo: two worker processes with a real transformer share one KV cache.
 
-Starts pandod and the workers A and B, which take turns at one workload, so that each continues
-from KV that the other computed. A third process computes every request again with no cache;
-replies and logits must agree to the last bit. Exits non-zero if anything does not hold.
+Starts pandod and the workers A and B, which take turns at one workload, so that each
+continues from KV that the other computed. A third process computes every request again
+with no cache; replies and logits must agree to the last bit. Exits non-zero if anything
+does not hold.
 """
 
 import os
 
-# More threads would split, and so order, the sums of a product in another way. Set before numpy
-# is loaded, here and in the processes started from here.
+# More threads would split, and so order, the sums of a product in another way. Set
+# before numpy is loaded, here and in the processes started from here.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
@@ -36,13 +37,16 @@ ROOT = Path(__file__).parents[2]
 
 
 class Demo:
-    """Runs the workload over two workers and the reference, and collects what does not hold."""
+    """Runs the workload on the workers and the reference; collects the faults."""
 
-    def __init__(self, config: ModelConfig, workers: dict[str, Server], reference: Server) -> None:
+    def __init__(
+        self, config: ModelConfig, workers: dict[str, Server], reference: Server
+    ) -> None:
         self._page_tokens = config.page_tokens
         self._workers = workers
         self._reference = reference
         self._expected = ExpectedMatches(config.page_tokens)
+        # The worker that wrote each published page.
         self._writers: dict[int, str] = {}
         self.served: list[Served] = []
         self.faults: list[str] = []
@@ -60,9 +64,13 @@ class Demo:
         answer = self._workers[name].answer(request)
         # Not at the same time: neither's times are to suffer from the other's work.
         reference = self._reference.answer(request)
-        self.faults += matching_faults(request, answer, self._expected.expect(request.prompt))
+        self.faults += matching_faults(
+            request, answer, self._expected.expect(request.prompt)
+        )
         self.faults += bit_faults(request, answer, reference)
-        served = Served(name, request, answer, reference, self._computed_by(request, answer))
+        served = Served(
+            name, request, answer, reference, self._computed_by(request, answer)
+        )
         self._writers.update(dict.fromkeys(answer.published_pages.tolist(), name))
         self._expected.add(request, answer)
         self.served.append(served)
@@ -74,7 +82,9 @@ class Demo:
             if page in self._writers:
                 tokens[self._writers[page]] += self._page_tokens
             else:
-                self.faults.append(f"{request.name}: matched page {page}, which nobody published")
+                self.faults.append(
+                    f"{request.name}: matched page {page}, which nobody published"
+                )
         return tokens
 
 
@@ -85,17 +95,20 @@ def run_demo(pandod: Path, data: Path, folder: Path) -> list[str]:
         address = stack.enter_context(running_pandod(pandod, folder, config))
         operator = stack.enter_context(pando_kv.Client(address, name="demo"))
         workers = {
-            name: stack.enter_context(Server(f"worker {name}", run_worker, config, address, name))
+            name: stack.enter_context(
+                Server(f"worker {name}", run_worker, config, address, name)
+            )
             for name in ("A", "B")
         }
         reference = stack.enter_context(Server("the reference", run_reference, config))
         for server in (*workers.values(), reference):
             server.await_ready()
 
-        print(report.HEADINGS)
+        print(report.title(config, operator.pool))
+        print(report.headings())
         demo = Demo(config, workers, reference)
         demo.run(data)
-        # While the workers are still there: what they hold now, they forgot to give back.
+        # With the workers still there: what they hold now, they forgot to give back.
         stats = operator.stats()
         faults = demo.faults + cache_faults(stats, operator.check_invariants())
     print(report.totals(demo.served))
@@ -109,11 +122,18 @@ def run_demo(pandod: Path, data: Path, folder: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pandod", type=Path, default=ROOT / "build/release/bin/pandod")
-    parser.add_argument("--data", type=Path, default=ROOT / "examples/data", metavar="FOLDER")
+    parser.add_argument(
+        "--pandod", type=Path, default=ROOT / "build/release/bin/pandod"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=ROOT / "examples/data", metavar="FOLDER"
+    )
     options = parser.parse_args()
-    # So that everything started here is stopped on SIGTERM as on an interrupt.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if not options.pandod.is_file():
+        parser.error(f"argument --pandod: there is no {options.pandod}")
+    # So that what is started here is stopped as on an interrupt.
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, _: sys.exit(128 + number))
     try:
         with tempfile.TemporaryDirectory(prefix="pando-demo-") as folder:
             faults = run_demo(options.pandod, options.data, Path(folder))

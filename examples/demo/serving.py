@@ -1,5 +1,6 @@
-"""Processes that serve requests from a pipe, one at a time, and the driver's end of the pipe."""
+"""Processes that answer requests from a pipe, and the driver's end of the pipe."""
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -12,8 +13,6 @@ from workload import Request
 
 def serve(requests: Connection, answer: Callable[[Request], Answer]) -> None:
     """What the process does: answers until the driver closes the pipe."""
-    # An interrupt at the terminal reaches every process, but it is for the driver.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests.send("ready")
     while True:
         try:
@@ -26,19 +25,29 @@ def serve(requests: Connection, answer: Callable[[Request], Answer]) -> None:
 class Server:
     """The driver's handle on a process whose `target` ends in `serve`."""
 
-    def __init__(self, title: str, target: Callable[..., None], *arguments: object) -> None:
+    def __init__(
+        self, title: str, target: Callable[..., None], *arguments: object
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._title = title
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+        self._process = context.Process(
+            target=target, args=(theirs, *arguments), daemon=True
+        )
+        # An interrupt at the terminal reaches every process, but it is for the driver:
+        # what is ignored here stays ignored there.
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._process.start()
+        signal.signal(signal.SIGINT, handler)
         theirs.close()
 
     def await_ready(self) -> None:
         self._receive()
 
     def answer(self, request: Request) -> Answer:
-        self._pipe.send(request)
+        # Only a process that ended cannot be written to, and that is told on reading.
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.send(request)
         return self._receive()
 
     def __enter__(self) -> Self:
@@ -54,7 +63,7 @@ class Server:
     def _receive(self) -> Any:
         try:
             return self._pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self._process.join()
             code = self._process.exitcode
             raise SystemExit(f"{self._title} ended with code {code}") from None

@@ -17,7 +17,9 @@ class ExpectedMatches:
         self._published: list[Tokens] = []
 
     def expect(self, prompt: Tokens) -> int:
-        common = max((_common_prefix(prompt, known) for known in self._published), default=0)
+        common = max(
+            (_common_prefix(prompt, known) for known in self._published), default=0
+        )
         return min(common, len(prompt) - 1) // self._page_tokens * self._page_tokens
 
     def add(self, request: Request, answer: Answer) -> None:
@@ -35,28 +37,34 @@ def _common_prefix(one: Tokens, other: Tokens) -> int:
 def matching_faults(request: Request, answer: Answer, expected: int) -> list[str]:
     faults = []
     if answer.matched_tokens != expected:
-        faults.append(f"{request.name}: matched {answer.matched_tokens} tokens, not {expected}")
+        faults.append(
+            f"{request.name}: matched {answer.matched_tokens} tokens, not {expected}"
+        )
     rest = len(request.prompt) - answer.matched_tokens
     if answer.prefill_rows != rest:
-        faults.append(f"{request.name}: prefill computed {answer.prefill_rows} rows, not {rest}")
+        faults.append(
+            f"{request.name}: prefill computed {answer.prefill_rows} rows, not {rest}"
+        )
     return faults
 
 
 def bit_faults(request: Request, answer: Answer, reference: Answer) -> list[str]:
-    """Compares each computed logit row, and each token, with the run without a cache."""
+    """Compares each token and computed logit row with the run without a cache."""
     if answer.reply.tobytes() != reference.reply.tobytes():
         where = _common_prefix(answer.reply, reference.reply)
-        return [f"{request.name}: reply token {where} differs from the run without a cache"]
+        return [
+            f"{request.name}: reply token {where} differs from the run without a cache"
+        ]
     expected = reference.logits[answer.matched_tokens :]
     if answer.logits.shape != expected.shape:
-        return [f"{request.name}: logits of shape {answer.logits.shape}, not {expected.shape}"]
+        return [f"{request.name}: {len(answer.logits)} logit rows, not {len(expected)}"]
     differs = (answer.logits.view(np.uint32) != expected.view(np.uint32)).any(axis=1)
     if not differs.any():
         return []
     row = answer.matched_tokens + int(differs.argmax())
     return [
-        f"{request.name}: {differs.sum()} of {len(differs)} logit rows differ from the run "
-        f"without a cache, the first at position {row}"
+        f"{request.name}: {differs.sum()} of {len(differs)} logit rows differ from the "
+        f"run without a cache, the first at position {row}"
     ]
 
 
@@ -73,7 +81,9 @@ def cache_faults(stats, violations: list[str]) -> list[str]:
         + pages.padding
     )
     if total != pages.capacity:
-        faults.append(f"pages by state sum to {total}, not to the capacity of {pages.capacity}")
+        faults.append(
+            f"pages by state sum to {total}, not to the capacity of {pages.capacity}"
+        )
     if stats.locks:
         faults.append(f"{stats.locks} locks are left")
     for state in ("reserved", "protected", "quarantined"):

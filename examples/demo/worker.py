@@ -12,15 +12,34 @@ from serving import serve
 from workload import Request
 
 
-def run_worker(requests: Connection, config: ModelConfig, address: str, name: str) -> None:
+def run_worker(
+    requests: Connection, config: ModelConfig, address: str, name: str
+) -> None:
     model = Transformer(config)
     with pando_kv.Client(address, name=f"worker {name}") as client:
-        pool = client.attach_pool()
+        pool = client.attach_pool(
+            expected_layout=expected_layout(config, client), model=config.name
+        )
         serve(requests, lambda request: answer(client, pool, model, request))
 
 
+def expected_layout(config: ModelConfig, client: pando_kv.Client) -> pando_kv.KvLayout:
+    """What this model needs; Pando refuses to attach us to anything else."""
+    return pando_kv.KvLayout.make(
+        capacity_pages=client.pool.capacity_pages,
+        layers=config.layers,
+        heads=config.kv_heads,
+        head_size=config.head_size,
+        dtype=pando_kv.DType.FLOAT32,
+        page_tokens=config.page_tokens,
+    )
+
+
 def answer(
-    client: pando_kv.Client, pool: pando_kv.MappedPool, model: Transformer, request: Request
+    client: pando_kv.Client,
+    pool: pando_kv.MappedPool,
+    model: Transformer,
+    request: Request,
 ) -> Answer:
     started = time.perf_counter()
     admission = Admission(client, request, model.config.page_tokens)
@@ -28,7 +47,7 @@ def answer(
     generation = Generation(model, kv, request, admission.matched_tokens)
     prefill_rows = generation.prefill()
     first_token_seconds = time.perf_counter() - started
-    # Now, and not only at the end: another worker can match the prompt while this one decodes.
+    # Now and not at the end: others can match the prompt while this worker decodes.
     admission.publish(generation.computed_tokens)
     generation.decode()
     admission.finish(generation.computed_tokens)

@@ -1,6 +1,7 @@
 """What the demo asks: a chat of several turns and questions about a document.
 
-All requests share one system prompt. A byte of text is a token; four more tokens mark the roles.
+All requests share one system prompt. A byte of text is a token; four more tokens mark
+the roles.
 """
 
 from collections.abc import Generator
@@ -43,7 +44,9 @@ def requests(data: Path) -> Generator[Request, Tokens, None]:
     document = (data / "document.txt").read_bytes()
 
     chat = Conversation(system)
-    for turn, text in enumerate((data / "chat.txt").read_bytes().strip().split(b"\n\n"), start=1):
+    for turn, text in enumerate(
+        (data / "chat.txt").read_bytes().strip().split(b"\n\n"), start=1
+    ):
         prompt = chat.ask(text)
         chat.hear((yield Request(f"chat, turn {turn}", prompt)))
 

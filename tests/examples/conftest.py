@@ -1,4 +1,4 @@
-"""Makes the demo's modules importable, and numpy's products single-threaded as in the demo."""
+"""Makes the demo's modules importable; one BLAS thread, as in the demo."""
 
 import os
 import sys

@@ -18,11 +18,17 @@ def model() -> Transformer:
 
 @pytest.fixture(scope="module")
 def tokens() -> Tokens:
-    return np.random.default_rng(1).integers(0, CONFIG.vocabulary, LENGTH).astype(np.uint32)
+    return (
+        np.random.default_rng(1)
+        .integers(0, CONFIG.vocabulary, LENGTH)
+        .astype(np.uint32)
+    )
 
 
 def new_pages() -> PrivatePages:
-    return PrivatePages(CONFIG.layers, POOL_PAGES, PAGE, CONFIG.kv_heads, CONFIG.head_size)
+    return PrivatePages(
+        CONFIG.layers, POOL_PAGES, PAGE, CONFIG.kv_heads, CONFIG.head_size
+    )
 
 
 def scattered_kv(pages: PrivatePages, seed: int) -> PagedKv:
@@ -30,12 +36,16 @@ def scattered_kv(pages: PrivatePages, seed: int) -> PagedKv:
     return PagedKv(pages, CONFIG.layers, order[: -(-LENGTH // PAGE)])
 
 
-def compute(model: Transformer, kv: PagedKv, tokens: Tokens, start: int, widths: list[int]) -> Floats:
+def compute(
+    model: Transformer, kv: PagedKv, tokens: Tokens, start: int, widths: list[int]
+) -> Floats:
     """Logits from `start` on, in steps of at most the given widths in turn."""
     rows = []
     step = 0
     while start < len(tokens):
-        end = min(start + widths[step % len(widths)], (start // PAGE + 1) * PAGE, len(tokens))
+        end = min(
+            start + widths[step % len(widths)], (start // PAGE + 1) * PAGE, len(tokens)
+        )
         rows.append(model.step(tokens[start:end], start, kv))
         start, step = end, step + 1
     return np.concatenate(rows)
@@ -81,7 +91,9 @@ def test_a_prefix_written_by_another_process_s_model_is_as_good_as_ones_own(
 
 
 @pytest.mark.parametrize("stale", [np.nan, np.inf, 1e30])
-def test_what_an_earlier_owner_left_in_a_page_is_never_read(model, tokens, reference, stale):
+def test_what_an_earlier_owner_left_in_a_page_is_never_read(
+    model, tokens, reference, stale
+):
     pages = new_pages()
     for layer in range(CONFIG.layers):
         pages.keys(layer)[:] = stale
@@ -91,11 +103,16 @@ def test_what_an_earlier_owner_left_in_a_page_is_never_read(model, tokens, refer
 
 
 def test_prefill_and_decode_write_the_same_kv_bits(model, tokens):
-    prefilled, decoded = scattered_kv(new_pages(), seed=4), scattered_kv(new_pages(), seed=5)
+    prefilled, decoded = (
+        scattered_kv(new_pages(), seed=4),
+        scattered_kv(new_pages(), seed=5),
+    )
     compute(model, prefilled, tokens, 0, [PAGE])
     compute(model, decoded, tokens, 0, [1])
     for layer in range(CONFIG.layers):
-        for one, other in zip(prefilled.load(layer, LENGTH), decoded.load(layer, LENGTH), strict=True):
+        for one, other in zip(
+            prefilled.load(layer, LENGTH), decoded.load(layer, LENGTH), strict=True
+        ):
             assert np.array_equal(bits(one), bits(other))
 
 

@@ -1,0 +1,93 @@
+"""The demo, run whole: pandod, two workers and the reference, on short texts."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "examples/demo/run.py"
+PANDOD = Path(os.environ.get("PANDOD", ROOT / "build/dev/bin/pandod"))
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture
+def short_texts(tmp_path: Path) -> Path:
+    """The shipped texts, cut to some hundred bytes each."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for source in (ROOT / "examples/data").iterdir():
+        text = source.read_text()
+        if source.name in ("system.txt", "document.txt"):
+            text = text[:500]
+        (folder / source.name).write_text(text)
+    return folder
+
+
+def start_demo(data: Path, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, DEMO, "--pandod", PANDOD, "--data", data],
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [
+        int(child)
+        for task in tasks
+        for child in (task / "children").read_text().split()
+    ]
+
+
+def test_demo_verifies_every_bit_and_shares_between_the_workers(short_texts, tmp_path):
+    demo = start_demo(short_texts, tmp_path)
+    output, errors = demo.communicate(timeout=PATIENCE_SECONDS)
+    assert demo.returncode == 0, output + errors
+    assert "bit-equal" in output
+    shared = re.search(r"([\d,]+) tokens read\s+from pages that the other", output)
+    assert shared, output
+    assert int(shared[1].replace(",", "")) > 0
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_demo_leaves_no_process_and_no_file(short_texts, tmp_path, stop):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    demo = start_demo(short_texts, folder)
+    while not demo.stdout.readline().startswith("A "):
+        assert demo.poll() is None, demo.stderr.read()
+    started = [os.pidfd_open(child) for child in children(demo.pid)]
+    # pandod, two workers, the reference.
+    assert len(started) >= 4
+    if stop == signal.SIGINT:
+        # As a terminal does it: to every process in the group.
+        os.killpg(demo.pid, stop)
+    else:
+        demo.send_signal(stop)
+    _, errors = demo.communicate(timeout=PATIENCE_SECONDS)
+    assert demo.returncode == 128 + stop
+    assert errors == ""
+    for process in started:
+        assert select.select([process], [], [], PATIENCE_SECONDS)[0]
+        os.close(process)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_missing_pandod_is_named(short_texts, tmp_path):
+    run = subprocess.run(
+        [sys.executable, DEMO, "--pandod", tmp_path / "nowhere", "--data", short_texts],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert f"there is no {tmp_path}/nowhere" in run.stderr
