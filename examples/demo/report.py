@@ -23,10 +23,10 @@ class Served:
 
 def title(config: ModelConfig, pool: pando_kv.PoolDescription) -> str:
     return (
-        f"Two workers, one KV cache. A transformer of {config.layers} layers with "
-        f"{config.heads} query heads and {config.kv_heads} KV\n"
-        f"heads of {config.head_size}, over {pool.capacity_pages:,} shared pages of "
-        f"{config.page_tokens} tokens and {pool.page_bytes // 1024} KiB. Workers take turns.\n"
+        "Two workers take turns over one KV cache: a transformer of "
+        f"{config.layers} layers, {config.heads} query heads and {config.kv_heads} KV\n"
+        f"heads of {config.head_size}; {pool.capacity_pages:,} shared pages of "
+        f"{config.page_tokens} tokens, {pool.page_bytes // 1024} KiB each.\n"
     )
 
 
