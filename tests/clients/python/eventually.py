@@ -1,0 +1,13 @@
+"""Waiting for what another process does in its own time."""
+
+import time
+from collections.abc import Callable
+
+_LIMIT_SECONDS = 30
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Returns as soon as it holds; fails if it does not within a generous limit."""
+    end = time.monotonic() + _LIMIT_SECONDS
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"

@@ -1,0 +1,183 @@
+"""The asyncio client against a real pandod."""
+
+import asyncio
+import inspect
+import time
+
+import pytest
+from conftest import PAGE_TOKENS
+from cutter import Cutter
+from pando_kv import Client, SessionLostError, UnavailableError, UnknownLockError
+from pando_kv.aio import AsyncClient, AsyncLock
+
+TOKENS = list(range(2 * PAGE_TOKENS))
+
+
+async def _eventually(holds):
+    end = time.monotonic() + 30
+    while not await holds():
+        assert time.monotonic() < end, "it did not happen"
+
+
+def test_both_clients_have_the_same_calls():
+    def calls(kind):
+        return {
+            name: list(inspect.signature(member).parameters)
+            for name, member in inspect.getmembers(kind, inspect.isfunction)
+            if not name.startswith("_")
+        }
+
+    asynchronous = calls(AsyncClient)
+    del asynchronous["connect"]
+    assert asynchronous == calls(Client)
+
+
+def test_a_request_from_admission_to_finish(pandod):
+    async def run():
+        async with AsyncClient(pandod.address, name="aio") as client:
+            match = await client.match_prefix(
+                TOKENS, lock=True, reserve_tokens=3 * PAGE_TOKENS
+            )
+            pages = match.reserved_page_ids
+            assert pages.size == 3
+            with await client.attach_pool() as pool:
+                pool.values(0)[pages[0]] = 7
+            await client.insert(
+                TOKENS,
+                pages[:2],
+                lock=match.lock,
+                unlock=True,
+                free_page_ids=pages[2:],
+            )
+            assert not match.lock.held
+            again = await client.match_prefix(TOKENS)
+            assert again.page_ids.tolist() == pages[:2].tolist()
+            assert await client.describe_pool() == client.pool
+            assert (await client.stats()).pages.reserved == 0
+            assert await client.check_invariants() == []
+            assert (await client.flush()).evicted_pages == 2
+            assert await client.evict(1) == 0
+
+    asyncio.run(run())
+
+
+def test_locks_are_released_with_their_block(pandod):
+    async def run():
+        async with AsyncClient(pandod.address) as client:
+            pages = await client.allocate_pages(2)
+            await client.insert(TOKENS, pages)
+            async with await client.lock(TOKENS) as lock:
+                assert isinstance(lock, AsyncLock)
+                assert (await client.flush()).protected_pages == 2
+            assert not lock.held
+            await lock.release()
+            await client.unlock(lock)
+            with pytest.raises(UnknownLockError):
+                await client.insert([], [], lock=lock)
+            assert (await client.stats()).locks == 0
+
+    asyncio.run(run())
+
+
+def test_many_tasks_share_a_client(pandod):
+    async def work(client, index):
+        tokens = [index] * PAGE_TOKENS
+        for _ in range(10):
+            match = await client.match_prefix(
+                tokens, lock=True, reserve_tokens=PAGE_TOKENS
+            )
+            await client.insert(
+                tokens[match.matched_tokens :],
+                match.reserved_page_ids,
+                lock=match.lock,
+                unlock=True,
+            )
+
+    async def run():
+        async with AsyncClient(pandod.address) as client:
+            await asyncio.gather(*(work(client, i) for i in range(16)))
+            stats = await client.stats()
+            assert (stats.locks, stats.pages.evictable) == (0, 16)
+
+    asyncio.run(run())
+
+
+def test_an_absent_server_is_unavailable(tmp_path):
+    async def run():
+        with pytest.raises(UnavailableError, match=r"within 0\.3 s: UNAVAILABLE"):
+            await AsyncClient(f"unix:{tmp_path}/nobody", timeout=0.3).connect()
+
+    asyncio.run(run())
+
+
+def test_a_client_is_made_in_an_event_loop():
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        AsyncClient("unix:/nowhere")
+
+
+def test_close_ends_the_session_at_once(pandod, client):
+    async def run():
+        async with AsyncClient(pandod.address) as other:
+            await other.allocate_pages(2)
+        with pytest.raises(UnavailableError) as caught:
+            await other.stats()
+        assert caught.value.reason == "CLIENT_CLOSED"
+
+    async def gone():
+        return client.stats().sessions == 1
+
+    asyncio.run(run())
+    asyncio.run(_eventually(gone))
+    stats = client.stats()
+    assert (stats.pages.reserved, stats.pages.quarantined) == (0, 0)
+    assert stats.counters.sessions_lost == 0
+
+
+def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path):
+    async def run():
+        async with AsyncClient(cutter.address) as client:
+            session_id = client.session_id
+            match = await client.match_prefix([], lock=True)
+            cutter.cut()
+
+            async def answers():
+                try:
+                    return (await client.match_prefix([])).matched_tokens == 0
+                except UnavailableError:
+                    return False
+
+            await _eventually(answers)
+            await match.lock.release()
+            assert (client.session_id, client.generation) == (session_id, 1)
+
+    cutter = Cutter(tmp_path / "cutter.sock", pandod.socket)
+    asyncio.run(run())
+    cutter.close()
+
+
+def test_a_new_pandod_gets_a_new_session_and_refuses_old_handles(pandod):
+    async def run():
+        lost = asyncio.get_running_loop().create_future()
+        async with AsyncClient(
+            pandod.address, on_session_lost=lost.set_result
+        ) as client:
+            epoch = client.epoch
+            match = await client.match_prefix([], lock=True, reserve_tokens=1)
+            pandod.kill()
+            with pytest.raises(UnavailableError):
+                await client.stats()
+            pandod.start()
+            assert (await lost).epoch == epoch
+
+            async def reopened():
+                await asyncio.sleep(0)
+                return client.generation == 2
+
+            await _eventually(reopened)
+            with pytest.raises(SessionLostError):
+                await match.lock.release()
+            with pytest.raises(SessionLostError):
+                await client.free_pages(match.reserved_page_ids, generation=1)
+            assert (await client.allocate_pages(1)).size == 1
+
+    asyncio.run(run())

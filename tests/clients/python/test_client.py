@@ -1,0 +1,319 @@
+"""The synchronous client against a real pandod."""
+
+import gc
+
+import numpy as np
+import pytest
+from conftest import PAGE_TOKENS, POOL_PAGES
+from pando_kv import (
+    Client,
+    DType,
+    InvalidRequestError,
+    KvLayout,
+    LayoutMismatchError,
+    Lock,
+    Namespace,
+    NotAllowedError,
+    PageNotOwnedError,
+    PoolExhaustedError,
+    UnknownLockError,
+)
+
+
+def prompt(pages, start=0):
+    return np.arange(start, start + pages * PAGE_TOKENS, dtype=np.uint32)
+
+
+def publish(client, tokens, **options):
+    """Caches the tokens; returns their pages."""
+    pages = client.allocate_pages(tokens.size // PAGE_TOKENS)
+    client.insert(tokens, pages, **options)
+    return pages
+
+
+def test_an_admission_and_a_finish_are_one_call_each(client):
+    tokens = prompt(3)
+    match = client.match_prefix(tokens, lock=True, reserve_tokens=5 * PAGE_TOKENS)
+    assert match.matched_tokens == 0
+    assert match.page_ids.size == 0
+    assert match.reserved_page_ids.size == 5
+    assert 0 not in match.reserved_page_ids
+
+    done = client.insert(
+        tokens,
+        match.reserved_page_ids[:3],
+        lock=match.lock,
+        unlock=True,
+        free_page_ids=match.reserved_page_ids[3:],
+    )
+
+    assert (done.existing_tokens, done.freed_duplicates) == (0, 0)
+    stats = client.stats()
+    assert stats.locks == 0
+    assert (stats.pages.reserved, stats.pages.evictable) == (0, 3)
+    again = client.match_prefix(tokens)
+    assert again.matched_tokens == tokens.size
+    assert again.page_ids.tolist() == match.reserved_page_ids[:3].tolist()
+    assert again.lock is None
+
+
+def test_a_prefix_of_one_client_is_read_by_another_in_place(pandod, client):
+    with Client(pandod.address) as other:
+        tokens = prompt(1)
+        pages = client.allocate_pages(1)
+        mine, theirs = client.attach_pool(), other.attach_pool()
+        mine.keys(1)[pages[0]] = 4.25
+        client.insert(tokens, pages)
+
+        found = other.match_prefix(tokens, lock=True)
+        with found.lock:
+            assert (theirs.keys(1)[found.page_ids] == 4.25).all()
+        mine.close()
+        theirs.close()
+
+
+def test_a_match_is_capped_and_floored_to_pages(client):
+    publish(client, prompt(4))
+    match = client.match_prefix(prompt(4), max_tokens=4 * PAGE_TOKENS - 1)
+    assert match.matched_tokens == 3 * PAGE_TOKENS
+    assert match.page_ids.size == 3
+
+
+def test_tokens_may_be_lists_and_prompts_may_be_empty(client):
+    publish(client, prompt(1))
+    assert client.match_prefix(prompt(1).tolist()).matched_tokens == PAGE_TOKENS
+    assert client.match_prefix([]).matched_tokens == 0
+
+
+def test_a_long_prompt_fits_in_a_call(client):
+    assert client.match_prefix(np.zeros(100_000, np.uint32)).matched_tokens == 0
+
+
+def test_a_duplicate_insert_names_the_canonical_pages(client):
+    first = publish(client, prompt(2))
+    own = client.allocate_pages(3)
+
+    result = client.insert(prompt(3), own)
+
+    assert result.existing_tokens == 2 * PAGE_TOKENS
+    assert result.canonical_page_ids.tolist() == first.tolist()
+    assert result.freed_duplicates == 2
+
+
+def test_duplicates_can_be_kept(client):
+    publish(client, prompt(1))
+    own = client.allocate_pages(1)
+    assert client.insert(prompt(1), own, keep_duplicates=True).freed_duplicates == 0
+    client.free_pages(own)
+
+
+def test_a_lock_protects_until_its_block_ends(client):
+    publish(client, prompt(2))
+    with client.lock(prompt(2)) as lock:
+        assert lock.locked_tokens == 2 * PAGE_TOKENS
+        flushed = client.flush()
+        assert (flushed.evicted_pages, flushed.protected_pages) == (0, 2)
+    assert not lock.held
+    assert client.flush().evicted_pages == 2
+
+
+def test_a_lock_is_released_once(client):
+    publish(client, prompt(1))
+    lock = client.lock(prompt(1))
+    lock.release()
+    lock.release()
+    client.unlock(lock, lock)
+    assert client.stats().counters.locks_released == 1
+
+
+def test_several_locks_are_released_in_one_call(client):
+    publish(client, prompt(1))
+    locks = [client.lock(prompt(1)) for _ in range(3)]
+    locks[1].release()
+    client.unlock(*locks)
+    assert client.stats().locks == 0
+
+
+def test_the_error_of_a_block_is_not_masked_by_its_release(client):
+    publish(client, prompt(1))
+    with pytest.raises(KeyError), client.lock(prompt(1)):
+        client.close()
+        raise KeyError
+
+
+def test_relock_moves_the_lock_and_chains_chunks(client):
+    match = client.match_prefix([], lock=True, reserve_tokens=4 * PAGE_TOKENS)
+    pages, lock = match.reserved_page_ids, match.lock
+    client.insert(prompt(1), pages[:1], lock=lock, relock=True)
+    assert lock.locked_tokens == PAGE_TOKENS
+    client.insert(prompt(3, start=PAGE_TOKENS), pages[1:], lock=lock, relock=True)
+    assert lock.locked_tokens == 4 * PAGE_TOKENS
+    assert client.stats().pages.protected == 4
+    assert client.match_prefix(prompt(4)).page_ids.tolist() == pages.tolist()
+    lock.release()
+
+
+def test_a_consumed_lock_is_no_anchor(client):
+    match = client.match_prefix([], lock=True, reserve_tokens=PAGE_TOKENS)
+    client.insert(prompt(1), match.reserved_page_ids, lock=match.lock, unlock=True)
+    assert not match.lock.held
+    with pytest.raises(UnknownLockError):
+        client.insert(prompt(1), [1], lock=match.lock)
+
+
+def test_a_failed_insert_leaves_its_lock_held(client):
+    match = client.match_prefix([], lock=True)
+    with pytest.raises(PageNotOwnedError):
+        client.insert(prompt(1), [POOL_PAGES - 1], lock=match.lock, unlock=True)
+    assert match.lock.held
+    match.lock.release()
+    assert client.stats().locks == 0
+
+
+def test_a_lock_dropped_while_held_warns(client):
+    publish(client, prompt(1))
+    lock = client.lock(prompt(1))
+    with pytest.warns(ResourceWarning, match="never released"):
+        del lock
+        gc.collect()
+
+
+def test_a_lock_of_another_client_is_refused(pandod, client):
+    with Client(pandod.address) as other:
+        publish(other, prompt(1))
+        lock = other.lock(prompt(1))
+        with pytest.raises(NotAllowedError):
+            client.insert(prompt(1), [1], lock=lock)
+        lock.release()
+
+
+def test_an_unknown_lock_is_an_error(client):
+    session = client._sessions.current()
+    lock = Lock(client._connection, session, lock_id=12345, tokens=0)
+    with pytest.raises(UnknownLockError) as caught:
+        lock.release()
+    assert caught.value.reason == "LOCK_UNKNOWN"
+
+
+def test_an_exhausted_pool_refuses_whole_and_takes_nothing(client):
+    with pytest.raises(PoolExhaustedError) as caught:
+        client.match_prefix([], lock=True, reserve_tokens=POOL_PAGES * PAGE_TOKENS)
+    assert caught.value.reason == "POOL_EXHAUSTED"
+    stats = client.stats()
+    assert (stats.pages.reserved, stats.locks) == (0, 0)
+
+
+def test_pages_are_allocated_and_freed(client):
+    pages = client.allocate_pages(3)
+    assert len(set(pages.tolist())) == 3
+    assert client.stats().pages.reserved == 3
+    client.free_pages(pages)
+    assert client.stats().pages.reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("pages", "kind", "reason"),
+    [
+        ([], InvalidRequestError, "EMPTY_REQUEST"),
+        ([1, 1], InvalidRequestError, "DUPLICATE_PAGE"),
+        ([0], InvalidRequestError, "PAGE_OUT_OF_RANGE"),
+        ([POOL_PAGES], InvalidRequestError, "PAGE_OUT_OF_RANGE"),
+        ([POOL_PAGES - 1], PageNotOwnedError, "PAGE_NOT_OWNED"),
+    ],
+)
+def test_bad_pages_are_refused_with_their_reason(client, pages, kind, reason):
+    with pytest.raises(kind) as caught:
+        client.free_pages(pages)
+    assert caught.value.reason == reason
+
+
+def test_too_few_pages_for_the_tokens_are_refused(client):
+    pages = client.allocate_pages(1)
+    with pytest.raises(InvalidRequestError) as caught:
+        client.insert(prompt(2), pages)
+    assert caught.value.reason == "INVALID_ALIGNMENT"
+    client.free_pages(pages)
+
+
+def test_relock_and_unlock_exclude_each_other(client):
+    with pytest.raises(ValueError, match="choose one"):
+        client.insert([], [], relock=True, unlock=True)
+
+
+def test_unset_and_empty_namespace_fields_differ(client):
+    spaces = [
+        None,
+        Namespace(extra_key=""),
+        Namespace(cache_salt=""),
+        Namespace("lora-1"),
+        Namespace("lora-1", "tenant"),
+    ]
+    for space in spaces:
+        assert client.match_prefix(prompt(1), namespace=space).matched_tokens == 0
+        publish(client, prompt(1), namespace=space)
+    assert client.match_prefix(prompt(1), namespace=Namespace()).matched_tokens > 0
+    for space in spaces:
+        client.lock(prompt(1), namespace=space).release()
+
+
+def test_evict_frees_what_was_asked_and_no_more(client):
+    publish(client, prompt(4))
+    assert client.evict(3) == 3
+    assert client.evict(100) == 1
+    assert client.evict(1) == 0
+
+
+def test_an_untouched_match_does_not_refresh(client):
+    old, new = prompt(1), prompt(1, start=10_000)
+    publish(client, old)
+    publish(client, new)
+    client.match_prefix(old, touch=False)
+    client.evict(1)
+    assert client.match_prefix(old).matched_tokens == 0
+    assert client.match_prefix(new).matched_tokens == PAGE_TOKENS
+
+
+def test_stats_add_up(client):
+    publish(client, prompt(2))
+    client.match_prefix(prompt(3))
+    stats = client.stats()
+    pages = stats.pages
+    states = (pages.free, pages.reserved, pages.evictable, pages.protected)
+    assert sum(states) + pages.quarantined + pages.padding == pages.capacity
+    assert pages.capacity == POOL_PAGES
+    assert stats.counters.hit_tokens == 2 * PAGE_TOKENS
+    assert stats.counters.query_tokens == 3 * PAGE_TOKENS
+    assert (stats.sessions, stats.epoch) == (1, client.epoch)
+
+
+def test_the_pool_describes_the_layout_that_the_client_computes(client):
+    pool = client.describe_pool()
+    assert pool == client.pool
+    expected = KvLayout.make(
+        capacity_pages=POOL_PAGES,
+        layers=2,
+        heads=2,
+        head_size=8,
+        dtype=DType.FLOAT32,
+        page_tokens=PAGE_TOKENS,
+    )
+    assert pool.layout == expected
+    assert pool.fingerprint == expected.fingerprint(pool.model)
+    with client.attach_pool(expected_layout=expected, model=pool.model) as mapped:
+        assert mapped.epoch == client.epoch
+        assert mapped.keys(0).shape == (POOL_PAGES, PAGE_TOKENS, 2, 8)
+
+
+def test_a_worker_of_another_layout_or_model_is_refused(client):
+    other = KvLayout.make(
+        capacity_pages=POOL_PAGES,
+        layers=2,
+        heads=2,
+        head_size=8,
+        dtype=DType.BFLOAT16,
+        page_tokens=PAGE_TOKENS,
+    )
+    with pytest.raises(LayoutMismatchError):
+        client.attach_pool(expected_layout=other)
+    with pytest.raises(LayoutMismatchError):
+        client.attach_pool(model="another model")
