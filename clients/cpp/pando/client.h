@@ -19,7 +19,7 @@
 #include "pando/stats.h"
 #include "pando/types.h"
 
-namespace pando {
+namespace pando::inline client {
 
 struct ConnectOptions {
   // "unix:/path" or "host:port".
@@ -167,6 +167,6 @@ class Client {
   const std::shared_ptr<Connection> connection_;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENT_H_

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace pando {
+namespace pando::inline client {
 
 // The stable reason of a failed call, or "" when it has none (a broken
 // connection, a deadline). docs/protocol.md lists every reason.
@@ -27,6 +27,6 @@ inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
 
 }  // namespace reason
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_ERRORS_H_

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace pando {
+namespace pando::inline client {
 
 class Connection;
 
@@ -51,6 +51,6 @@ class Lock {
   uint32_t tokens_ = 0;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_LOCK_H_

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "pando/pool.h"
 
-namespace pando {
+namespace pando::inline client {
 
 class FileDescriptor;
 
@@ -64,6 +64,6 @@ class MappedPool {
   std::vector<std::span<std::byte>> shards_;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_MAPPED_POOL_H_

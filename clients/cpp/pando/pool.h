@@ -8,7 +8,7 @@
 
 #include "pando/types.h"
 
-namespace pando {
+namespace pando::inline client {
 
 enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
 
@@ -64,6 +64,6 @@ struct PoolDescription {
   uint64_t page_bytes = 0;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_POOL_H_

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace pando {
+namespace pando::inline client {
 
 // Pages by state.
 struct PageStates {
@@ -53,6 +53,6 @@ struct Stats {
   uint64_t epoch = 0;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_STATS_H_

@@ -1,4 +1,8 @@
 // The words every other header of this library uses.
+//
+// The names of this library are used as pando::Client and so on. The inline
+// namespace keeps them apart from those of the server, whose code has types of
+// the same names and may be linked into the same program.
 #ifndef PANDO_TYPES_H_
 #define PANDO_TYPES_H_
 
@@ -7,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace pando {
+namespace pando::inline client {
 
 using Token = uint32_t;
 
@@ -29,6 +33,6 @@ struct ReservedPages {
   std::vector<PageId> ids;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_TYPES_H_

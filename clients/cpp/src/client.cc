@@ -5,7 +5,7 @@
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 // A message that keeps its memory from call to call: prompts are long, and
@@ -175,4 +175,4 @@ absl::StatusOr<uint32_t> Client::Evict(uint32_t pages) {
   return response->evicted_pages();
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

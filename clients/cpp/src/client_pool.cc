@@ -7,7 +7,7 @@
 #include "clients/cpp/src/memory_socket.h"
 #include "pando/client.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 absl::Status CheckSizes(const PoolDescription& pool,
@@ -111,4 +111,4 @@ absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {
                                   response->violations().end());
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 // A prompt of a million tokens is 4 MiB.
@@ -81,4 +81,4 @@ absl::Status Connection::Unlock(uint64_t session_id,
   return Call(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request).status();
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

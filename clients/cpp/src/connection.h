@@ -18,7 +18,7 @@
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 
-namespace pando {
+namespace pando::inline client {
 
 // The channel, the stubs and the session of one Client.
 //
@@ -80,6 +80,6 @@ class Connection {
   SessionStream session_;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_CONNECTION_H_

@@ -6,7 +6,7 @@
 
 #include "clients/cpp/src/status.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 // How soon a wait notices that it should stop.
@@ -100,4 +100,4 @@ bool EventStream::Any(State state) const {
          std::end(states_);
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

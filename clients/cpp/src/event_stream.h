@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "pando/v1/session.grpc.pb.h"
 
-namespace pando {
+namespace pando::inline client {
 
 // One run of Sessions.Open, from its first message to its status.
 //
@@ -66,6 +66,6 @@ class EventStream {
       stream_;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_EVENT_STREAM_H_

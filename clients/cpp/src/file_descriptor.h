@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace pando {
+namespace pando::inline client {
 
 // Owns one descriptor and closes it. Move-only, thread-compatible.
 class FileDescriptor {
@@ -28,6 +28,6 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_FILE_DESCRIPTOR_H_

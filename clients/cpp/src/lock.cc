@@ -6,7 +6,7 @@
 #include "clients/cpp/src/connection.h"
 #include "pando/errors.h"
 
-namespace pando {
+namespace pando::inline client {
 
 Lock::Lock(std::weak_ptr<Connection> connection, uint64_t session_id,
            uint64_t id, uint32_t tokens)
@@ -44,4 +44,4 @@ absl::Status Lock::Release() {
   return status;
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

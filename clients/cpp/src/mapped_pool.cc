@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/src/file_descriptor.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 absl::StatusOr<std::span<std::byte>> MapShard(const FileDescriptor& fd,
@@ -72,4 +72,4 @@ void MappedPool::Unmap() {
   }
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -157,4 +157,4 @@ absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
   return shards;
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "clients/cpp/src/file_descriptor.h"
 
-namespace pando {
+namespace pando::inline client {
 
 // What the memory socket gives for a token: a descriptor for each shard.
 struct ReceivedShards {
@@ -25,6 +25,6 @@ absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout);
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_MEMORY_SOCKET_H_

@@ -5,7 +5,7 @@
 #include "clients/cpp/src/event_stream.h"
 #include "pando/errors.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 // How often the stream is looked at. A broken one is noticed this late, well
@@ -100,4 +100,4 @@ bool SessionStream::stopping() const {
   return stopping_;
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

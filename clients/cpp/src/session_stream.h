@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "pando/v1/session.grpc.pb.h"
 
-namespace pando {
+namespace pando::inline client {
 
 // What a call needs to know of the session. Zeros: there is none.
 struct Session {
@@ -69,6 +69,6 @@ class SessionStream {
   std::thread thread_;
 };
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_

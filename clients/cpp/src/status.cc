@@ -8,7 +8,7 @@
 #include "google/rpc/status.pb.h"
 #include "pando/errors.h"
 
-namespace pando {
+namespace pando::inline client {
 namespace {
 
 constexpr char kReasonPayload[] = "pando/reason";
@@ -46,4 +46,4 @@ std::string ReasonOf(const absl::Status& status) {
   return payload ? std::string(*payload) : "";
 }
 
-}  // namespace pando
+}  // namespace pando::inline client

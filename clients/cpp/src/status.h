@@ -10,7 +10,7 @@ namespace grpc {
 class Status;
 }
 
-namespace pando {
+namespace pando::inline client {
 
 // The same code and message, and the reason of the google.rpc.ErrorInfo that
 // the server attached.
@@ -19,6 +19,6 @@ absl::Status FromGrpc(const grpc::Status& status);
 // Makes ReasonOf(status) answer `reason`.
 absl::Status WithReason(absl::Status status, std::string_view reason);
 
-}  // namespace pando
+}  // namespace pando::inline client
 
 #endif  // PANDO_CLIENTS_CPP_SRC_STATUS_H_
