@@ -1,0 +1,144 @@
+#ifndef PANDO_TESTS_CORE_OPERATIONS_H_
+#define PANDO_TESTS_CORE_OPERATIONS_H_
+
+// Programs for a PrefixCache. An operation names sessions, locks and pages by
+// what they are ("the newest lock of session 2"), not by id, so that a program
+// means the same in every run. Executor turns it into requests.
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <variant>
+
+#include "core/requests.h"
+
+namespace pando::program {
+
+// Session slots; each holds one session after another.
+inline constexpr uint8_t kSlots = 4;
+// Namespaces: unset, ("", unset), ("bc", "a"), ("c", "ab").
+inline constexpr uint8_t kNamespaces = 4;
+
+// One letter for each page (see SpellTokens), then `tail` tokens.
+struct Prompt {
+  uint8_t ns = 0;
+  std::string letters;
+  uint8_t tail = 0;
+};
+
+struct LockChoice {
+  enum class Kind : uint8_t {
+    kNone,
+    kHeld,  // of those the session holds
+    kSeen,  // of the last ones handed out, to whomever, released or not
+  };
+  Kind kind = Kind::kNone;
+  uint8_t index = 0;  // counted from the newest, modulo how many there are
+};
+
+// How the last page of a list is made wrong.
+enum class Fault : uint8_t {
+  kNone,
+  kPadding,
+  kOutOfRange,
+  kListedTwice,
+  kSomeoneElses,  // or no one's
+  kMissing,
+};
+inline constexpr uint8_t kFaults = 6;
+
+struct Match {
+  uint8_t slot = 0;
+  Prompt prompt;
+  uint8_t max_tokens = 0;
+  bool lock = false;
+  uint8_t reserve_tokens = 0;
+  bool touch = true;
+};
+
+// The prompt is cut to as many pages as the session has.
+struct Insert {
+  uint8_t slot = 0;
+  Prompt prompt;
+  LockChoice anchor;
+  LockAction lock_action = LockAction::kKeep;
+  bool names_namespace = true;
+  // Give the cache's pages for what is cached already, as after a match;
+  // otherwise duplicates.
+  bool reuse_cached = false;
+  bool keep_duplicates = false;
+  uint8_t free_pages = 0;
+  Fault fault = Fault::kNone;
+};
+
+struct Lock {
+  uint8_t slot = 0;
+  Prompt prompt;
+};
+
+struct Unlock {
+  uint8_t slot = 0;
+  LockChoice lock;
+  bool twice = false;
+};
+
+struct Allocate {
+  uint8_t slot = 0;
+  uint8_t pages = 0;
+};
+
+struct Free {
+  uint8_t slot = 0;
+  uint8_t pages = 0;
+  Fault fault = Fault::kNone;
+};
+
+struct Evict {
+  uint8_t pages = 0;
+};
+
+struct Flush {};
+
+// Does nothing when the slot's session is live.
+struct OpenSession {
+  uint8_t slot = 0;
+};
+
+struct AttachSession {
+  uint8_t slot = 0;
+};
+
+struct CloseSession {
+  uint8_t slot = 0;
+};
+
+struct SuspendSession {
+  uint8_t slot = 0;
+  uint8_t grace_seconds = 0;
+};
+
+struct ResumeSession {
+  uint8_t slot = 0;
+};
+
+struct EndDeadSession {
+  uint8_t slot = 0;
+};
+
+// Time passes, and what is over ends.
+struct ExpireSessions {
+  uint8_t passed_seconds = 0;
+  uint8_t quarantine_seconds = 0;
+};
+
+using Operation =
+    std::variant<Match, Insert, Lock, Unlock, Allocate, Free, Evict, Flush,
+                 OpenSession, AttachSession, CloseSession, SuspendSession,
+                 ResumeSession, EndDeadSession, ExpireSessions>;
+
+// One line, such as `s1 match n0 "aab"+2 reserve 12 lock`.
+std::ostream& operator<<(std::ostream& out, const Operation& operation);
+
+}  // namespace pando::program
+
+#endif  // PANDO_TESTS_CORE_OPERATIONS_H_
