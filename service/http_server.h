@@ -1,0 +1,60 @@
+#ifndef PANDO_SERVICE_HTTP_SERVER_H_
+#define PANDO_SERVICE_HTTP_SERVER_H_
+
+#include <prometheus/collectable.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+struct mg_connection;
+struct mg_context;
+
+namespace pando {
+
+// What operators look at over HTTP:
+//   GET /metrics   all metrics in the text format of Prometheus
+//   GET /healthz   200 while the process lives
+//   GET /readyz    200 when it can serve, 503 when it cannot
+// Owned by Server. Its two threads call the collectables and is_ready; nothing
+// is called after destruction, which takes up to two seconds (the interval at
+// which civetweb looks for it).
+class HttpServer {
+ public:
+  struct Config {
+    // host:port; port 0 takes any free one.
+    std::string address;
+    std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
+    std::function<bool()> is_ready;
+  };
+
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Config config);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // The port it listens on.
+  int port() const;
+
+ private:
+  struct StopContext {
+    void operator()(mg_context* context) const;
+  };
+
+  explicit HttpServer(Config config) : config_(std::move(config)) {}
+
+  static int HandleRequest(mg_connection* connection);
+  int Respond(mg_connection* connection) const;
+  std::string Metrics() const;
+
+  const Config config_;
+  // Last, so that its threads are gone before what they use.
+  std::unique_ptr<mg_context, StopContext> context_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HTTP_SERVER_H_
