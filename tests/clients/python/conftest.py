@@ -30,8 +30,8 @@ class Pandod:
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "pando.sock"
         self.address = f"unix:{self.socket}"
-        self._log = (folder / "pandod.log").open("ab")
         self._binary = _binary()
+        self._log = (folder / "pandod.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

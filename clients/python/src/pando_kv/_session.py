@@ -109,6 +109,7 @@ class SessionTracker:
     def require_current(self, session: Session, handle: str) -> None:
         """Refuses a handle of a session that is over, without asking the server."""
         if not self.is_current(session):
+            self.require_open()
             raise _lost(handle, session.generation)
 
     def require_generation(self, generation: int | None) -> Session:
@@ -127,14 +128,14 @@ class SessionTracker:
             if (session.session_id, session.epoch) == (opened.session_id, opened.epoch):
                 return
             self._lose()
-        self._generation += 1
         self._session = Session(
             session_id=opened.session_id,
             epoch=opened.epoch,
-            generation=self._generation,
+            generation=self._generation + 1,
             pool=PoolDescription.from_message(opened.pool),
         )
-        if self._generation == 1:
+        self._generation += 1
+        if not self.first.done():
             self.first.set_result(self._session)
 
     def _lose(self) -> None:
