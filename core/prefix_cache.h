@@ -69,6 +69,8 @@ class PrefixCache {
   // The liveness stream broke: the session is lost at `lost_at` unless resumed.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::Status ResumeSession(SessionId id);
+  // OK while the session lives.
+  absl::Status CheckSession(SessionId id);
   // The worker's process is gone and writes no more: the session is lost at
   // once, and its pages, quarantined ones too, are free.
   void EndDeadSession(SessionId id);
@@ -77,6 +79,8 @@ class PrefixCache {
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats();
+  // Nothing is locked and nothing reserved.
+  bool IsIdle();
   // A sentence for each invariant that does not hold. Linear in the cache and
   // under the mutex: for tests and operators.
   std::vector<std::string> CheckInvariants();

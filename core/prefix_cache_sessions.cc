@@ -1,5 +1,6 @@
 // The life of sessions in PrefixCache, its statistics and its self-check.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -48,6 +49,11 @@ absl::Status PrefixCache::ResumeSession(SessionId id) {
   return absl::OkStatus();
 }
 
+absl::Status PrefixCache::CheckSession(SessionId id) {
+  absl::MutexLock hold(&mutex_);
+  return FindSession(id).status();
+}
+
 void PrefixCache::EndDeadSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
   pool_.FreeQuarantined(quarantine_.TakeOf(id));
@@ -67,6 +73,11 @@ void PrefixCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
       lost.push_back(&session);
     }
+  });
+  // Oldest first: the order in which locks go decides what is evicted first,
+  // and that of the hash table differs from run to run.
+  std::sort(lost.begin(), lost.end(), [](const Session* a, const Session* b) {
+    return a->reserved.ordinal < b->reserved.ordinal;
   });
   for (Session* session : lost) {
     ReleaseAllLocks(*session);
@@ -108,6 +119,11 @@ CacheStats PrefixCache::Stats() {
   stats.nodes = tree_.node_count();
   stats.namespaces = tree_.namespace_count();
   return stats;
+}
+
+bool PrefixCache::IsIdle() {
+  absl::MutexLock hold(&mutex_);
+  return sessions_.lock_count() == 0 && pool_.count(PageState::kReserved) == 0;
 }
 
 std::vector<std::string> PrefixCache::CheckInvariants() {

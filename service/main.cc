@@ -1,0 +1,79 @@
+// pandod: one KV cache under many LLM engines.
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "service/logging.h"
+#include "service/options.h"
+#include "service/server.h"
+
+namespace pando {
+namespace {
+
+constexpr int kUsageError = 2;
+
+// SIGTERM and SIGINT, taken by sigwait on the main thread only.
+sigset_t BlockStopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// Waits until running requests have finished, the time is up, or a second
+// signal comes.
+void Drain(Server& server, const sigset_t& signals, absl::Duration timeout) {
+  constexpr timespec kStep = {.tv_sec = 0, .tv_nsec = 50'000'000};
+  server.BeginDrain();
+  const absl::Time deadline = absl::Now() + timeout;
+  while (!server.IsIdle() && absl::Now() < deadline) {
+    if (sigtimedwait(&signals, nullptr, &kStep) > 0) {
+      spdlog::warn("second signal: stopping at once");
+      return;
+    }
+  }
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
+  if (!command.ok()) {
+    std::fprintf(stderr, "pandod: %s\n",
+                 std::string(command.status().message()).c_str());
+    return kUsageError;
+  }
+  if (!command->print.empty()) {
+    std::fputs(command->print.c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  const Options& options = command->options;
+  SetUpLogging(options.log_level, options.log_format);
+  const sigset_t signals = BlockStopSignals();
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
+  if (!server.ok()) {
+    spdlog::critical("cannot start: {}",
+                     std::string(server.status().message()));
+    return EXIT_FAILURE;
+  }
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("{}: draining", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  Drain(**server, signals, options.drain_timeout);
+  server->reset();
+  spdlog::info("stopped");
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace pando
+
+int main(int argc, char** argv) { return pando::Main(argc, argv); }

@@ -1,0 +1,143 @@
+#include "service/prefix_cache_service.h"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "service/rpc/unary_call.h"
+#include "service/wire.h"
+
+namespace pando {
+namespace {
+
+absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
+  switch (action) {
+    case v1::LOCK_ACTION_UNSPECIFIED:
+      return LockAction::kKeep;
+    case v1::LOCK_ACTION_RELOCK:
+      return LockAction::kRelock;
+    case v1::LOCK_ACTION_UNLOCK:
+      return LockAction::kUnlock;
+    default:
+      return MakeError(Reason::kInvalidField,
+                       absl::StrCat("lock_action is ", static_cast<int>(action),
+                                    ", which this server does not know"));
+  }
+}
+
+}  // namespace
+
+void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
+  const auto of = [&metrics](const char* method) {
+    return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
+  };
+  server.AddService(&grpc_);
+  AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+      server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
+      [this](const auto& in, auto& out) { return MatchPrefix(in, out); },
+      of("MatchPrefix"));
+  AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
+      server, [this](auto... call) { grpc_.RequestInsert(call...); },
+      [this](const auto& in, auto& out) { return Insert(in, out); },
+      of("Insert"));
+  AddUnaryMethod<v1::LockRequest, v1::LockResponse>(
+      server, [this](auto... call) { grpc_.RequestLock(call...); },
+      [this](const auto& in, auto& out) { return Lock(in, out); }, of("Lock"));
+  AddUnaryMethod<v1::UnlockRequest, v1::UnlockResponse>(
+      server, [this](auto... call) { grpc_.RequestUnlock(call...); },
+      [this](const auto& in, auto& out) { return Unlock(in, out); },
+      of("Unlock"));
+  AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
+      server, [this](auto... call) { grpc_.RequestEvict(call...); },
+      [this](const auto& in, auto& out) { return Evict(in, out); },
+      of("Evict"));
+}
+
+absl::Status PrefixCacheService::MatchPrefix(
+    const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response) {
+  if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
+    return MakeError(Reason::kDraining, "the server is shutting down");
+  }
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<MatchResult> result =
+      cache_->Match({.session = SessionId(request.session_id()),
+                     .ns = *ns,
+                     .tokens = *tokens,
+                     .max_tokens = request.max_tokens(),
+                     .lock = request.lock(),
+                     .reserve_tokens = request.reserve_tokens(),
+                     .touch = !request.has_touch() || request.touch()});
+  if (!result.ok()) return result.status();
+  response.set_matched_tokens(result->matched_tokens);
+  AppendPages(result->pages, response.mutable_page_ids());
+  response.set_lock_id(result->lock.value());
+  AppendPages(result->reserved, response.mutable_reserved_page_ids());
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
+                                        v1::InsertResponse& response) {
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<LockAction> action = LockActionOf(request.lock_action());
+  if (!action.ok()) return action.status();
+  const std::vector<PageId> pages = PagesOf(request.page_ids());
+  const std::vector<PageId> free_pages = PagesOf(request.free_page_ids());
+  const absl::StatusOr<InsertResult> result =
+      cache_->Insert({.session = SessionId(request.session_id()),
+                      .ns = *ns,
+                      .tokens = *tokens,
+                      .pages = pages,
+                      .anchor = LockId(request.lock_id()),
+                      .lock_action = *action,
+                      .keep_duplicates = request.keep_duplicates(),
+                      .free_pages = free_pages});
+  if (!result.ok()) return result.status();
+  response.set_existing_tokens(result->existing_tokens);
+  AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
+  response.set_freed_duplicates(result->freed_duplicates);
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
+                                      v1::LockResponse& response) {
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<LockResult> result =
+      cache_->Lock(SessionId(request.session_id()), *ns, *tokens);
+  if (!result.ok()) return result.status();
+  response.set_lock_id(result->lock.value());
+  response.set_locked_tokens(result->locked_tokens);
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
+                                        v1::UnlockResponse&) {
+  if (request.lock_ids().empty()) {
+    return MakeError(Reason::kEmptyRequest, "lock_ids is empty");
+  }
+  std::vector<LockId> locks;
+  locks.reserve(request.lock_ids_size());
+  for (uint64_t id : request.lock_ids()) locks.emplace_back(id);
+  return cache_->Unlock(SessionId(request.session_id()), locks);
+}
+
+absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,
+                                       v1::EvictResponse& response) {
+  response.set_evicted_pages(cache_->Evict(request.pages()));
+  return absl::OkStatus();
+}
+
+}  // namespace pando

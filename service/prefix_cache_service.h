@@ -1,0 +1,46 @@
+#ifndef PANDO_SERVICE_PREFIX_CACHE_SERVICE_H_
+#define PANDO_SERVICE_PREFIX_CACHE_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+
+namespace pando {
+
+// The handlers of pando.v1.PrefixCache: check, convert, call the cache,
+// convert. Owned by Server; runs on the polling thread; holds no state.
+class PrefixCacheService {
+ public:
+  // `cache` and `is_draining` outlive the service. While draining, nothing new
+  // is admitted: a match that locks is refused.
+  PrefixCacheService(PrefixCache* cache, uint32_t max_tokens,
+                     const std::atomic<bool>* is_draining)
+      : cache_(cache), max_tokens_(max_tokens), is_draining_(is_draining) {}
+
+  void Register(RpcServer& server, RpcMetrics& metrics);
+
+  absl::Status MatchPrefix(const v1::MatchPrefixRequest& request,
+                           v1::MatchPrefixResponse& response);
+  absl::Status Insert(const v1::InsertRequest& request,
+                      v1::InsertResponse& response);
+  absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
+  absl::Status Unlock(const v1::UnlockRequest& request,
+                      v1::UnlockResponse& response);
+  absl::Status Evict(const v1::EvictRequest& request,
+                     v1::EvictResponse& response);
+
+ private:
+  PrefixCache* const cache_;
+  const uint32_t max_tokens_;
+  const std::atomic<bool>* const is_draining_;
+  v1::PrefixCache::AsyncService grpc_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PREFIX_CACHE_SERVICE_H_

@@ -1,0 +1,109 @@
+#include "service/rpc/rpc_server.h"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace pando {
+
+// Fires on the polling thread and sets itself again.
+class RpcServer::Timer : public Event {
+ public:
+  Timer(RpcServer* server, absl::Duration period, std::function<void()> action)
+      : server_(server), period_(period), action_(std::move(action)) {}
+
+  void Set() {
+    alarm_.Set(server_->queue(), absl::ToChronoTime(absl::Now() + period_),
+               this);
+  }
+  void Cancel() { alarm_.Cancel(); }
+  void Run(bool ok) override {
+    if (!ok || server_->is_stopping()) return;
+    action_();
+    Set();
+  }
+
+ private:
+  RpcServer* const server_;
+  const absl::Duration period_;
+  const std::function<void()> action_;
+  grpc::Alarm alarm_;
+};
+
+// Shuts the queue down on the polling thread, which starts all operations: so
+// none is started on a queue that is shut down.
+class RpcServer::Stop : public Event {
+ public:
+  explicit Stop(RpcServer* server) : server_(server) {
+    alarm_.Set(server_->queue(), absl::ToChronoTime(absl::Now()), this);
+  }
+  void Run(bool) override {
+    server_->is_stopping_ = true;
+    for (auto& timer : server_->timers_) timer->Cancel();
+    server_->queue_->Shutdown();
+  }
+
+ private:
+  RpcServer* const server_;
+  grpc::Alarm alarm_;
+};
+
+RpcServer::RpcServer() = default;
+
+RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
+
+void RpcServer::AddTimer(absl::Duration period, std::function<void()> action) {
+  timers_.push_back(std::make_unique<Timer>(this, period, std::move(action)));
+}
+
+absl::Status RpcServer::Start(const Config& config) {
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  ports_.resize(config.addresses.size());
+  for (size_t i = 0; i < config.addresses.size(); ++i) {
+    builder.AddListeningPort(config.addresses[i],
+                             grpc::InsecureServerCredentials(), &ports_[i]);
+  }
+  // A second server on the same port must fail, not share its connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(config.max_receive_bytes);
+  builder.SetMaxSendMessageSize(-1);
+  for (grpc::Service* service : services_) builder.RegisterService(service);
+  queue_ = builder.AddCompletionQueue();
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", absl::StrJoin(config.addresses, " and "),
+        ": is the address free and the folder writable?"));
+  }
+  for (auto& call : calls_) call->Run(true);
+  for (auto& timer : timers_) timer->Set();
+  thread_ = std::thread([this] { Poll(); });
+  return absl::OkStatus();
+}
+
+void RpcServer::SetServing(bool is_serving) {
+  server_->GetHealthCheckService()->SetServingStatus(is_serving);
+}
+
+void RpcServer::Poll() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->Run(ok);
+}
+
+void RpcServer::Shutdown(absl::Duration grace) {
+  if (server_ == nullptr) return;
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  Stop stop(this);
+  thread_.join();
+  server_.reset();
+}
+
+}  // namespace pando

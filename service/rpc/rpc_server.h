@@ -1,0 +1,80 @@
+#ifndef PANDO_SERVICE_RPC_RPC_SERVER_H_
+#define PANDO_SERVICE_RPC_RPC_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "service/rpc/event.h"
+
+namespace pando {
+
+// A gRPC server on one completion queue with one polling thread, which also
+// runs the handlers: no hand-over between threads, the least latency that gRPC
+// has on few cores. Everything that is registered here, handlers and timers,
+// therefore runs on that thread and must not block.
+//
+// Owned by Server, or by a benchmark. Use: register services and calls, Start,
+// Shutdown. Start and Shutdown come from one thread.
+class RpcServer {
+ public:
+  struct Config {
+    // "unix:/path" or "host:port"; at least one.
+    std::vector<std::string> addresses;
+    int max_receive_bytes = 0;
+  };
+
+  RpcServer();
+  ~RpcServer();
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+
+  // Before Start. `service` outlives the server.
+  void AddService(grpc::Service* service) { services_.push_back(service); }
+  // What receives a call of one method. It is armed when the server starts.
+  void AddCall(std::unique_ptr<Event> call) {
+    calls_.push_back(std::move(call));
+  }
+  // Runs `action` every `period` while the server runs.
+  void AddTimer(absl::Duration period, std::function<void()> action);
+
+  absl::Status Start(const Config& config);
+  // What the standard health service answers; true after Start.
+  void SetServing(bool is_serving);
+  // Ends running calls after `grace`, then stops the thread. Idempotent.
+  void Shutdown(absl::Duration grace);
+
+  // For calls, on the polling thread. The queue that operations are started on;
+  // none may be once the server is stopping.
+  grpc::ServerCompletionQueue* queue() { return queue_.get(); }
+  bool is_stopping() const { return is_stopping_; }
+  // The ports of the TCP addresses, in order; 0 for Unix sockets.
+  const std::vector<int>& ports() const { return ports_; }
+
+ private:
+  class Timer;
+  class Stop;
+
+  void Poll();
+
+  std::vector<grpc::Service*> services_;
+  std::vector<std::unique_ptr<Event>> calls_;
+  std::vector<std::unique_ptr<Timer>> timers_;
+  std::vector<int> ports_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  bool is_stopping_ = false;  // used by the polling thread alone
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_RPC_RPC_SERVER_H_

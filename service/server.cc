@@ -1,0 +1,175 @@
+#include "service/server.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gpu/host_kv_pool.h"
+#include "service/random_id.h"
+#include "service/unix_listener.h"
+#include "service/wire.h"
+
+namespace pando {
+namespace {
+
+// How often lost sessions and quarantined pages are looked for.
+constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
+// What calls may take once the server stops.
+constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
+// Of a request, beside its tokens.
+constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
+
+absl::StatusOr<std::unique_ptr<KvPool>> MakePool(const Options& options) {
+  const absl::StatusOr<KvLayout> layout =
+      MakeKvLayout(ShapeOf(options), options.pool_pages);
+  if (!layout.ok()) return layout.status();
+  return HostKvPool::Create(*layout, options.pool_pages, options.pool_shards);
+}
+
+uint64_t PageBytesOfAllShards(const KvPool& pool) {
+  return PageBytes(pool.layout()) * pool.shards().size();
+}
+
+// Room for twice the allowed tokens and for page ids, so that a list that is a
+// little too long gets an error that says so.
+int MaxReceiveBytes(uint32_t max_tokens) {
+  const int64_t bytes =
+      int64_t{max_tokens} * 4 * sizeof(Token) + kMessageOverheadBytes;
+  return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options) {
+  const absl::Time begin = absl::Now();
+  absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
+  if (!pool.ok()) return pool.status();
+  std::unique_ptr<Server> server(new Server(options, *std::move(pool)));
+  if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
+  server->MakeServices();
+  if (absl::Status s = server->StartRpc(); !s.ok()) return s;
+  if (absl::Status s = server->StartHttp(); !s.ok()) return s;
+  spdlog::info(
+      "pandod serves {} pages of {} tokens ({} MiB) on {} after {} ms",
+      server->pool_->capacity_pages(), options.page_tokens,
+      server->pool_->capacity_pages() * PageBytesOfAllShards(*server->pool_) >>
+          20,
+      options.socket, absl::ToInt64Milliseconds(absl::Now() - begin));
+  return server;
+}
+
+Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
+    : options_(options),
+      epoch_(RandomId()),
+      pool_(std::move(pool)),
+      registry_(std::make_shared<prometheus::Registry>()),
+      rpc_metrics_(*registry_),
+      cache_({.page_tokens = options.page_tokens,
+              .capacity_pages = pool_->capacity_pages()}),
+      self_check_(&cache_),
+      cache_metrics_(std::make_shared<CacheMetrics>(
+          &cache_, &self_check_, PageBytesOfAllShards(*pool_))) {}
+
+// What others call is stopped before what they call.
+Server::~Server() {
+  http_.reset();
+  rpc_.Shutdown(kStopGrace);
+  memory_.reset();
+  watcher_.reset();
+}
+
+absl::Status Server::StartMemorySocket() {
+  absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
+      ProcessWatcher::Start([this](SessionId session) {
+        cache_.EndDeadSession(session);
+        spdlog::info("the process of a session has ended");
+      });
+  if (!watcher.ok()) return watcher.status();
+  watcher_ = *std::move(watcher);
+  absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
+      {.path = options_.memory_socket, .token_ttl = options_.attach_token_ttl},
+      pool_.get(),
+      [this](SessionId session, pid_t pid) { OnAttached(session, pid); });
+  if (!memory.ok()) return memory.status();
+  memory_ = *std::move(memory);
+  return absl::OkStatus();
+}
+
+void Server::OnAttached(SessionId session, pid_t pid) {
+  if (!cache_.AttachSession(session).ok()) return;
+  if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
+    spdlog::warn(
+        "{}: when this worker dies, its pages wait for the quarantine "
+        "time",
+        std::string(watched.message()));
+  }
+}
+
+void Server::MakeServices() {
+  v1::PoolDescription description;
+  FillPool(*pool_, options_.model, &description);
+  prefix_cache_service_ = std::make_unique<PrefixCacheService>(
+      &cache_, options_.max_tokens_per_request, &is_draining_);
+  pool_service_ = std::make_unique<PoolService>(&cache_, memory_.get(),
+                                                description, epoch_);
+  session_service_ = std::make_unique<SessionService>(
+      &cache_, &rpc_, &is_draining_,
+      SessionService::Config{
+          .grace = options_.session_grace,
+          .pool = description,
+          .epoch = epoch_,
+          .on_closed = [this](SessionId s) { watcher_->Forget(s); }});
+  admin_service_ =
+      std::make_unique<AdminService>(&cache_, &self_check_, epoch_);
+
+  prefix_cache_service_->Register(rpc_, rpc_metrics_);
+  pool_service_->Register(rpc_, rpc_metrics_);
+  session_service_->Register(rpc_metrics_);
+  admin_service_->Register(rpc_, rpc_metrics_);
+  rpc_.AddTimer(kHousekeepingPeriod, [this] {
+    cache_.ExpireSessions(absl::Now(), options_.quarantine);
+    if (is_draining_) session_service_->AnnounceDrain();
+  });
+  if (options_.check_invariants_every > absl::ZeroDuration()) {
+    rpc_.AddTimer(options_.check_invariants_every,
+                  [this] { self_check_.Run(); });
+  }
+}
+
+absl::Status Server::StartRpc() {
+  // gRPC would take the path from a server that lives.
+  if (absl::Status s = RemoveStaleSocket(options_.socket); !s.ok()) return s;
+  RpcServer::Config config;
+  config.addresses.push_back("unix:" + options_.socket);
+  if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
+  config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
+  if (absl::Status s = rpc_.Start(config); !s.ok()) return s;
+  constexpr mode_t kOwnerAndGroup = 0660;
+  if (chmod(options_.socket.c_str(), kOwnerAndGroup) != 0) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("chmod of ", options_.socket));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::StartHttp() {
+  if (options_.http.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<HttpServer>> http =
+      HttpServer::Start({.address = options_.http,
+                         .collectables = {registry_, cache_metrics_},
+                         .is_ready = [this] { return !is_draining_; }});
+  if (!http.ok()) return http.status();
+  http_ = *std::move(http);
+  return absl::OkStatus();
+}
+
+void Server::BeginDrain() {
+  is_draining_ = true;
+  rpc_.SetServing(false);
+}
+
+}  // namespace pando

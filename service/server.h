@@ -1,0 +1,75 @@
+#ifndef PANDO_SERVICE_SERVER_H_
+#define PANDO_SERVICE_SERVER_H_
+
+#include <prometheus/registry.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/prefix_cache.h"
+#include "gpu/kv_pool.h"
+#include "service/admin_service.h"
+#include "service/cache_metrics.h"
+#include "service/http_server.h"
+#include "service/memory_socket.h"
+#include "service/options.h"
+#include "service/pool_service.h"
+#include "service/prefix_cache_service.h"
+#include "service/process_watcher.h"
+#include "service/rpc/rpc_server.h"
+#include "service/self_check.h"
+#include "service/session_service.h"
+
+namespace pando {
+
+// Everything that a pandod process is: owns the pool, the cache, the servers,
+// and joins them. Start, drain and destroy it from one thread.
+class Server {
+ public:
+  // A running server, ready for workers; or what kept it from starting.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options);
+  // Stops at once; running calls are cut off.
+  ~Server();
+
+  // From now on nothing new is admitted, sessions are told, and probes answer
+  // "not ready"; running requests may finish.
+  void BeginDrain();
+  // No session holds a lock or a reserved page.
+  bool IsIdle() { return cache_.IsIdle(); }
+
+ private:
+  Server(const Options& options, std::unique_ptr<KvPool> pool);
+
+  absl::Status StartMemorySocket();
+  void MakeServices();
+  absl::Status StartRpc();
+  absl::Status StartHttp();
+  void OnAttached(SessionId session, pid_t pid);
+
+  const Options options_;
+  const uint64_t epoch_;
+  const std::unique_ptr<KvPool> pool_;
+  std::atomic<bool> is_draining_ = false;
+  std::shared_ptr<prometheus::Registry> registry_;
+  RpcMetrics rpc_metrics_;
+  PrefixCache cache_;
+  SelfCheck self_check_;
+  std::shared_ptr<CacheMetrics> cache_metrics_;
+
+  // In the order of their start: each may use those before it.
+  std::unique_ptr<ProcessWatcher> watcher_;
+  std::unique_ptr<MemorySocket> memory_;
+  RpcServer rpc_;
+  std::unique_ptr<PrefixCacheService> prefix_cache_service_;
+  std::unique_ptr<PoolService> pool_service_;
+  std::unique_ptr<SessionService> session_service_;
+  std::unique_ptr<AdminService> admin_service_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SERVER_H_

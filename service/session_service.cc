@@ -1,0 +1,109 @@
+#include "service/session_service.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/errors.h"
+#include "service/random_id.h"
+#include "service/session_stream.h"
+
+namespace pando {
+namespace {
+
+constexpr size_t kMaxClientNameBytes = 128;
+
+// Arms the first stream once the server runs.
+class FirstArm : public Event {
+ public:
+  explicit FirstArm(std::function<void()> arm) : arm_(std::move(arm)) {}
+  void Run(bool) override { arm_(); }
+
+ private:
+  const std::function<void()> arm_;
+};
+
+}  // namespace
+
+SessionService::SessionService(PrefixCache* cache, RpcServer* server,
+                               const std::atomic<bool>* is_draining,
+                               Config config)
+    : cache_(cache),
+      server_(server),
+      is_draining_(is_draining),
+      config_(std::move(config)) {}
+
+SessionService::~SessionService() = default;
+
+void SessionService::Register(RpcMetrics& metrics) {
+  metrics_ = std::make_unique<MethodMetrics>(metrics.ForMethod(
+      v1::Sessions::service_full_name(), "Open", "bidi_stream"));
+  server_->AddService(&grpc_);
+  server_->AddCall(std::make_unique<FirstArm>([this] { Arm(); }));
+}
+
+void SessionService::Arm() {
+  if (server_->is_stopping()) return;
+  auto stream = std::make_unique<SessionStream>(this);
+  SessionStream* armed = stream.get();
+  streams_.emplace(armed, std::move(stream));
+  armed->Arm();
+}
+
+void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
+
+void SessionService::AnnounceDrain() {
+  if (std::exchange(drain_announced_, true)) return;
+  for (const auto& [session, stream] : current_) stream->SendDraining();
+}
+
+absl::StatusOr<SessionId> SessionService::Open(
+    const v1::OpenSessionRequest& request, SessionStream* stream) {
+  if (request.client_name().size() > kMaxClientNameBytes) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("client_name has ", request.client_name().size(),
+                     " bytes; the limit is ", kMaxClientNameBytes));
+  }
+  SessionId session(request.resume_session_id());
+  if (session != SessionId()) {
+    if (absl::Status resumed = cache_->ResumeSession(session); !resumed.ok()) {
+      return resumed;
+    }
+  } else {
+    if (is_draining_->load(std::memory_order_relaxed)) {
+      return MakeError(Reason::kDraining, "the server is shutting down");
+    }
+    session = SessionId(RandomId());
+    cache_->OpenSession(session, request.client_name());
+    spdlog::info("session opened by \"{}\"",
+                 absl::CEscape(request.client_name()));
+  }
+  current_[session] = stream;
+  return session;
+}
+
+void SessionService::StreamClosed(SessionId session, SessionStream* stream) {
+  if (!IsCurrent(session, stream)) return;
+  current_.erase(session);
+  cache_->CloseSession(session);
+  config_.on_closed(session);
+}
+
+void SessionService::StreamBroke(SessionId session, SessionStream* stream) {
+  if (!IsCurrent(session, stream)) return;
+  current_.erase(session);
+  cache_->SuspendSession(session, absl::Now() + config_.grace);
+}
+
+bool SessionService::IsCurrent(SessionId session,
+                               const SessionStream* stream) const {
+  const auto it = current_.find(session);
+  return it != current_.end() && it->second == stream;
+}
+
+}  // namespace pando

@@ -1,0 +1,82 @@
+#ifndef PANDO_SERVICE_SESSION_STREAM_H_
+#define PANDO_SERVICE_SESSION_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "pando/v1/session.grpc.pb.h"
+#include "service/rpc/event.h"
+#include "service/session_service.h"
+
+namespace pando {
+
+// One Sessions.Open stream, from the wait for a call to its end. Owned by
+// SessionService, which it asks to delete it when its last operation is done.
+// Lives on the polling thread.
+//
+//   arrive -> read the first message -> open -> write "opened"
+//          -> read until the worker half-closes or the stream breaks -> finish
+class SessionStream {
+ public:
+  explicit SessionStream(SessionService* service);
+
+  void Arm();
+  void SendDraining();
+
+ private:
+  // A completion that calls a method of the stream.
+  class Step : public Event {
+   public:
+    using Action = void (SessionStream::*)(bool ok);
+    Step(SessionStream* stream, Action action)
+        : stream_(stream), action_(action) {}
+    void Run(bool ok) override { (stream_->*action_)(ok); }
+
+   private:
+    SessionStream* const stream_;
+    const Action action_;
+  };
+
+  void OnArrived(bool ok);
+  void OnFirstRead(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  // The call is over on both sides.
+  void OnDone(bool ok);
+
+  void Read(Step& then);
+  void Write();
+  void Finish(const absl::Status& status);
+  void OperationDone();
+
+  SessionService* const service_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<v1::SessionEvent, v1::OpenSessionRequest>
+      stream_;
+  v1::OpenSessionRequest request_;
+  v1::SessionEvent event_;
+  SessionId session_;  // none until opened
+  absl::Time arrived_at_;
+  int operations_ = 0;  // that have not completed
+  bool is_writing_ = false;
+  bool is_finishing_ = false;
+  bool is_done_ = false;
+  bool owes_draining_ = false;
+  std::optional<absl::Status> owed_finish_;  // after the write that runs
+
+  Step on_arrived_{this, &SessionStream::OnArrived};
+  Step on_first_read_{this, &SessionStream::OnFirstRead};
+  Step on_read_{this, &SessionStream::OnRead};
+  Step on_written_{this, &SessionStream::OnWritten};
+  Step on_finished_{this, &SessionStream::OnFinished};
+  Step on_done_{this, &SessionStream::OnDone};
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SESSION_STREAM_H_
