@@ -12,21 +12,24 @@ class Cutter:
     def __init__(self, path: Path, target: Path) -> None:
         self.address = f"unix:{path}"
         self._target = str(target)
-        self._sockets: list[socket.socket] = []
+        self._relays: list[_Relay] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread = threading.Thread(target=self._accept)
+        self._thread.start()
 
     def cut(self) -> None:
-        sockets, self._sockets = self._sockets, []
-        for each in sockets:
-            # Wakes the threads that read from it; close() alone would not.
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+        relays, self._relays = self._relays, []
+        for relay in relays:
+            relay.close()
 
-    def close(self) -> None:
+    def __enter__(self) -> "Cutter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
         self._listener.close()
         self.cut()
 
@@ -36,16 +39,38 @@ class Cutter:
                 near, _ = self._listener.accept()
                 far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 far.connect(self._target)
-                self._sockets += [near, far]
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(
-                        target=_pump, args=(source, sink), daemon=True
-                    ).start()
+                self._relays.append(_Relay(near, far))
+
+
+class _Relay:
+    """One connection: a thread for each direction."""
+
+    def __init__(self, near: socket.socket, far: socket.socket) -> None:
+        self._sockets = (near, far)
+        self._threads = [
+            threading.Thread(target=_pump, args=ends)
+            for ends in ((near, far), (far, near))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        for each in self._sockets:
+            _shut(each)
+        for thread in self._threads:
+            thread.join()
+        for each in self._sockets:
+            each.close()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
             sink.sendall(data)
+    _shut(sink)
+
+
+def _shut(end: socket.socket) -> None:
+    """Wakes a thread that reads from it, which closing it would not."""
     with contextlib.suppress(OSError):
-        sink.shutdown(socket.SHUT_RDWR)
+        end.shutdown(socket.SHUT_RDWR)

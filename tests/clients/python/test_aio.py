@@ -150,9 +150,8 @@ def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path
             await match.lock.release()
             assert (client.session_id, client.generation) == (session_id, 1)
 
-    cutter = Cutter(tmp_path / "cutter.sock", pandod.socket)
-    asyncio.run(run())
-    cutter.close()
+    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
+        asyncio.run(run())
 
 
 def test_a_new_pandod_gets_a_new_session_and_refuses_old_handles(pandod):

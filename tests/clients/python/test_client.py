@@ -13,7 +13,6 @@ from pando_kv import (
     LayoutMismatchError,
     Lock,
     Namespace,
-    NotAllowedError,
     PageNotOwnedError,
     PoolExhaustedError,
     UnknownLockError,
@@ -134,9 +133,10 @@ def test_several_locks_are_released_in_one_call(client):
     assert client.stats().locks == 0
 
 
-def test_the_error_of_a_block_is_not_masked_by_its_release(client):
-    publish(client, prompt(1))
-    with pytest.raises(KeyError), client.lock(prompt(1)):
+def test_the_error_of_a_block_is_not_masked_by_its_release(pandod):
+    client = Client(pandod.address)
+    match = client.match_prefix([], lock=True)
+    with pytest.raises(KeyError), match.lock:
         client.close()
         raise KeyError
 
@@ -180,11 +180,15 @@ def test_a_lock_dropped_while_held_warns(client):
 
 def test_a_lock_of_another_client_is_refused(pandod, client):
     with Client(pandod.address) as other:
-        publish(other, prompt(1))
-        lock = other.lock(prompt(1))
-        with pytest.raises(NotAllowedError):
-            client.insert(prompt(1), [1], lock=lock)
+        lock = other.match_prefix([], lock=True).lock
+        for use in (
+            lambda: client.insert([], [], lock=lock),
+            lambda: client.unlock(lock),
+        ):
+            with pytest.raises(UnknownLockError, match="another client"):
+                use()
         lock.release()
+        assert client.stats().locks == 0
 
 
 def test_an_unknown_lock_is_an_error(client):
@@ -215,7 +219,6 @@ def test_pages_are_allocated_and_freed(client):
     ("pages", "kind", "reason"),
     [
         ([], InvalidRequestError, "EMPTY_REQUEST"),
-        ([1, 1], InvalidRequestError, "DUPLICATE_PAGE"),
         ([0], InvalidRequestError, "PAGE_OUT_OF_RANGE"),
         ([POOL_PAGES], InvalidRequestError, "PAGE_OUT_OF_RANGE"),
         ([POOL_PAGES - 1], PageNotOwnedError, "PAGE_NOT_OWNED"),
@@ -225,6 +228,14 @@ def test_bad_pages_are_refused_with_their_reason(client, pages, kind, reason):
     with pytest.raises(kind) as caught:
         client.free_pages(pages)
     assert caught.value.reason == reason
+
+
+def test_a_page_named_twice_is_refused(client):
+    (page,) = client.allocate_pages(1)
+    with pytest.raises(InvalidRequestError) as caught:
+        client.free_pages([page, page])
+    assert caught.value.reason == "DUPLICATE_PAGE"
+    client.free_pages([page])
 
 
 def test_too_few_pages_for_the_tokens_are_refused(client):

@@ -51,8 +51,9 @@ def test_a_refused_session_says_why(pandod):
 
 def test_close_ends_the_session_at_once(pandod, client):
     with Client(pandod.address) as other:
-        other.match_prefix(TOKENS, lock=True, reserve_tokens=100)
+        match = other.match_prefix(TOKENS, lock=True, reserve_tokens=100)
         assert client.stats().sessions == 2
+    assert match.lock.held
     eventually(lambda: client.stats().sessions == 1)
     assert _has_no_pages_or_locks(client)
     assert client.stats().counters.sessions_lost == 0
@@ -87,8 +88,8 @@ def test_a_closed_client_refuses_calls(pandod):
 
 def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path):
     losses = Losses()
-    cutter = Cutter(tmp_path / "cutter.sock", pandod.socket)
     with (
+        Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter,
         Client(pandod.address) as watcher,
         Client(cutter.address, on_session_lost=losses) as client,
     ):
@@ -102,7 +103,6 @@ def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path
         assert (client.session_id, client.generation) == (session_id, 1)
         assert losses.sessions == []
         assert watcher.stats().sessions == 2
-    cutter.close()
 
 
 def _still_answers(client):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -48,7 +48,8 @@ _ADMIN = "/pando.v1.Admin/"
 @dataclass(frozen=True)
 class Call(Generic[T]):
     method: str
-    request: bytes
+    # Not shown: tracebacks must not carry tokens.
+    request: bytes = field(repr=False)
     parse: Callable[[bytes], T]
     # Locks that the call releases, claimed by it.
     releases: Sequence[LockHandle] = ()
@@ -133,7 +134,7 @@ def insert(
         raise ValueError("relock and unlock are both set; choose one")
     session = sessions.require_generation(generation)
     if lock is not None:
-        lock.require_held()
+        lock.require_held(sessions)
     kind = prefix_cache_pb2.InsertRequest
     pages = as_uint32(page_ids, "page_ids")
     lists = {
@@ -163,7 +164,7 @@ def insert(
         )
 
     encoded = encode(request, lists)
-    releases = claim_one(lock) if unlock and lock is not None else ()
+    releases = claim_one(sessions, lock) if unlock and lock is not None else ()
     return Call(_CACHE + "Insert", encoded, parse, releases)
 
 
@@ -186,9 +187,9 @@ def lock(
     return Call(_CACHE + "Lock", encode(request, lists), parse)
 
 
-def unlock(locks: Sequence[LockHandle]) -> Call[None] | None:
+def unlock(sessions: SessionTracker, locks: Sequence[LockHandle]) -> Call[None] | None:
     """None if every lock was released already."""
-    claimed = claim_held(locks)
+    claimed = claim_held(sessions, locks)
     if not claimed:
         return None
     request = prefix_cache_pb2.UnlockRequest(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from pando_kv._session import Session, SessionTracker
-from pando_kv.errors import SessionLostError, UnknownLockError
+from pando_kv.errors import PandoError, UnknownLockError
 
 
 class LockHandle:
@@ -47,17 +47,23 @@ class LockHandle:
                 stacklevel=2,
             )
 
-    def require_held(self) -> None:
-        self._sessions.require_current(self.session, "a lock")
-        if not self._held:
-            raise _released()
+    def require_valid(self, sessions: SessionTracker) -> None:
+        """Refuses a lock that is not of the current session of this client."""
+        if self._sessions is not sessions:
+            raise _unknown("the lock is another client's")
+        sessions.require_current(self.session, "a lock")
 
-    def claim(self) -> bool:
+    def require_held(self, sessions: SessionTracker) -> None:
+        self.require_valid(sessions)
+        if not self._held:
+            raise _unknown("the lock was released already")
+
+    def claim(self, sessions: SessionTracker) -> bool:
         """Takes the right to release the lock; False if it was released already."""
         with self._mutex:
             if not self._held:
                 return False
-            self._sessions.require_current(self.session, "a lock")
+            self.require_valid(sessions)
             self._held = False
             return True
 
@@ -66,26 +72,28 @@ class LockHandle:
         self._held = True
 
 
-def claim_held(locks: Sequence[LockHandle]) -> list[LockHandle]:
+def claim_held(
+    sessions: SessionTracker, locks: Sequence[LockHandle]
+) -> list[LockHandle]:
     """Claims, all or nothing, those of the locks that are still held."""
     claimed: list[LockHandle] = []
     try:
         for lock in locks:
-            if lock.claim():
+            if lock.claim(sessions):
                 claimed.append(lock)
-    except SessionLostError:
+    except PandoError:
         for lock in claimed:
             lock.restore()
         raise
     return claimed
 
 
-def claim_one(lock: LockHandle) -> list[LockHandle]:
+def claim_one(sessions: SessionTracker, lock: LockHandle) -> list[LockHandle]:
     """Claims a lock that must be held."""
-    if not lock.claim():
-        raise _released()
+    if not lock.claim(sessions):
+        raise _unknown("the lock was released already")
     return [lock]
 
 
-def _released() -> UnknownLockError:
-    return UnknownLockError("LOCK_UNKNOWN", "the lock was released already")
+def _unknown(message: str) -> UnknownLockError:
+    return UnknownLockError("LOCK_UNKNOWN", message)

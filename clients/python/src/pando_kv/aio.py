@@ -274,7 +274,7 @@ class _Connection:
         return call.parse(response)
 
     async def unlock(self, *locks: AsyncLock) -> None:
-        call = _calls.unlock(locks)
+        call = _calls.unlock(self.sessions, locks)
         if call is not None:
             await self.send(call)
 

@@ -272,7 +272,7 @@ class _Connection:
         return call.parse(response)
 
     def unlock(self, *locks: Lock) -> None:
-        call = _calls.unlock(locks)
+        call = _calls.unlock(self.sessions, locks)
         if call is not None:
             self.send(call)
 
