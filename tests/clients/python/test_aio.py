@@ -5,10 +5,10 @@ import inspect
 import time
 
 import pytest
-from conftest import PAGE_TOKENS
 from cutter import Cutter
 from pando_kv import Client, SessionLostError, UnavailableError, UnknownLockError
 from pando_kv.aio import AsyncClient, AsyncLock
+from pandod_process import PAGE_TOKENS
 
 TOKENS = list(range(2 * PAGE_TOKENS))
 

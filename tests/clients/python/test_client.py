@@ -4,7 +4,6 @@ import gc
 
 import numpy as np
 import pytest
-from conftest import PAGE_TOKENS, POOL_PAGES
 from pando_kv import (
     Client,
     DType,
@@ -17,6 +16,7 @@ from pando_kv import (
     PoolExhaustedError,
     UnknownLockError,
 )
+from pandod_process import PAGE_TOKENS, POOL_PAGES
 
 
 def prompt(pages, start=0):

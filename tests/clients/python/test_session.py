@@ -6,7 +6,6 @@ import sys
 import threading
 
 import pytest
-from conftest import PAGE_TOKENS
 from cutter import Cutter
 from eventually import eventually
 from pando_kv import (
@@ -15,6 +14,7 @@ from pando_kv import (
     SessionLostError,
     UnavailableError,
 )
+from pandod_process import PAGE_TOKENS
 
 TOKENS = list(range(PAGE_TOKENS))
 
