@@ -12,8 +12,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples/demo/run.py"
-PANDOD = Path(os.environ.get("PANDOD", ROOT / "build/dev/bin/pandod"))
 PATIENCE_SECONDS = 120
+
+
+@pytest.fixture
+def pandod() -> Path:
+    given = os.environ.get("PANDOD")
+    path = Path(given) if given else ROOT / "build/dev/bin/pandod"
+    if not path.exists():
+        if given:
+            pytest.fail(f"PANDOD is {path}, which does not exist")
+        pytest.skip(f"{path} is not built")
+    return path
 
 
 @pytest.fixture
@@ -29,9 +39,9 @@ def short_texts(tmp_path: Path) -> Path:
     return folder
 
 
-def start_demo(data: Path, folder: Path) -> subprocess.Popen[str]:
+def start_demo(pandod: Path, data: Path, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, DEMO, "--pandod", PANDOD, "--data", data],
+        [sys.executable, DEMO, "--pandod", pandod, "--data", data],
         env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -49,8 +59,10 @@ def children(pid: int) -> list[int]:
     ]
 
 
-def test_demo_verifies_every_bit_and_shares_between_the_workers(short_texts, tmp_path):
-    demo = start_demo(short_texts, tmp_path)
+def test_demo_verifies_every_bit_and_shares_between_the_workers(
+    pandod, short_texts, tmp_path
+):
+    demo = start_demo(pandod, short_texts, tmp_path)
     output, errors = demo.communicate(timeout=PATIENCE_SECONDS)
     assert demo.returncode == 0, output + errors
     assert "bit-equal" in output
@@ -60,10 +72,12 @@ def test_demo_verifies_every_bit_and_shares_between_the_workers(short_texts, tmp
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_stopped_demo_leaves_no_process_and_no_file(short_texts, tmp_path, stop):
+def test_a_stopped_demo_leaves_no_process_and_no_file(
+    pandod, short_texts, tmp_path, stop
+):
     folder = tmp_path / "run"
     folder.mkdir()
-    demo = start_demo(short_texts, folder)
+    demo = start_demo(pandod, short_texts, folder)
     while not demo.stdout.readline().startswith("A "):
         assert demo.poll() is None, demo.stderr.read()
     started = [os.pidfd_open(child) for child in children(demo.pid)]

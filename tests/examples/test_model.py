@@ -78,7 +78,7 @@ def test_random_step_widths_do_not_change_a_bit(model, tokens, reference, seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_prefix_written_by_another_process_s_model_is_as_good_as_ones_own(
+def test_a_prefix_that_another_instance_wrote_is_as_good_as_ones_own(
     model, tokens, reference, seed
 ):
     random = np.random.default_rng(seed)
