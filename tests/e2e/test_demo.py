@@ -6,6 +6,8 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,13 @@ def pandod() -> Path:
             pytest.fail(f"PANDOD is {path}, which does not exist")
         pytest.skip(f"{path} is not built")
     return path
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where the demo may write. Short: a socket's path has 107 bytes at most."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as path:
+        yield Path(path)
 
 
 @pytest.fixture
@@ -60,9 +69,9 @@ def children(pid: int) -> list[int]:
 
 
 def test_demo_verifies_every_bit_and_shares_between_the_workers(
-    pandod, short_texts, tmp_path
+    pandod, short_texts, folder
 ):
-    demo = start_demo(pandod, short_texts, tmp_path)
+    demo = start_demo(pandod, short_texts, folder)
     output, errors = demo.communicate(timeout=PATIENCE_SECONDS)
     assert demo.returncode == 0, output + errors
     assert "bit-equal" in output
@@ -73,10 +82,8 @@ def test_demo_verifies_every_bit_and_shares_between_the_workers(
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_demo_leaves_no_process_and_no_file(
-    pandod, short_texts, tmp_path, stop
+    pandod, short_texts, folder, stop
 ):
-    folder = tmp_path / "run"
-    folder.mkdir()
     demo = start_demo(pandod, short_texts, folder)
     while not demo.stdout.readline().startswith("A "):
         assert demo.poll() is None, demo.stderr.read()
