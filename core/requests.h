@@ -38,10 +38,10 @@ struct InsertRequest {
   const NamespaceKey& ns;
   std::span<const Token> tokens;
   std::span<const PageId> pages;
-  LockId anchor;
+  LockId anchor = {};
   LockAction lock_action = LockAction::kKeep;
   bool keep_duplicates = false;
-  std::span<const PageId> free_pages;
+  std::span<const PageId> free_pages = {};
 };
 
 struct InsertResult {
