@@ -57,6 +57,8 @@ inline auto StatsFields(const CacheStats& stats) {
   });
 }
 
+using StatsSnapshot = decltype(StatsFields(CacheStats()));
+
 }  // namespace pando
 
 #endif  // PANDO_TESTS_CORE_STATS_FIELDS_H_

@@ -1,0 +1,101 @@
+#include "core/page_pool.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace pando {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
+
+class PagePoolTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    std::vector<std::string> violations;
+    pool_.AppendViolations(violations);
+    EXPECT_THAT(violations, IsEmpty());
+  }
+
+  std::vector<PageId> Reserve(uint32_t n) {
+    std::vector<PageId> pages;
+    pool_.Reserve(n, owner_, pages);
+    return pages;
+  }
+
+  PagePool pool_{8};
+  PageOwner owner_{.ordinal = 1, .pages = {}};
+};
+
+TEST_F(PagePoolTest, StartsWithAllPagesFreeButThePaddingPage) {
+  EXPECT_EQ(pool_.state(kPaddingPage), PageState::kPadding);
+  EXPECT_EQ(pool_.count(PageState::kFree), 7u);
+  EXPECT_FALSE(pool_.IsInRange(kPaddingPage));
+  EXPECT_TRUE(pool_.IsInRange(PageId(7)));
+  EXPECT_FALSE(pool_.IsInRange(PageId(8)));
+}
+
+TEST_F(PagePoolTest, AppendsToTheOutput) {
+  std::vector<PageId> pages = {PageId(99)};
+  pool_.Reserve(2, owner_, pages);
+  EXPECT_EQ(pages.size(), 3u);
+  EXPECT_EQ(pages[0], PageId(99));
+}
+
+TEST_F(PagePoolTest, KnowsTheOwnerOfAReservedPage) {
+  const auto pages = Reserve(2);
+  PageOwner other{.ordinal = 2, .pages = {}};
+  EXPECT_TRUE(pool_.IsReservedBy(owner_, pages[0]));
+  EXPECT_FALSE(pool_.IsReservedBy(other, pages[0]));
+  pool_.Seal(owner_, pages[0]);
+  EXPECT_FALSE(pool_.IsReservedBy(owner_, pages[0]));
+}
+
+TEST_F(PagePoolTest, PagesLeaveTheOwnersListInAnyOrder) {
+  const auto pages = Reserve(5);
+  pool_.Release(owner_, pages[1]);
+  pool_.Seal(owner_, pages[4]);
+  pool_.Release(owner_, pages[0]);
+  EXPECT_THAT(owner_.pages, UnorderedElementsAreArray({pages[2], pages[3]}));
+  pool_.Release(owner_, pages[3]);
+  EXPECT_THAT(owner_.pages, ElementsAre(pages[2]));
+}
+
+TEST_F(PagePoolTest, GenerationChangesWhenAPageIsSealedAndWhenItIsFreed) {
+  const PageId page = Reserve(1)[0];
+  const uint32_t reserved = pool_.generation(page);
+  pool_.Seal(owner_, page);
+  const uint32_t sealed = pool_.generation(page);
+  EXPECT_NE(sealed, reserved);
+  pool_.FreeSealed(std::vector{page});
+  EXPECT_NE(pool_.generation(page), sealed);
+}
+
+TEST_F(PagePoolTest, QuarantineTakesAllPagesOfItsOwner) {
+  const auto pages = Reserve(3);
+  EXPECT_EQ(pool_.Quarantine(owner_), pages);
+  EXPECT_THAT(owner_.pages, IsEmpty());
+  EXPECT_EQ(pool_.count(PageState::kQuarantined), 3u);
+  pool_.FreeQuarantined(pages);
+  EXPECT_EQ(pool_.count(PageState::kFree), 7u);
+}
+
+TEST_F(PagePoolTest, AMarkIsSetOnceUntilItIsTakenAway) {
+  EXPECT_TRUE(pool_.Mark(PageId(3)));
+  EXPECT_FALSE(pool_.Mark(PageId(3)));
+  pool_.Unmark(PageId(3));
+  EXPECT_TRUE(pool_.Mark(PageId(3)));
+  pool_.Unmark(PageId(3));
+}
+
+TEST_F(PagePoolTest, ReportsAMarkThatIsLeft) {
+  pool_.Mark(PageId(3));
+  std::vector<std::string> violations;
+  pool_.AppendViolations(violations);
+  EXPECT_THAT(violations, ElementsAre("pool: page 3 is left marked"));
+  pool_.Unmark(PageId(3));
+}
+
+}  // namespace
+}  // namespace pando

@@ -1,0 +1,94 @@
+// What PrefixCache does not show: the segments that nodes share.
+
+#include "core/radix_tree.h"
+
+#include <numeric>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/prompts.h"
+
+namespace pando {
+namespace {
+
+using ::testing::IsEmpty;
+
+class RadixTreeTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    std::vector<std::string> violations;
+    tree_.AppendViolations([](const Node&) { return 0u; }, violations);
+    EXPECT_THAT(violations, IsEmpty());
+  }
+
+  // Adds what is not cached of the prompt.
+  void Add(std::string_view letters) {
+    const auto tokens = SpellTokens(letters, kPageTokens);
+    const auto page_count = static_cast<uint32_t>(letters.size());
+    std::vector<PageId> found;
+    const TreePosition position =
+        tree_.Walk(tree_.MakeRoot({}), tokens, page_count, found);
+    std::vector<PageId> pages;
+    while (found.size() + pages.size() < page_count) {
+      pages.push_back(PageId(++last_page_));
+    }
+    const auto rest = std::span(tokens).last(pages.size() * kPageTokens);
+    tree_.AddLeaf(tree_.NodeEndingAt(position), SegmentRef::Copy(rest, pages));
+  }
+
+  uint32_t Evict(uint32_t pages) {
+    std::vector<PageId> evicted;
+    tree_.Evict(pages, evicted);
+    return static_cast<uint32_t>(evicted.size());
+  }
+
+  // Pages in the segments that are alive, evicted or not.
+  uint32_t SegmentPages() {
+    std::set<const Segment*> segments;
+    tree_.ForEachNode([&](const Node& n) { segments.insert(&*n.segment); });
+    return std::accumulate(
+        segments.begin(), segments.end(), 0u,
+        [](uint32_t sum, const Segment* s) { return sum + s->page_count(); });
+  }
+
+  static constexpr uint32_t kPageTokens = 4;
+  RadixTree tree_{kPageTokens, 100};
+  uint32_t last_page_ = 0;
+};
+
+TEST_F(RadixTreeTest, ASplitCopiesNothing) {
+  Add("aaaaaaaa");
+  Add("aaaab");
+  EXPECT_EQ(tree_.node_count(), 3u);
+  EXPECT_EQ(SegmentPages(), 9u);
+}
+
+TEST_F(RadixTreeTest, EvictedTokensDoNotStayInMemory) {
+  Add("aaaaaaaaaaaaaaaa");
+  for (uint32_t left = 16; left > 1; --left) {
+    EXPECT_EQ(Evict(1), 1u);
+    EXPECT_LE(SegmentPages(), 2 * (left - 1));
+  }
+}
+
+TEST_F(RadixTreeTest, EvictedTokensOfASplitNodeDoNotStayInMemory) {
+  Add("aaaaaaaaaaaaaaaa");
+  Add("aab");
+  EXPECT_EQ(Evict(14), 14u);  // the older branch
+  EXPECT_EQ(tree_.node_count(), 2u);
+  EXPECT_EQ(SegmentPages(), 3u);
+}
+
+TEST_F(RadixTreeTest, EvictingABranchDoesNotCopyTheTrunkThatAnotherOneShares) {
+  Add("aaaaaaaa");
+  Add("aab");
+  std::vector<PageId> found;
+  const auto trunk = SpellTokens("aaaaaaaa", kPageTokens);
+  tree_.Touch(*tree_.Walk(tree_.MakeRoot({}), trunk, 8, found).node);
+  EXPECT_EQ(Evict(1), 1u);  // the branch
+  EXPECT_EQ(SegmentPages(), 8u);
+}
+
+}  // namespace
+}  // namespace pando

@@ -1,0 +1,185 @@
+#include <string>
+
+#include "absl/time/time.h"
+#include "tests/core/cache_fixture.h"
+
+namespace pando {
+namespace {
+
+constexpr absl::Duration kQuarantine = absl::Seconds(10);
+const absl::Time kNow = absl::UnixEpoch();
+
+using SessionTest = CacheFixture;
+
+TEST_F(SessionTest, CloseReleasesLocksAndFreesPages) {
+  Publish("ab");
+  Lock("ab");
+  Lock("a");
+  Allocate(3);
+  EXPECT_FALSE(cache_.IsIdle());
+  cache_.CloseSession(session_);
+  EXPECT_TRUE(cache_.IsIdle());
+  EXPECT_EQ(Counts().free, kUsable - 2);
+  EXPECT_EQ(Counts().evictable, 2u);  // what is published stays
+  EXPECT_EQ(cache_.Stats().locks, 0u);
+  EXPECT_EQ(cache_.Stats().counters.sessions_closed, 1u);
+}
+
+TEST_F(SessionTest, ClosedOrUnknownIsRefusedEverywhereAndChangesNothing) {
+  Publish("ab");
+  cache_.CloseSession(session_);
+  const auto before = Snapshot();
+  for (const SessionId gone : {session_, SessionId(), SessionId(12345)}) {
+    const auto tokens = Spell("ab");
+    EXPECT_EQ(Outcome(cache_.Match({.session = gone,
+                                    .ns = kNoNamespace,
+                                    .tokens = tokens,
+                                    .lock = true})),
+              "SESSION_LOST");
+    EXPECT_EQ(
+        Outcome(cache_.Insert(
+            {.session = gone, .ns = kNoNamespace, .tokens = {}, .pages = {}})),
+        "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Lock(gone, kNoNamespace, tokens)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Unlock(gone, {})), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Allocate(gone, 1)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Free(gone, {})), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.AttachSession(gone)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.ResumeSession(gone)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.CheckSession(gone)), "SESSION_LOST");
+    cache_.CloseSession(gone);
+    cache_.SuspendSession(gone, kNow);
+    cache_.EndDeadSession(gone);
+  }
+  EXPECT_EQ(Snapshot(), before);
+}
+
+TEST_F(SessionTest, SuspendedKeepsWhatItHoldsUntilItsGraceEnds) {
+  Publish("ab");
+  Lock("ab");
+  Allocate(2);
+  cache_.SuspendSession(session_, kNow + absl::Seconds(2));
+  cache_.ExpireSessions(kNow + absl::Seconds(1), kQuarantine);
+  EXPECT_EQ(Counts().reserved, 2u);
+  EXPECT_EQ(Counts().protected_, 2u);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "OK");
+  cache_.ExpireSessions(kNow + absl::Seconds(2), kQuarantine);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "SESSION_LOST");
+  EXPECT_EQ(cache_.Stats().counters.sessions_lost, 1u);
+}
+
+TEST_F(SessionTest, ResumedInTimeIsNotLost) {
+  Allocate(2);
+  cache_.SuspendSession(session_, kNow + absl::Seconds(2));
+  ASSERT_EQ(Outcome(cache_.ResumeSession(session_)), "OK");
+  cache_.ExpireSessions(kNow + absl::Hours(1), kQuarantine);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "OK");
+  EXPECT_EQ(Counts().reserved, 2u);
+}
+
+TEST_F(SessionTest, NeverSuspendedIsNeverReaped) {
+  cache_.ExpireSessions(absl::InfiniteFuture(), kQuarantine);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "OK");
+}
+
+TEST_F(SessionTest, LostWhileAttachedHasItsPagesQuarantinedAndItsLocksFreed) {
+  Publish("ab");
+  Lock("ab");
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  EXPECT_EQ(Counts().reserved, 0u);
+  EXPECT_EQ(Counts().protected_, 0u);
+  EXPECT_EQ(cache_.Stats().counters.quarantined_pages, 3u);
+
+  cache_.ExpireSessions(kNow + kQuarantine - absl::Nanoseconds(1), kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  cache_.ExpireSessions(kNow + kQuarantine, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 0u);
+  EXPECT_EQ(Counts().free, kUsable - 2);
+}
+
+TEST_F(SessionTest, LostWithoutThePoolMappedHasItsPagesFreedAtOnce) {
+  Allocate(3);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 0u);
+  EXPECT_EQ(Counts().free, kUsable);
+}
+
+TEST_F(SessionTest, QuarantinedPagesAreNotGivenOut) {
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  const SessionId next = OpenSession();
+  EXPECT_EQ(Outcome(cache_.Allocate(next, kUsable - 2)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Allocate(next, kUsable - 3).size(), kUsable - 3);
+}
+
+TEST_F(SessionTest, DeadProcessFreesItsQuarantinedPagesAndNoOthers) {
+  const SessionId other = OpenSession();
+  for (const SessionId id : {session_, other}) {
+    Allocate(id, 3);
+    ASSERT_EQ(Outcome(cache_.AttachSession(id)), "OK");
+    cache_.SuspendSession(id, kNow);
+  }
+  cache_.ExpireSessions(kNow, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 6u);
+  cache_.EndDeadSession(session_);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  EXPECT_EQ(cache_.Stats().counters.sessions_lost, 2u);
+}
+
+TEST_F(SessionTest, DeadProcessEndsALiveSessionWithoutQuarantine) {
+  Publish("ab");
+  Lock("ab");
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.EndDeadSession(session_);
+  EXPECT_EQ(Counts().quarantined, 0u);
+  EXPECT_EQ(Counts().free, kUsable - 2);
+  EXPECT_EQ(Counts().protected_, 0u);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "SESSION_LOST");
+}
+
+TEST_F(SessionTest, EndOfOneLeavesTheOthersAlone) {
+  Publish("ab");
+  const SessionId other = OpenSession();
+  const LockId theirs = Lock(other, "ab");
+  const auto pages = Allocate(other, 2);
+  Lock("ab");
+  cache_.CloseSession(session_);
+  EXPECT_EQ(Counts().protected_, 2u);
+  EXPECT_EQ(Outcome(cache_.Unlock(other, std::vector{theirs})), "OK");
+  EXPECT_EQ(Outcome(cache_.Free(other, pages)), "OK");
+}
+
+TEST_F(SessionTest, ThatAreLostTogetherReleaseTheirLocksOldestFirst) {
+  const std::string letters = "abcdefgh";
+  std::vector<SessionId> workers;
+  for (const char letter : letters) {
+    const std::string prompt(1, letter);
+    Publish(prompt);
+    workers.push_back(OpenSession());
+    Lock(workers.back(), prompt);
+  }
+  for (SessionId worker : workers) cache_.SuspendSession(worker, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  for (const char letter : letters) {
+    EXPECT_EQ(cache_.Evict(1), 1u);
+    EXPECT_EQ(CachedPages(std::string(1, letter)), 0u) << letter;
+  }
+}
+
+TEST_F(SessionTest, NewSessionDoesNotOwnThePagesOfAnEarlierOne) {
+  const auto pages = Allocate(2);
+  cache_.CloseSession(session_);
+  const SessionId next = OpenSession();
+  EXPECT_EQ(Outcome(cache_.Free(next, pages)), "PAGE_NOT_OWNED");
+}
+
+}  // namespace
+}  // namespace pando
