@@ -189,12 +189,14 @@ void RadixTree::TrimTail(Node& leaf, uint32_t pages,
 
 void RadixTree::RemoveLeaf(Node& leaf) {
   Node& parent = *leaf.parent;
+  const bool shares_segment =
+      !parent.is_root() && &*parent.segment == &*leaf.segment;
   order_.Remove(leaf);
   RemoveChild(leaf);
   nodes_.Delete(Slab<Node>::HandleOf(leaf));
   if (parent.is_root()) {
     PruneRoot(parent);
-  } else {
+  } else if (shares_segment) {
     RepackAround(parent);
   }
 }
