@@ -1,0 +1,67 @@
+# A short front to CMake, CTest and pytest. `make help` lists the targets.
+
+VENV := build/venv
+PYTHON := $(VENV)/bin/python
+JOBS ?= $(shell nproc)
+
+.PHONY: help setup build demo test check test-unit test-python test-asan \
+        test-tsan bench format clean
+
+help:
+	@echo "make demo   two workers share one cache; a recorded trace is replayed"
+	@echo "make test   all tests, sanitizer runs included"
+	@echo "make bench  the benchmarks, with the floor beside each figure"
+	@echo "make build  pandod and everything else, optimised, in build/release"
+	@echo "make format clang-format on all C++ sources"
+
+setup:
+	@tools/setup.sh $(VENV)
+
+build: setup
+	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
+	@build/release/bin/replay --pandod build/release/bin/pandod \
+	  --trace bench/data/conversation_excerpt.jsonl --clients 2 \
+	  --pool-tokens 500000
+
+test: check test-unit test-python test-asan test-tsan
+
+# Layers, formatting and generated files.
+check: setup
+	@$(PYTHON) tools/check_layers.py
+	@tools/check_format.sh
+
+test-unit: setup
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS)
+	@ctest --preset dev -j $(JOBS)
+
+test-python: setup
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS)
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q tests
+
+# The C++ tests with clang's address and undefined-behaviour sanitizers; the
+# build also checks the thread-safety annotations.
+test-asan: setup
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS)
+
+# The core under many threads, with the thread sanitizer.
+test-tsan: setup
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test
+	@build/tsan/tests/core/core_stress_test
+
+bench: build
+	@$(PYTHON) bench/run.py --build build/release
+
+format:
+	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+
+clean:
+	rm -rf build

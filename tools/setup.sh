@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what Pando is built and tested with: Debian packages (through sudo
+# when not root) and a Python virtual environment. Does nothing when all is
+# there already.
+#
+# usage: tools/setup.sh VENV_FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=$1
+
+packages=(
+  ca-certificates ccache clang clang-format cmake g++ git libabsl-dev
+  libbenchmark-dev libclang-rt-14-dev libcli11-dev libcivetweb-dev
+  libgmock-dev libgrpc++-dev libgtest-dev libprotobuf-dev libspdlog-dev
+  libssl-dev libyaml-cpp-dev make ninja-build nlohmann-json3-dev
+  prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc python3
+  python3-venv zlib1g-dev
+)
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
+    grep -q '^install ok installed$' || missing+=("$package")
+done
+if ((${#missing[@]})); then
+  echo "installing: ${missing[*]}"
+  sudo=()
+  [[ $EUID -eq 0 ]] || sudo=(sudo)
+  "${sudo[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq \
+    --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+mkdir -p "$(dirname "$venv")"
+wanted=$(sha256sum tools/setup.sh clients/python/pyproject.toml | sha256sum)
+if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
+  echo "making the Python environment in $venv"
+  /usr/bin/python3 -m venv --clear "$venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check \
+    -e './clients/python[test]' 'pytest-timeout>=2'
+  echo "$wanted" >"$venv/.installed"
+fi
