@@ -25,16 +25,16 @@ struct ConnectOptions {
   // "unix:/path" or "host:port".
   std::string address;
   // Shown to operators, for example "sglang rank 0". At most 128 bytes.
-  std::string name;
+  std::string name = {};
   // Deadline of each call. Connect waits as long for a server to come up.
   absl::Duration timeout = absl::Seconds(5);
   // Called, on a thread of the client, when a session is lost: every lock and
   // page id obtained before is void. It may use the client but not destroy it.
-  std::function<void()> on_session_lost;
+  std::function<void()> on_session_lost = nullptr;
 };
 
 struct MatchOptions {
-  Namespace ns;
+  Namespace ns = {};
   // Caps the match, in tokens: an engine must compute at least one token of a
   // prompt. Zero: no cap.
   uint32_t max_tokens = 0;
@@ -74,12 +74,12 @@ struct InsertOptions {
   LockAction lock_action = LockAction::kKeep;
   // Without a lock: the session that reserved the pages, and the namespace.
   uint64_t session_id = 0;
-  Namespace ns;
+  Namespace ns = {};
   // Pages whose tokens were cached already are freed, unless this is set: then
   // they stay reserved.
   bool keep_duplicates = false;
   // Reserved pages to free in the same step: what a finished request has left.
-  std::span<const PageId> free_page_ids;
+  std::span<const PageId> free_page_ids = {};
 };
 
 struct InsertResult {

@@ -1,0 +1,163 @@
+#include "bench/replay/worker_process.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iostream>
+#include <memory>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace pando::replay {
+namespace {
+
+// Says "ready" and "go".
+constexpr char kSignal = '!';
+
+bool SendAll(int socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) return false;
+    bytes = bytes.subspan(sent);
+  }
+  return true;
+}
+
+bool ReceiveAll(int socket, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
+    if (got <= 0) return false;
+    bytes = bytes.subspan(got);
+  }
+  return true;
+}
+
+template <typename T>
+bool Send(int socket, const T& value) {
+  return SendAll(socket, std::as_bytes(std::span(&value, 1)));
+}
+
+template <typename T>
+bool Receive(int socket, T* value) {
+  return ReceiveAll(socket, std::as_writable_bytes(std::span(value, 1)));
+}
+
+// The numbers of a WorkerResult; its calls follow.
+struct Head {
+  uint64_t input_tokens;
+  uint64_t matched_tokens;
+  uint64_t exhausted;
+  int64_t begin_ns;
+  int64_t end_ns;
+  uint64_t calls;
+};
+
+bool SendResult(int socket, const WorkerResult& result) {
+  return Send(socket,
+              Head{result.input_tokens, result.matched_tokens, result.exhausted,
+                   result.begin_ns, result.end_ns, result.calls.size()}) &&
+         SendAll(socket, std::as_bytes(std::span(result.calls)));
+}
+
+bool ReceiveResult(int socket, WorkerResult* result) {
+  Head head;
+  if (!Receive(socket, &head)) return false;
+  result->input_tokens = head.input_tokens;
+  result->matched_tokens = head.matched_tokens;
+  result->exhausted = head.exhausted;
+  result->begin_ns = head.begin_ns;
+  result->end_ns = head.end_ns;
+  result->calls.resize(head.calls);
+  return ReceiveAll(socket, std::as_writable_bytes(std::span(result->calls)));
+}
+
+// The life of the worker; its status becomes the exit code.
+absl::Status Work(int socket, const std::string& address,
+                  const std::vector<TraceRequest>& trace,
+                  const WorkerOptions& options) {
+  const absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Connect({.address = address,
+                       .name = absl::StrCat("replay ", options.index),
+                       .timeout = absl::Seconds(30)});
+  if (!client.ok()) return client.status();
+  char go;
+  if (!Send(socket, kSignal) || !Receive(socket, &go)) {
+    return absl::CancelledError("nobody waits for the result");
+  }
+  const absl::StatusOr<WorkerResult> result = Serve(**client, trace, options);
+  if (!result.ok()) return result.status();
+  return SendResult(socket, *result)
+             ? absl::OkStatus()
+             : absl::CancelledError("nobody waits for the result");
+}
+
+[[noreturn]] void WorkAndExit(int socket, const std::string& address,
+                              const std::vector<TraceRequest>& trace,
+                              const WorkerOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const absl::Status status = Work(socket, address, trace, options);
+  if (!status.ok()) {
+    std::cerr << "worker " << options.index << ": " << status.ToString()
+              << std::endl;
+  }
+  // Not exit: what the parent had in hand when it forked is not ours to end.
+  _exit(status.ok() ? 0 : 1);
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerProcess> WorkerProcess::Start(
+    const std::string& address, const std::vector<TraceRequest>& trace,
+    const WorkerOptions& options) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
+  if (pid == 0) {
+    close(sockets[0]);
+    WorkAndExit(sockets[1], address, trace, options);
+  }
+  close(sockets[1]);
+  return WorkerProcess(pid, sockets[0]);
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (socket_ >= 0) close(socket_);
+  if (pid_ == 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+absl::Status WorkerProcess::WaitReady() {
+  char ready;
+  return Receive(socket_, &ready)
+             ? absl::OkStatus()
+             : absl::AbortedError("a worker failed to attach");
+}
+
+absl::Status WorkerProcess::Go() {
+  return Send(socket_, kSignal) ? absl::OkStatus()
+                                : absl::AbortedError("a worker is gone");
+}
+
+absl::StatusOr<WorkerResult> WorkerProcess::Finish() {
+  WorkerResult result;
+  const bool received = ReceiveResult(socket_, &result);
+  int ended = 0;
+  waitpid(pid_, &ended, 0);
+  pid_ = 0;
+  if (!received || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
+    return absl::AbortedError("a worker failed");
+  }
+  return result;
+}
+
+}  // namespace pando::replay
