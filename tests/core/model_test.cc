@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/environment.h"
 #include "tests/core/executor.h"
 #include "tests/core/random_operations.h"
 
@@ -21,11 +21,6 @@ using ::testing::IsEmpty;
 
 constexpr uint64_t kOperationsOfAProgram = 500;
 constexpr uint64_t kProgramsToJudge = 40;
-
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 std::string Listing(const std::vector<Operation>& program) {
   std::ostringstream out;

@@ -1,0 +1,91 @@
+#ifndef PANDO_TESTS_CORE_STRESS_WORKER_H_
+#define PANDO_TESTS_CORE_STRESS_WORKER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/prefix_cache.h"
+
+namespace pando {
+
+// What the workers of one stress test share: the cache, the memory it hands
+// out, and who may write where. The words are plain memory: only the cache's
+// answers order the accesses, so a thread sanitizer sees any that is too early.
+struct StressWorld {
+  explicit StressWorld(const PrefixCache::Options& options)
+      : cache(options),
+        content(options.capacity_pages),
+        writers(options.capacity_pages),
+        readers(options.capacity_pages) {}
+
+  PrefixCache cache;
+  std::vector<uint64_t> content;  // of a page: the hash of its whole prefix
+  std::vector<std::atomic<int>> writers;
+  std::vector<std::atomic<int>> readers;
+  std::atomic<uint64_t> last_session{0};
+};
+
+// An engine worker that also makes mistakes, and dies at times. Owned by one
+// thread. It checks that pages reserved for it are nobody else's, and that
+// pages it has locked hold the KV of exactly its prompt.
+class StressWorker {
+ public:
+  StressWorker(StressWorld& world, uint64_t seed)
+      : world_(world), random_(seed) {
+    OpenSession();
+  }
+
+  void RunOperation();
+  // Ends the session; what it held is given back.
+  void Finish();
+
+  // The first thing that was wrong; empty when nothing was.
+  const std::string& failure() const { return failure_; }
+  // Accounts, to compare with the cache's counters.
+  uint64_t hit_tokens() const { return hit_tokens_; }
+  uint64_t allocated_pages() const { return allocated_pages_; }
+  uint64_t inserted_pages() const { return inserted_pages_; }
+  uint64_t locks_taken() const { return locks_taken_; }
+  uint64_t evicted_pages() const { return evicted_pages_; }
+  uint64_t lost_sessions() const { return lost_sessions_; }
+
+ private:
+  uint32_t Below(uint32_t limit) {
+    return static_cast<uint32_t>(random_() % limit);
+  }
+  void OpenSession();
+  std::vector<Token> AnyPrompt();
+  void ServeRequest();
+  void LockAndUnlock();
+  void AllocateAndFree();
+  void MakeMistakes();
+  void Die();
+
+  // Takes or gives up the right to write to pages.
+  void BeginWriting(std::span<const PageId> pages);
+  void EndWriting(std::span<const PageId> pages);
+  void CheckContent(std::span<const Token> tokens,
+                    std::span<const PageId> pages);
+  void Expect(bool holds, const char* what);
+  void ExpectOk(const absl::Status& status);
+
+  StressWorld& world_;
+  std::mt19937_64 random_;
+  SessionId session_;
+  std::string failure_;
+  uint64_t hit_tokens_ = 0;
+  uint64_t allocated_pages_ = 0;
+  uint64_t inserted_pages_ = 0;
+  uint64_t locks_taken_ = 0;
+  uint64_t evicted_pages_ = 0;
+  uint64_t lost_sessions_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CORE_STRESS_WORKER_H_
