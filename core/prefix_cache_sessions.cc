@@ -133,6 +133,7 @@ std::vector<std::string> PrefixCache::CheckInvariants() {
 
   absl::flat_hash_map<const Node*, uint32_t> locks_on;
   sessions_.ForEachLock([&](const LockRecord& lock) {
+    mutex_.AssertHeld();  // for the analysis: a lambda is a function apart
     ++locks_on[lock.node];
     if (sessions_.Find(lock.session->id) != lock.session) {
       violations.push_back("sessions: a lock belongs to no live session");
@@ -153,6 +154,7 @@ std::vector<std::string> PrefixCache::CheckInvariants() {
 
   absl::flat_hash_set<PageId> in_tree;
   tree_.ForEachNode([&](const Node& node) {
+    mutex_.AssertHeld();
     for (PageId page : node.pages()) {
       if (!in_tree.insert(page).second) {
         violations.push_back(
@@ -169,6 +171,7 @@ std::vector<std::string> PrefixCache::CheckInvariants() {
   }
   size_t reserved = 0;
   sessions_.ForEachSession([&](const Session& session) {
+    mutex_.AssertHeld();
     reserved += session.reserved.pages.size();
     for (PageId page : session.reserved.pages) {
       if (!pool_.IsReservedBy(session.reserved, page)) {
