@@ -15,7 +15,7 @@
 namespace pando {
 
 struct MatchRequest {
-  SessionId session;
+  SessionId session = {};
   const NamespaceKey& ns;
   std::span<const Token> tokens;
   uint32_t max_tokens = 0;

@@ -1,0 +1,56 @@
+// The floor of a MatchPrefix call: the same server code, the same message
+// sizes, and a handler that looks at nothing. Answers with one page id for
+// every `--page-tokens` tokens of the request.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iostream>
+#include <string>
+
+#include "pando/v1/prefix_cache.grpc.pb.h"
+#include "prometheus/registry.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+namespace {
+
+int Main(int argc, char** argv) {
+  std::string socket;
+  uint32_t page_tokens = 16;
+  CLI::App app("Answers MatchPrefix without a cache.");
+  app.add_option("--socket", socket, "Unix socket to listen on")->required();
+  app.add_option("--page-tokens", page_tokens, "Tokens for each page id");
+  CLI11_PARSE(app, argc, argv);
+
+  prometheus::Registry registry;
+  RpcMetrics metrics(registry);
+  v1::PrefixCache::AsyncService grpc;
+  RpcServer server;
+  server.AddService(&grpc);
+  AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+      server, [&grpc](auto... call) { grpc.RequestMatchPrefix(call...); },
+      [page_tokens](const auto& in, auto& out) {
+        out.set_matched_tokens(static_cast<uint32_t>(in.tokens_size()));
+        const int pages = in.tokens_size() / static_cast<int>(page_tokens);
+        out.mutable_page_ids()->Resize(pages, 1);
+        return absl::OkStatus();
+      },
+      metrics.ForMethod(v1::PrefixCache::service_full_name(), "MatchPrefix"));
+  const absl::Status started = server.Start(
+      {.addresses = {"unix:" + socket}, .max_receive_bytes = 64 << 20});
+  if (!started.ok()) {
+    std::cerr << started << std::endl;
+    return 1;
+  }
+  pause();  // until it is killed
+  return 0;
+}
+
+}  // namespace
+}  // namespace pando
+
+int main(int argc, char** argv) { return pando::Main(argc, argv); }

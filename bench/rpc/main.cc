@@ -1,0 +1,161 @@
+// rpc_bench: MatchPrefix of a cached prompt beside an echo of the same message
+// sizes, over Unix sockets, all on one CPU. Rounds of both are interleaved; the
+// figure is the ratio of the medians over the rounds (docs/benchmarks.md).
+
+#include <grpcpp/grpcpp.h>
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "bench/replay/pandod_process.h"
+#include "pando/client.h"
+#include "pando/v1/prefix_cache.grpc.pb.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kPageTokens = 16;
+constexpr int kRounds = 10;
+constexpr std::chrono::milliseconds kRoundTime{300};
+
+// Runs on the first CPU; what this process starts does, too.
+void PinToOneCpu() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) std::abort();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A server to call MatchPrefix on, by the bare stub: the client library's own
+// cost is no part of the ratio.
+class Target {
+ public:
+  explicit Target(const std::string& socket)
+      : stub_(v1::PrefixCache::NewStub(grpc::CreateCustomChannel(
+            "unix:" + socket, grpc::InsecureChannelCredentials(),
+            ChannelArguments()))) {}
+
+  // The median time of a call over one round, in microseconds.
+  double Round(const v1::MatchPrefixRequest& request) {
+    using Clock = std::chrono::steady_clock;
+    std::vector<double> times;
+    v1::MatchPrefixResponse response;
+    const Clock::time_point end = Clock::now() + kRoundTime;
+    for (Clock::time_point start = Clock::now(); start < end;) {
+      grpc::ClientContext context;
+      const grpc::Status status =
+          stub_->MatchPrefix(&context, request, &response);
+      if (!status.ok() || response.matched_tokens() !=
+                              static_cast<uint32_t>(request.tokens_size())) {
+        std::cerr << "unexpected answer: " << status.error_message() << "\n";
+        std::exit(1);
+      }
+      const Clock::time_point now = Clock::now();
+      times.push_back(
+          std::chrono::duration<double, std::micro>(now - start).count());
+      start = now;
+    }
+    return Median(std::move(times));
+  }
+
+ private:
+  static grpc::ChannelArguments ChannelArguments() {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return arguments;
+  }
+
+  const std::unique_ptr<v1::PrefixCache::Stub> stub_;
+};
+
+// Caches `tokens` tokens, all of them this value.
+void Cache(const std::string& socket, uint32_t tokens) {
+  const std::vector<uint32_t> prompt(tokens, tokens);
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Connect({.address = "unix:" + socket, .name = "rpc_bench"});
+  if (!client.ok()) std::abort();
+  absl::StatusOr<Match> match =
+      (*client)->MatchPrefix(prompt, {.lock = true, .reserve_tokens = tokens});
+  if (!match.ok()) std::abort();
+  if (!(*client)
+           ->Insert(prompt, match->reserved.ids,
+                    {.lock = &match->lock, .lock_action = LockAction::kUnlock})
+           .ok()) {
+    std::abort();
+  }
+}
+
+int Main(int argc, char** argv) {
+  std::string pandod;
+  std::string echo_server;
+  CLI::App app("MatchPrefix beside an echo of the same sizes; prints JSON.");
+  app.add_option("--pandod", pandod)->required()->check(CLI::ExistingFile);
+  app.add_option("--echo-server", echo_server)
+      ->required()
+      ->check(CLI::ExistingFile);
+  CLI11_PARSE(app, argc, argv);
+
+  PinToOneCpu();
+  std::string folder = "/tmp/pando-rpc-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  const std::string cache_socket = folder + "/pando.sock";
+  const std::string echo_socket = folder + "/echo.sock";
+  auto cache_process = PandodProcess::Start(
+      pandod, cache_socket,
+      {"--http", "", "--page-tokens", absl::StrCat(kPageTokens), "--layers",
+       "1", "--heads", "1", "--head-size", "1", "--log-level", "error"});
+  auto echo_process = PandodProcess::Start(
+      echo_server, echo_socket, {"--page-tokens", absl::StrCat(kPageTokens)});
+  if (!cache_process.ok() || !echo_process.ok()) {
+    std::cerr << cache_process.status() << echo_process.status() << "\n";
+    return 1;
+  }
+
+  nlohmann::json rows = nlohmann::json::array();
+  for (const uint32_t tokens : {64u, 1024u, 8192u}) {
+    Cache(cache_socket, tokens);
+    Target cache(cache_socket);
+    Target echo(echo_socket);
+    v1::MatchPrefixRequest request;
+    request.mutable_tokens()->Resize(static_cast<int>(tokens), tokens);
+    std::vector<double> match_us;
+    std::vector<double> echo_us;
+    for (int round = 0; round <= kRounds; ++round) {
+      const double floor = echo.Round(request);
+      const double match = cache.Round(request);
+      if (round == 0) continue;  // warms up
+      echo_us.push_back(floor);
+      match_us.push_back(match);
+    }
+    rows.push_back({{"tokens", tokens},
+                    {"match_us", Median(match_us)},
+                    {"echo_us", Median(echo_us)}});
+  }
+  std::cout << rows.dump() << std::endl;
+  std::filesystem::remove_all(folder);
+  return 0;
+}
+
+}  // namespace
+}  // namespace pando
+
+int main(int argc, char** argv) { return pando::Main(argc, argv); }
