@@ -23,7 +23,7 @@ namespace pando::inline client {
 
 struct ConnectOptions {
   // "unix:/path" or "host:port".
-  std::string address;
+  std::string address = {};
   // Shown to operators, for example "sglang rank 0". At most 128 bytes.
   std::string name = {};
   // Deadline of each call. Connect waits as long for a server to come up.

@@ -22,15 +22,15 @@ using PageId = uint32_t;
 // A closed world of prefixes; nothing is shared between namespaces. An unset
 // field differs from an empty one.
 struct Namespace {
-  std::optional<std::string> extra_key;
-  std::optional<std::string> cache_salt;
+  std::optional<std::string> extra_key = {};
+  std::optional<std::string> cache_salt = {};
 };
 
 // Pages that a session reserved. They are its own until they are inserted or
 // freed, and void once the session is lost.
 struct ReservedPages {
   uint64_t session_id = 0;
-  std::vector<PageId> ids;
+  std::vector<PageId> ids = {};
 };
 
 }  // namespace pando::inline client

@@ -1,0 +1,65 @@
+// Statuses made from what gRPC delivers.
+#include <grpcpp/support/status.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "clients/cpp/src/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "pando/errors.h"
+
+namespace pando {
+namespace {
+
+std::string Details(const google::protobuf::Message& detail) {
+  google::rpc::Status details;
+  details.add_details()->PackFrom(detail);
+  return details.SerializeAsString();
+}
+
+google::rpc::ErrorInfo Info(const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("pando");
+  info.set_reason(reason);
+  return info;
+}
+
+TEST(ClientErrorsTest, CodeMessageAndReasonAreTheServers) {
+  const absl::Status status =
+      FromGrpc(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            "too few pages", Details(Info("POOL_EXHAUSTED"))));
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_EQ(status.message(), "too few pages");
+  EXPECT_EQ(ReasonOf(status), reason::kPoolExhausted);
+}
+
+TEST(ClientErrorsTest, SuccessStaysSuccess) {
+  EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
+  EXPECT_EQ(ReasonOf(absl::OkStatus()), "");
+}
+
+TEST(ClientErrorsTest, AnErrorOfTheTransportHasNoReason) {
+  const absl::Status status = FromGrpc(
+      grpc::Status(grpc::StatusCode::UNAVAILABLE, "connection refused"));
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_EQ(ReasonOf(status), "");
+}
+
+TEST(ClientErrorsTest, DetailsOfOtherKindsAreSkipped) {
+  google::rpc::Status details;
+  details.add_details()->PackFrom(google::rpc::Status());
+  details.add_details()->PackFrom(Info("DRAINING"));
+  EXPECT_EQ(ReasonOf(FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, "",
+                                           details.SerializeAsString()))),
+            reason::kDraining);
+}
+
+TEST(ClientErrorsTest, DetailsThatAreGarbageGiveNoReason) {
+  EXPECT_EQ(ReasonOf(FromGrpc(
+                grpc::Status(grpc::StatusCode::INTERNAL, "", "\xff\xff\xff"))),
+            "");
+}
+
+}  // namespace
+}  // namespace pando

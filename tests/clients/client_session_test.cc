@@ -1,0 +1,128 @@
+// What becomes of a session when the connection or pandod breaks.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "tests/clients/pandod_fixture.h"
+#include "tests/clients/relay.h"
+
+namespace pando {
+namespace {
+
+using ClientSessionTest = PandodTest;
+
+TEST_F(ClientSessionTest, TheDestructorEndsTheSessionAtOnce) {
+  const auto watcher = Connect();
+  auto client = Connect();
+  Lock lock = *client->TakeLock(Prompt(16));
+  ASSERT_TRUE(client->AllocatePages(2).ok());
+  client.reset();
+  const Stats stats = *watcher->GetStats();
+  EXPECT_EQ(stats.sessions, 1u);
+  EXPECT_EQ(stats.counters.sessions_closed, 1u);
+  EXPECT_EQ(stats.locks, 0u);
+}
+
+TEST_F(ClientSessionTest, ABrokenConnectionResumesTheSession) {
+  const std::string path = folder_ / "relay.sock";
+  Relay relay(path, socket_path());
+  absl::Notification lost;
+  const auto client = Connect(
+      {.address = "unix:" + path, .on_session_lost = [&] { lost.Notify(); }});
+  const uint64_t session = client->session_id();
+  Lock lock = *client->TakeLock(Prompt(16));
+
+  relay.Cut();
+  ASSERT_TRUE(Eventually([&] { return client->GetStats().ok(); }));
+  EXPECT_EQ(relay.accepted(), 2);
+  // Longer than the grace: a session that was not resumed would be lost.
+  EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(3)));
+  EXPECT_EQ(client->session_id(), session);
+  EXPECT_TRUE(lock.Release().ok());
+}
+
+TEST_F(ClientSessionTest, CallsFailAtOnceWhileTheServerIsAway) {
+  const auto client = Connect();
+  Lock lock = *client->TakeLock(Prompt(16));
+  pandod_->Kill();
+  EXPECT_TRUE(absl::IsUnavailable(client->MatchPrefix(Prompt(16)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client->AllocatePages(1).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client->GetStats().status()));
+  EXPECT_TRUE(absl::IsUnavailable(lock.Release()));
+  EXPECT_TRUE(lock.held());
+}
+
+TEST_F(ClientSessionTest, ARestartOpensANewSessionAndVoidsOldHandles) {
+  absl::Notification lost;
+  const auto client = Connect({.on_session_lost = [&] { lost.Notify(); }});
+  const uint64_t epoch = client->epoch();
+  const uint64_t session = client->session_id();
+  Lock lock = *client->TakeLock(Prompt(16));
+  const ReservedPages pages = *client->AllocatePages(1);
+
+  pandod_->Kill();
+  StartPandod();
+  lost.WaitForNotification();
+  ASSERT_TRUE(Eventually([&] { return client->session_id() != 0; }));
+  EXPECT_NE(client->session_id(), session);
+  EXPECT_NE(client->epoch(), epoch);
+
+  EXPECT_THAT(client->FreePages(pages), FailsWith(reason::kSessionLost));
+  EXPECT_THAT(
+      client->Insert(Prompt(16), pages.ids, {.session_id = pages.session_id})
+          .status(),
+      FailsWith(reason::kSessionLost));
+  EXPECT_THAT(client->Insert(Prompt(16), {}, {.lock = &lock}).status(),
+              FailsWith(reason::kSessionLost));
+  EXPECT_THAT(lock.Release(), FailsWith(reason::kSessionLost));
+  EXPECT_FALSE(lock.held());
+
+  const auto match =
+      client->MatchPrefix(Prompt(16), {.lock = true, .reserve_tokens = 16});
+  EXPECT_TRUE(match.ok()) << match.status();
+}
+
+TEST_F(ClientSessionTest, AnOldHandleIsRefusedByTheNewServerItself) {
+  // The client may not have noticed the restart when a call is made; the
+  // server must not take the old session for one of its own.
+  const auto client = Connect();
+  const ReservedPages pages = *client->AllocatePages(1);
+  pandod_->Kill();
+  StartPandod();
+  absl::Status status;
+  ASSERT_TRUE(Eventually([&] {
+    status = client->FreePages(pages);
+    return !absl::IsUnavailable(status);
+  }));
+  EXPECT_THAT(status, FailsWith(reason::kSessionLost));
+}
+
+TEST_F(ClientSessionTest, ThreadsShareOneClient) {
+  const auto client = Connect();
+  std::vector<std::thread> threads;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    threads.emplace_back([&client, seed] {
+      const std::vector<Token> prompt = Prompt(64, seed);
+      for (int round = 0; round < 50; ++round) {
+        auto match =
+            client->MatchPrefix(prompt, {.lock = true, .reserve_tokens = 64});
+        ASSERT_TRUE(match.ok()) << match.status();
+        const auto suffix = std::span(prompt).subspan(match->matched_tokens);
+        const auto result = client->Insert(
+            suffix, match->reserved.ids,
+            {.lock = &match->lock, .lock_action = LockAction::kUnlock});
+        ASSERT_TRUE(result.ok()) << result.status();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Stats stats = *client->GetStats();
+  EXPECT_EQ(stats.pages.evictable, 16u);
+  EXPECT_EQ(stats.locks, 0u);
+  EXPECT_TRUE(client->CheckInvariants()->empty());
+}
+
+}  // namespace
+}  // namespace pando

@@ -1,0 +1,119 @@
+// Mapping shards and finding the KV of a head in them.
+#include "pando/mapped_pool.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "clients/cpp/src/file_descriptor.h"
+
+namespace pando {
+namespace {
+
+// 2 layers, 2 heads of 4 floats, 4 pages of 16 tokens: a head has 16 bytes, a
+// token 32, a plane of a page 512, a page of a layer 1024.
+KvLayout Layout(LayoutOrder order) {
+  const bool layer_first = order == LayoutOrder::kLayerFirst;
+  return {.layers = 2,
+          .kv_planes = 2,
+          .heads = 2,
+          .head_size = 4,
+          .dtype = DType::kFloat32,
+          .page_tokens = 16,
+          .order = order,
+          .layer_stride = layer_first ? 4096u : 1024u,
+          .page_stride = layer_first ? 1024u : 2048u,
+          .kv_stride = 512,
+          .token_stride = 32,
+          .head_stride = 16};
+}
+
+PoolDescription Pool(LayoutOrder order, size_t shards = 1) {
+  return {.capacity_pages = 4,
+          .layout = Layout(order),
+          .shards = std::vector<Shard>(shards,
+                                       {.device = "host", .size_bytes = 8192}),
+          .model = "",
+          .fingerprint = 0,
+          .page_bytes = 2048};
+}
+
+std::vector<FileDescriptor> Memory(size_t shards, off_t bytes = 8192) {
+  std::vector<FileDescriptor> descriptors;
+  for (size_t i = 0; i < shards; ++i) {
+    descriptors.emplace_back(memfd_create("pool", MFD_CLOEXEC));
+    EXPECT_EQ(ftruncate(descriptors.back().get(), bytes), 0);
+  }
+  return descriptors;
+}
+
+TEST(MappedPoolTest, AddressesFollowTheStridesOfLayerFirst) {
+  const auto pool =
+      MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const std::byte* base = pool->shard(0).data();
+  EXPECT_EQ(pool->KeyAddress(1, 3, 5, 1) - base, 4096 + 3 * 1024 + 5 * 32 + 16);
+  EXPECT_EQ(pool->ValueAddress(1, 3, 5, 1) - base,
+            4096 + 3 * 1024 + 512 + 5 * 32 + 16);
+}
+
+TEST(MappedPoolTest, AddressesFollowTheStridesOfPageFirst) {
+  const auto pool =
+      MappedPool::Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const std::byte* base = pool->shard(0).data();
+  EXPECT_EQ(pool->KeyAddress(1, 3, 5, 1) - base, 1024 + 3 * 2048 + 5 * 32 + 16);
+}
+
+TEST(MappedPoolTest, TheLastHeadEndsAtTheEndOfTheShard) {
+  const auto pool =
+      MappedPool::Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_EQ(pool->ValueAddress(1, 3, 15, 1) + 16,
+            pool->shard(0).data() + pool->shard(0).size());
+}
+
+TEST(MappedPoolTest, EachShardIsItsOwnMemory) {
+  const auto pool =
+      MappedPool::Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(2));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  *pool->KeyAddress(0, 1, 0, 0, /*shard=*/1) = std::byte{7};
+  EXPECT_EQ(*pool->KeyAddress(0, 1, 0, 0, /*shard=*/0), std::byte{0});
+}
+
+TEST(MappedPoolTest, MappingsOfTheSameMemoryShareItsBytes) {
+  const std::vector<FileDescriptor> memory = Memory(1);
+  const auto a = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
+  const auto b = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
+  ASSERT_TRUE(a.ok() && b.ok());
+  *a->KeyAddress(1, 2, 3, 0) = std::byte{42};
+  EXPECT_EQ(*b->KeyAddress(1, 2, 3, 0), std::byte{42});
+}
+
+TEST(MappedPoolTest, AMovedPoolKeepsItsMapping) {
+  auto pool = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
+  auto other = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 2, Memory(1));
+  ASSERT_TRUE(pool.ok() && other.ok());
+  *pool->KeyAddress(0, 1, 0, 0) = std::byte{9};
+  *other = *std::move(pool);
+  EXPECT_EQ(*other->KeyAddress(0, 1, 0, 0), std::byte{9});
+  EXPECT_EQ(other->epoch(), 1u);
+}
+
+TEST(MappedPoolTest, MemoryShorterThanTheShardIsRefused) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1, 8191))
+          .status()));
+}
+
+TEST(MappedPoolTest, ADescriptorForEachShardIsNeeded) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      MappedPool::Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(1))
+          .status()));
+}
+
+}  // namespace
+}  // namespace pando

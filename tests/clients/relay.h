@@ -1,0 +1,41 @@
+#ifndef PANDO_TESTS_CLIENTS_RELAY_H_
+#define PANDO_TESTS_CLIENTS_RELAY_H_
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace pando {
+
+// Passes bytes between a Unix socket and a server behind it, and cuts the
+// connections on demand: a network that breaks while both ends live on.
+class Relay {
+ public:
+  Relay(const std::string& path, std::string server);
+  ~Relay();
+
+  // Breaks every connection of now; later ones are accepted.
+  void Cut();
+  int accepted() const { return accepted_; }
+
+ private:
+  void Accept();
+  void Pass(int from, int to);
+
+  const std::string server_;
+  const int listener_;
+  std::atomic<int> accepted_ = 0;
+  absl::Mutex mutex_;
+  // Closed when the relay ends, so that no descriptor is reused before.
+  std::vector<int> sockets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> passing_ ABSL_GUARDED_BY(mutex_);
+  std::thread accepting_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CLIENTS_RELAY_H_
