@@ -11,6 +11,7 @@ class Cutter:
 
     def __init__(self, path: Path, target: Path) -> None:
         self.address = f"unix:{path}"
+        self._path = path
         self._target = str(target)
         self._relays: list[_Relay] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -24,14 +25,19 @@ class Cutter:
         for relay in relays:
             relay.close()
 
+    def close(self) -> None:
+        """Cuts, and takes no more connections."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+        self._path.unlink()
+        self.cut()
+
     def __enter__(self) -> "Cutter":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-        self.cut()
+        self.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 _LIMIT_SECONDS = 30
+_PAUSE_SECONDS = 0.005
 
 
 def eventually(holds: Callable[[], bool]) -> None:
@@ -11,3 +12,4 @@ def eventually(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + _LIMIT_SECONDS
     while not holds():
         assert time.monotonic() < end, "it did not happen"
+        time.sleep(_PAUSE_SECONDS)
