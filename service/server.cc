@@ -126,13 +126,23 @@ void Server::MakeServices() {
   admin_service_ =
       std::make_unique<AdminService>(&cache_, &self_check_, epoch_);
 
+  health_service_ = std::make_unique<HealthService>(
+      &rpc_, &is_draining_,
+      std::vector<std::string>{v1::PrefixCache::service_full_name(),
+                               v1::PagePool::service_full_name(),
+                               v1::Sessions::service_full_name(),
+                               v1::Admin::service_full_name()});
+
+  health_service_->Register(rpc_metrics_);
   prefix_cache_service_->Register(rpc_, rpc_metrics_);
   pool_service_->Register(rpc_, rpc_metrics_);
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_);
   rpc_.AddTimer(kHousekeepingPeriod, [this] {
     cache_.ExpireSessions(absl::Now(), options_.quarantine);
-    if (is_draining_) session_service_->AnnounceDrain();
+    if (!is_draining_) return;
+    session_service_->AnnounceDrain();
+    health_service_->AnnounceDrain();
   });
   if (options_.check_invariants_every > absl::ZeroDuration()) {
     rpc_.AddTimer(options_.check_invariants_every,
@@ -167,9 +177,6 @@ absl::Status Server::StartHttp() {
   return absl::OkStatus();
 }
 
-void Server::BeginDrain() {
-  is_draining_ = true;
-  rpc_.SetServing(false);
-}
+void Server::BeginDrain() { is_draining_ = true; }
 
 }  // namespace pando

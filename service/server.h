@@ -13,6 +13,7 @@
 #include "gpu/kv_pool.h"
 #include "service/admin_service.h"
 #include "service/cache_metrics.h"
+#include "service/health_service.h"
 #include "service/http_server.h"
 #include "service/memory_socket.h"
 #include "service/options.h"
@@ -63,6 +64,7 @@ class Server {
   std::unique_ptr<ProcessWatcher> watcher_;
   std::unique_ptr<MemorySocket> memory_;
   RpcServer rpc_;
+  std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;
   std::unique_ptr<SessionService> session_service_;

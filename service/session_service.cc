@@ -10,22 +10,13 @@
 #include "absl/time/clock.h"
 #include "core/errors.h"
 #include "service/random_id.h"
+#include "service/rpc/step.h"
 #include "service/session_stream.h"
 
 namespace pando {
 namespace {
 
 constexpr size_t kMaxClientNameBytes = 128;
-
-// Arms the first stream once the server runs.
-class FirstArm : public Event {
- public:
-  explicit FirstArm(std::function<void()> arm) : arm_(std::move(arm)) {}
-  void Run(bool) override { arm_(); }
-
- private:
-  const std::function<void()> arm_;
-};
 
 }  // namespace
 
@@ -43,7 +34,7 @@ void SessionService::Register(RpcMetrics& metrics) {
   metrics_ = std::make_unique<MethodMetrics>(metrics.ForMethod(
       v1::Sessions::service_full_name(), "Open", "bidi_stream"));
   server_->AddService(&grpc_);
-  server_->AddCall(std::make_unique<FirstArm>([this] { Arm(); }));
+  server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
 }
 
 void SessionService::Arm() {

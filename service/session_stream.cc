@@ -66,11 +66,9 @@ void SessionStream::OnWritten(bool ok) {
   OperationDone();
 }
 
-void SessionStream::OnFinished(bool) { OperationDone(); }
-
 // Only a worker that took our last word has closed its session; in all other
 // cases it may not know that the stream is gone, and may come back.
-void SessionStream::OnDone(bool) {
+void SessionStream::OnDone() {
   is_done_ = true;
   if (session_ != SessionId()) {
     if (context_.IsCancelled()) {

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "core/ids.h"
 #include "pando/v1/session.grpc.pb.h"
-#include "service/rpc/event.h"
+#include "service/rpc/step.h"
 #include "service/session_service.h"
 
 namespace pando {
@@ -28,26 +28,12 @@ class SessionStream {
   void SendDraining();
 
  private:
-  // A completion that calls a method of the stream.
-  class Step : public Event {
-   public:
-    using Action = void (SessionStream::*)(bool ok);
-    Step(SessionStream* stream, Action action)
-        : stream_(stream), action_(action) {}
-    void Run(bool ok) override { (stream_->*action_)(ok); }
-
-   private:
-    SessionStream* const stream_;
-    const Action action_;
-  };
-
   void OnArrived(bool ok);
   void OnFirstRead(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
-  void OnFinished(bool ok);
   // The call is over on both sides.
-  void OnDone(bool ok);
+  void OnDone();
 
   void Read(Step& then);
   void Write();
@@ -69,12 +55,12 @@ class SessionStream {
   bool owes_draining_ = false;
   std::optional<absl::Status> owed_finish_;  // after the write that runs
 
-  Step on_arrived_{this, &SessionStream::OnArrived};
-  Step on_first_read_{this, &SessionStream::OnFirstRead};
-  Step on_read_{this, &SessionStream::OnRead};
-  Step on_written_{this, &SessionStream::OnWritten};
-  Step on_finished_{this, &SessionStream::OnFinished};
-  Step on_done_{this, &SessionStream::OnDone};
+  Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
+  Step on_first_read_{[this](bool ok) { OnFirstRead(ok); }};
+  Step on_read_{[this](bool ok) { OnRead(ok); }};
+  Step on_written_{[this](bool ok) { OnWritten(ok); }};
+  Step on_finished_{[this](bool) { OperationDone(); }};
+  Step on_done_{[this](bool) { OnDone(); }};
 };
 
 }  // namespace pando

@@ -2,7 +2,6 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 
 #include <utility>
 
@@ -63,7 +62,9 @@ void RpcServer::AddTimer(absl::Duration period, std::function<void()> action) {
 
 absl::Status RpcServer::Start(const Config& config) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::EnableDefaultHealthCheckService(true);
+  // gRPC's own health service brings threads that poll our connections and
+  // hand each event over: HealthService does the same on our queue.
+  grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   ports_.resize(config.addresses.size());
   for (size_t i = 0; i < config.addresses.size(); ++i) {
@@ -72,6 +73,10 @@ absl::Status RpcServer::Start(const Config& config) {
   }
   // A second server on the same port must fail, not share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Finds out when the host of a TCP peer is gone.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.SetMaxReceiveMessageSize(config.max_receive_bytes);
   builder.SetMaxSendMessageSize(-1);
   for (grpc::Service* service : services_) builder.RegisterService(service);
@@ -86,10 +91,6 @@ absl::Status RpcServer::Start(const Config& config) {
   for (auto& timer : timers_) timer->Set();
   thread_ = std::thread([this] { Poll(); });
   return absl::OkStatus();
-}
-
-void RpcServer::SetServing(bool is_serving) {
-  server_->GetHealthCheckService()->SetServingStatus(is_serving);
 }
 
 void RpcServer::Poll() {

@@ -47,8 +47,6 @@ class RpcServer {
   void AddTimer(absl::Duration period, std::function<void()> action);
 
   absl::Status Start(const Config& config);
-  // What the standard health service answers; true after Start.
-  void SetServing(bool is_serving);
   // Ends running calls after `grace`, then stops the thread. Idempotent.
   void Shutdown(absl::Duration grace);
 

@@ -1,0 +1,25 @@
+#ifndef PANDO_SERVICE_RPC_STEP_H_
+#define PANDO_SERVICE_RPC_STEP_H_
+
+#include <functional>
+#include <utility>
+
+#include "service/rpc/event.h"
+
+namespace pando {
+
+// A completion that calls a function: each kind of operation of a streaming
+// call has a step of its own.
+class Step : public Event {
+ public:
+  explicit Step(std::function<void(bool ok)> action)
+      : action_(std::move(action)) {}
+  void Run(bool ok) override { action_(ok); }
+
+ private:
+  const std::function<void(bool ok)> action_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_RPC_STEP_H_
