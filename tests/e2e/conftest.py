@@ -1,0 +1,19 @@
+"""Real pandod processes with the options that a test needs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pandod_process import Pandod, serving
+
+
+@pytest.fixture
+def start_pandod(tmp_path: Path) -> Iterator[Callable[..., Pandod]]:
+    """Starts one with the options given; at the end it must stop in order."""
+    with ExitStack() as stack:
+
+        def start(**options: object) -> Pandod:
+            return stack.enter_context(serving(tmp_path, **options))
+
+        yield start

@@ -1,0 +1,330 @@
+"""Workers and pandod die, stop and are cut off; the others never notice."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cutter import Cutter
+from eventually import eventually
+from pando_kv import Client, Match, PoolExhaustedError, UnavailableError
+from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2
+from pandod_process import PAGE_TOKENS, POOL_PAGES
+from raw_calls import RawCalls
+from worker_process import (
+    CHUNK_PAGES,
+    PROMPT_PAGES,
+    SHARED_PAGES,
+    STEPS,
+    WorkerProcess,
+    prompt,
+)
+
+# What a test that sets it must not have to wait for.
+NEVER = "1h"
+SOON = "200ms"
+
+SHARED_TOKENS = SHARED_PAGES * PAGE_TOKENS
+OWN_PAGES = 3
+# Pages that a worker has published after each step, and those it then reserves.
+PUBLISHED = {"insert": CHUNK_PAGES, "finish": PROMPT_PAGES - SHARED_PAGES - 1}
+RESERVED = {
+    "reserve": PROMPT_PAGES - SHARED_PAGES,
+    "write": PROMPT_PAGES - SHARED_PAGES,
+    "insert": PROMPT_PAGES - SHARED_PAGES - CHUNK_PAGES,
+}
+LOCKED = ["lock", "reserve", "write", "insert"]
+
+
+@dataclass
+class Bystander:
+    """A worker in the middle of a request, which must not notice anything.
+
+    It has published the shared pages, locks them, and has pages of its own.
+    """
+
+    client: Client
+    match: Match
+
+    def __post_init__(self) -> None:
+        self.pool = self.client.attach_pool()
+        self._pages = np.concatenate([self.match.page_ids, self.match.reserved_page_ids])
+        for layer in range(self.client.pool.layout.layers):
+            for view in (self.pool.keys(layer), self.pool.values(layer)):
+                view[self._pages] = self._content()
+
+    def _content(self) -> np.ndarray:
+        return self._pages[:, None, None, None] + np.float32(0.5)
+
+    def assert_undisturbed(self) -> None:
+        client = self.client
+        assert client.generation == 1
+        for layer in range(client.pool.layout.layers):
+            for view in (self.pool.keys(layer), self.pool.values(layer)):
+                assert (view[self._pages] == self._content()).all()
+        again = client.match_prefix(prompt(PAGE_TOKENS, 0)[:SHARED_TOKENS])
+        assert again.page_ids.tolist() == self.match.page_ids.tolist()
+        assert client.check_invariants() == []
+
+    def finish(self) -> None:
+        """What it holds is still its own."""
+        tokens = np.full(OWN_PAGES * PAGE_TOKENS, 7, np.uint32)
+        pages = self.match.reserved_page_ids
+        self.client.insert(tokens, pages, lock=self.match.lock, unlock=True)
+        assert self.client.stats().locks == 0
+
+
+@contextlib.contextmanager
+def bystander(address: str) -> Iterator[Bystander]:
+    with Client(address, name="bystander") as client:
+        shared = prompt(PAGE_TOKENS, 0)[:SHARED_TOKENS]
+        client.insert(shared, client.allocate_pages(SHARED_PAGES))
+        reserve = SHARED_TOKENS + OWN_PAGES * PAGE_TOKENS
+        match = client.match_prefix(shared, lock=True, reserve_tokens=reserve)
+        assert match.matched_tokens == SHARED_TOKENS
+        other = Bystander(client, match)
+        yield other
+        other.assert_undisturbed()
+        other.finish()
+
+
+def wait_until_only(other: Bystander) -> None:
+    """No session, lock, reserved or quarantined page is left but the bystander's."""
+
+    def holds() -> bool:
+        stats = other.client.stats()
+        pages = stats.pages
+        held = (stats.sessions, stats.locks, pages.reserved, pages.quarantined)
+        return held == (1, 1, OWN_PAGES, 0)
+
+    eventually(holds)
+
+
+# Nothing but the end of the process can release anything within the test.
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_worker_loses_everything_when_its_process_ends(start_pandod, step):
+    pandod = start_pandod(session_grace=NEVER, quarantine=NEVER)
+    with bystander(pandod.address) as other, WorkerProcess(pandod.address) as worker:
+        worker.do(*STEPS[: STEPS.index(step) + 1])
+        stats = other.client.stats()
+        assert stats.pages.reserved == OWN_PAGES + RESERVED.get(step, 0)
+        assert stats.locks == 1 + (step in LOCKED)
+
+        worker.kill()
+
+        wait_until_only(other)
+        stats = other.client.stats()
+        published = SHARED_PAGES + PUBLISHED.get(step, 0)
+        assert stats.counters.sessions_lost == 1
+        assert stats.pages.evictable + stats.pages.protected == published
+        assert stats.pages.free == POOL_PAGES - 1 - published - OWN_PAGES
+
+
+@pytest.mark.parametrize("step", ["insert", "finish"])
+def test_what_a_killed_worker_had_published_stays_and_is_whole(start_pandod, step):
+    pandod = start_pandod(session_grace=NEVER, quarantine=NEVER)
+    with bystander(pandod.address) as other, WorkerProcess(pandod.address) as worker:
+        worker.do(*STEPS[: STEPS.index(step) + 1])
+        worker.kill()
+        wait_until_only(other)
+
+        match = other.client.match_prefix(prompt(PAGE_TOKENS, 1_000_000))
+        published = PUBLISHED[step]
+        assert match.matched_tokens == (SHARED_PAGES + published) * PAGE_TOKENS
+        pages = match.page_ids[SHARED_PAGES:]
+        for layer in range(other.client.pool.layout.layers):
+            for view in (other.pool.keys(layer), other.pool.values(layer)):
+                assert (view[pages] == pages[:, None, None, None]).all()
+
+
+def test_workers_that_die_together_leave_nothing_behind(start_pandod):
+    pandod = start_pandod(session_grace=NEVER, quarantine=NEVER)
+    with bystander(pandod.address) as other, contextlib.ExitStack() as stack:
+        workers = [
+            stack.enter_context(WorkerProcess(pandod.address, 1000 * i))
+            for i in range(1, len(STEPS) + 1)
+        ]
+        for i, worker in enumerate(workers):
+            worker.do(*STEPS[: i + 1])
+        for worker in workers:
+            worker.kill()
+        wait_until_only(other)
+        assert other.client.stats().counters.sessions_lost == len(workers)
+
+
+def test_a_killed_worker_that_never_attached_is_lost_after_the_grace(start_pandod):
+    pandod = start_pandod(session_grace=SOON, quarantine=NEVER)
+    with bystander(pandod.address) as other, WorkerProcess(pandod.address) as worker:
+        worker.do("lock", "reserve")
+        worker.kill()
+        wait_until_only(other)
+        counters = other.client.stats().counters
+        # It had no memory to write to, so its pages need no quarantine.
+        assert (counters.sessions_lost, counters.quarantined_pages) == (1, 0)
+
+
+def test_a_killed_worker_that_never_attached_keeps_everything_in_the_grace(
+    start_pandod,
+):
+    pandod = start_pandod(session_grace=NEVER, quarantine=NEVER)
+    with (
+        bystander(pandod.address) as other,
+        WorkerProcess(pandod.address) as worker,
+        RawCalls(pandod.address) as raw,
+    ):
+        held = worker.do("lock", "reserve")
+        worker.kill()
+
+        session = held["session_id"]
+        unlock = prefix_cache_pb2.UnlockRequest(
+            session_id=session, lock_ids=[held["lock_id"]]
+        )
+        with raw.session(resume=session) as resumed:
+            assert resumed == session
+            raw.unary("pando.v1.PrefixCache/Unlock", unlock)
+        wait_until_only(other)
+        assert other.client.stats().counters.sessions_lost == 0
+
+
+@pytest.mark.parametrize("first", ["attach", "status"])
+def test_a_stopped_worker_keeps_everything_however_long_it_is_silent(
+    start_pandod, first
+):
+    pandod = start_pandod(session_grace=SOON, quarantine=SOON)
+    with (
+        bystander(pandod.address) as other,
+        WorkerProcess(pandod.address) as worker,
+        WorkerProcess(pandod.address, 2_000_000) as clock,
+    ):
+        worker.do(first, "lock", "reserve")
+        before = other.client.stats()
+        clock.do("lock")
+
+        # The other one dies later: once it is lost, more than the grace is over.
+        worker.pause()
+        clock.kill()
+        eventually(lambda: other.client.stats().counters.sessions_lost == 1)
+
+        after = other.client.stats()
+        assert (after.sessions, after.locks) == (2, before.locks)
+        assert after.pages == before.pages
+        worker.resume()
+        assert worker.do("insert", "finish")["generation"] == 1
+
+
+def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
+    start_pandod, tmp_path
+):
+    pandod = start_pandod(session_grace=SOON, quarantine=NEVER)
+    cutter = Cutter(tmp_path / "cutter", pandod.socket)
+    with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
+        held = worker.do("attach", "lock", "reserve", "write")
+
+        cutter.close()
+
+        waiting = len(held["pages"])
+        eventually(lambda: other.client.stats().pages.quarantined == waiting)
+        stats = other.client.stats()
+        assert (stats.sessions, stats.locks) == (1, 1)
+        # It may still be writing to them, so nobody else gets them.
+        client = other.client
+        rest = client.allocate_pages(stats.pages.free)
+        assert not set(rest.tolist()) & set(held["pages"])
+        with pytest.raises(PoolExhaustedError):
+            client.allocate_pages(1)
+        client.free_pages(rest)
+        # Until its process ends.
+        worker.kill()
+        wait_until_only(other)
+
+
+def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
+    start_pandod, tmp_path
+):
+    pandod = start_pandod(session_grace=SOON, quarantine=SOON)
+    cutter = Cutter(tmp_path / "cutter", pandod.socket)
+    with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
+        held = worker.do("attach", "lock", "reserve")
+        cutter.close()
+        wait_until_only(other)
+        assert other.client.stats().counters.quarantined_pages == len(held["pages"])
+        assert worker.running
+
+        # When it is back it has a new session, and what it held before is void.
+        with Cutter(tmp_path / "cutter", pandod.socket), RawCalls(pandod.address) as raw:
+            eventually(lambda: worker.do("status").get("generation") == 2)
+            assert worker.do("insert") == {"error": "SESSION_LOST"}
+            stale = pool_pb2.FreePagesRequest(
+                session_id=held["session_id"], page_ids=held["pages"]
+            )
+            refused = raw.failure("pando.v1.PagePool/FreePages", stale)
+            assert refused == ("FAILED_PRECONDITION", "SESSION_LOST")
+
+
+def test_workers_survive_the_death_of_pandod_under_load(start_pandod):
+    pandod = start_pandod()
+    with contextlib.ExitStack() as stack:
+        workers = [
+            stack.enter_context(WorkerProcess(pandod.address, 1000 * i))
+            for i in range(1, 5)
+        ]
+        held = [worker.do("lock", "reserve", "churn_on") for worker in workers]
+        for worker in workers:
+            eventually(lambda w=worker: finished(w, generation=1) > 0)
+
+        pandod.kill()
+        for worker in workers:
+            eventually(lambda w=worker: bool(w.do("status")["churn"]["errors"]))
+        pandod.start()
+
+        raw = stack.enter_context(RawCalls(pandod.address))
+        for worker, before in zip(workers, held, strict=True):
+            eventually(lambda w=worker: finished(w, generation=2) > 0)
+            errors = worker.do("status")["churn"]["errors"]
+            # At once: no call has run into its deadline.
+            kinds = {kind for kind, _ in errors}
+            assert kinds <= {"UnavailableError", "SessionLostError"}, errors
+            assert "UnavailableError" in kinds
+            assert worker.do("insert") == {"error": "SESSION_LOST"}
+            unlock = prefix_cache_pb2.UnlockRequest(
+                session_id=before["session_id"], lock_ids=[before["lock_id"]]
+            )
+            refused = raw.failure("pando.v1.PrefixCache/Unlock", unlock)
+            assert refused == ("FAILED_PRECONDITION", "SESSION_LOST")
+        with Client(pandod.address) as client:
+            assert client.check_invariants() == []
+            for worker in workers:
+                worker.kill()
+            eventually(lambda: client.stats().sessions == 1)
+            assert client.stats().locks == 0
+
+
+def finished(worker: WorkerProcess, generation: int) -> int:
+    answer = worker.do("status")
+    return answer.get("churn", {}).get("finished", {}).get(str(generation), 0)
+
+
+def test_the_memory_of_a_dead_pandod_stays_valid_for_those_who_map_it(start_pandod):
+    pandod = start_pandod()
+    with Client(pandod.address) as client:
+        old = client.attach_pool()
+        page = client.allocate_pages(1)[0]
+        keys = old.keys(1)
+        keys[page] = 3
+
+        pandod.kill()
+        with pytest.raises(UnavailableError):
+            client.stats()
+        assert (keys[page] == 3).all()
+        keys[page] = 4
+
+        pandod.start()
+        eventually(lambda: client.generation == 2)
+        assert old.epoch != client.epoch
+        with client.attach_pool() as new:
+            assert new.epoch == client.epoch
+            assert (new.keys(1)[page] == 0).all()
+        assert (keys[page] == 4).all()
+        del keys
+        old.close()

@@ -1,0 +1,69 @@
+"""Calls without the client library, which would refuse some of them itself."""
+
+import contextlib
+import queue
+from collections.abc import Iterator
+
+import grpc
+from google.protobuf.message import Message
+from pando_kv._proto.pando.v1 import session_pb2
+from pando_kv.errors import from_rpc_error
+
+_LIMIT_SECONDS = 30
+
+
+class RawCalls:
+    """One connection that sends any bytes to any method."""
+
+    def __init__(self, address: str) -> None:
+        options = [
+            ("grpc.max_send_message_length", -1),
+            ("grpc.use_local_subchannel_pool", 1),
+        ]
+        self._channel = grpc.insecure_channel(address, options)
+
+    def unary(self, method: str, request: Message | bytes = b"") -> bytes:
+        """The answer of "pando.v1.PrefixCache/Insert", say."""
+        call = self._channel.unary_unary(f"/{method}")
+        return call(_bytes_of(request), timeout=_LIMIT_SECONDS)
+
+    def failure(self, method: str, request: Message | bytes) -> tuple[str, str]:
+        """The gRPC code and the reason; without a reason, the code again."""
+        try:
+            self.unary(method, request)
+        except grpc.RpcError as error:
+            return error.code().name, from_rpc_error(error).reason
+        raise AssertionError(f"{method} succeeded")
+
+    def stream_failure(self, method: str, *requests: Message | bytes) -> tuple[str, str]:
+        """The same of a stream that ends after these requests."""
+        call = self._channel.stream_stream(f"/{method}")
+        try:
+            answers = list(call(map(_bytes_of, requests), timeout=_LIMIT_SECONDS))
+        except grpc.RpcError as error:
+            return error.code().name, from_rpc_error(error).reason
+        raise AssertionError(f"{method} answered {answers}")
+
+    @contextlib.contextmanager
+    def session(self, resume: int = 0) -> Iterator[int]:
+        """The id of a session, which ends in order with the block."""
+        requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        first = session_pb2.OpenSessionRequest(resume_session_id=resume)
+        requests.put(first.SerializeToString())
+        call = self._channel.stream_stream("/pando.v1.Sessions/Open")
+        events = call(iter(requests.get, None))
+        try:
+            yield session_pb2.SessionEvent.FromString(next(events)).opened.session_id
+        finally:
+            requests.put(None)
+            assert list(events) == []
+
+    def __enter__(self) -> "RawCalls":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._channel.close()
+
+
+def _bytes_of(request: Message | bytes) -> bytes:
+    return request if isinstance(request, bytes) else request.SerializeToString()
