@@ -177,6 +177,49 @@ def test_descriptors_of_a_bad_answer_are_closed(tmp_path, no_leaks):
     os.close(fd)
 
 
+@pytest.fixture
+def crowd(tmp_path):
+    """Listens, accepts nobody, and has its queue full."""
+    path = str(tmp_path / "crowded")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                # Closed, it still stands in the queue until it is accepted.
+                with socket.socket(socket.AF_UNIX) as waiting:
+                    waiting.setblocking(False)
+                    waiting.connect(path)
+        yield listener
+
+
+def test_an_attach_waits_for_its_turn_in_a_crowd(crowd):
+    errors = []
+
+    def attach_in_vain():
+        try:
+            MappedPool.attach(describe(), 7, crowd.getsockname(), TOKEN, timeout=30)
+        except PandoError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=attach_in_vain)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive(), errors
+    while True:
+        with crowd.accept()[0] as peer:
+            if peer.recv(16, socket.MSG_WAITALL) == TOKEN:
+                peer.sendall(header(status=1))
+                break
+    thread.join()
+    assert "does not know the attach token" in errors[0]
+
+
+def test_an_attach_gives_up_when_the_crowd_stays(crowd):
+    with pytest.raises(PandoError, match="temporarily unavailable"):
+        MappedPool.attach(describe(), 7, crowd.getsockname(), TOKEN, timeout=0.1)
+
+
 def test_a_missing_memory_socket_is_an_error(tmp_path):
     with pytest.raises(PandoError, match="nobody"):
         MappedPool.attach(describe(), 7, str(tmp_path / "nobody"), TOKEN, timeout=1)

@@ -10,6 +10,7 @@ from pando_kv.errors import PandoError
 
 _HEADER = struct.Struct("<4sIII")  # magic, version, status, shards
 _SIZE = struct.Struct("<Q")
+_TIMEVAL = struct.Struct("@ll")
 _MAGIC = b"PNDO"
 _VERSION = 1
 _OK = 0
@@ -29,8 +30,7 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
     fds: list[int] = []
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(timeout)
-            connection.connect(path)
+            _connect(connection, path, timeout)
             connection.sendall(token)
             sizes = _receive(connection, fds)
         if len(fds) != len(sizes):
@@ -42,6 +42,18 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
         _close(fds)
         raise
     return list(zip(fds, sizes, strict=True))
+
+
+def _connect(connection: socket.socket, path: str, timeout: float) -> None:
+    """Waits while many others are connecting, which Python's own timeout cannot.
+
+    That makes the socket non-blocking, and then connect fails when the queue of
+    the server is full.
+    """
+    limit = _TIMEVAL.pack(int(timeout), int(timeout % 1 * 1_000_000))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    connection.connect(path)
+    connection.settimeout(timeout)
 
 
 def _receive(connection: socket.socket, fds: list[int]) -> list[int]:
