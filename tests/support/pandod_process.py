@@ -87,6 +87,10 @@ class Pandod:
         return self.wait()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

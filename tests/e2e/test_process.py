@@ -1,0 +1,369 @@
+"""pandod as a process: its options, start, probes, metrics and end."""
+
+import socket
+import stat
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import grpc
+import pytest
+from eventually import eventually
+from pando_kv import Client, UnavailableError
+from pandod_process import (
+    PAGE_TOKENS,
+    POOL_PAGES,
+    SERVING,
+    Pandod,
+    binary,
+    clean_environment,
+)
+from raw_calls import RawCalls
+
+NOT_SERVING = b"\x08\x02"
+HEALTH = "grpc.health.v1.Health/Check"
+TOKENS = list(range(2 * PAGE_TOKENS))
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [binary(), *map(str, arguments)],
+        env=clean_environment() | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def metrics(address: str) -> dict[str, float]:
+    """By series, labels included."""
+    status, text = get(address, "/metrics")
+    assert status == 200
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    series = (line.rsplit(" ", 1) for line in samples)
+    return {name: float(value) for name, value in series}
+
+
+# Options.
+
+
+def test_version_and_help_are_printed():
+    version = run("--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    assert version.stdout.startswith("pandod ")
+    help_text = run("--help")
+    assert help_text.returncode == 0
+    for option in ("--socket", "--pool-pages", "--config", "--check-config"):
+        assert option in help_text.stdout
+
+
+def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
+    folder = tmp_path / "absent"
+    checked = run("--check-config", "--socket", folder / "pando.sock", "--pool-pages=99")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "99 pages" in checked.stdout
+    assert not folder.exists()
+
+
+def test_check_config_refuses_what_cannot_be():
+    checked = run("--check-config", "--pool-pages", "1")
+    assert checked.returncode == 2
+    assert "pool-pages is '1'" in checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "yaml", "says"),
+    [
+        (["--pool-page=9"], {}, "", ["'--pool-page'", "did you mean '--pool-pages'"]),
+        (["--dtype=int8"], {}, "", ["dtype", "'int8'", "bfloat16"]),
+        (["--quarantine=5"], {}, "", ["quarantine", "'5'", "duration with unit"]),
+        (["--http=nonsense"], {}, "", ["http", "'nonsense'", "host:port"]),
+        (["--socket=" + "x" * 200], {}, "", ["socket", "107"]),
+        (["stray"], {}, "", ["unexpected argument 'stray'"]),
+        ([], {"PANDO_LAYER": "9"}, "", ["PANDO_LAYER", "mean 'PANDO_LAYERS'"]),
+        ([], {"PANDO_LAYERS": "many"}, "", ["layers", "'many'", "whole number"]),
+        ([], {}, "layer: 9", ["config.yaml", "line 1", "mean 'layers'"]),
+        ([], {}, "pool:\n  pagse: 9", ["line 2", "'pool-pagse'", "mean 'pool-pages'"]),
+        ([], {}, "layers: many", ["layers", "'many'", "whole number"]),
+        ([], {}, "layers: [1, 2]", ["config.yaml", "layers is a list"]),
+        ([], {}, "a: b: c", ["config.yaml", "line 1"]),
+    ],
+)
+def test_a_bad_option_is_named_and_ends_with_status_2(
+    tmp_path, arguments, environment, yaml, says
+):
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml)
+    refused = run(*arguments, "--config", config, **environment)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("pandod: ")
+    for part in says:
+        assert part in refused.stderr
+
+
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("pool:\n  pages: 33\nlayers: 3\nheads: 3\nmodel: from-the-file\n")
+    # Of the options that the fixture would set as flags, only heads is one.
+    server = Pandod(
+        tmp_path,
+        heads=5,
+        pool_pages=None,
+        layers=None,
+        page_tokens=None,
+        head_size=None,
+        dtype=None,
+    )
+    try:
+        server.start(PANDO_CONFIG=str(config), PANDO_LAYERS="4", PANDO_HEADS="4")
+        with Client(server.address) as client:
+            pool = client.describe_pool()
+    finally:
+        server.close_in_order()
+    assert (pool.capacity_pages, pool.model) == (33, "from-the-file")
+    assert (pool.layout.layers, pool.layout.heads) == (4, 5)
+    assert pool.layout.page_tokens == 16  # the default
+
+
+# Start.
+
+
+def test_a_second_pandod_on_the_same_socket_is_refused(start_pandod, tmp_path):
+    pandod = start_pandod()
+    elsewhere = tmp_path / "elsewhere.sock"
+    for options in ([], ["--memory-socket", elsewhere]):
+        second = run("--socket", pandod.socket, "--http=", "--pool-pages=2", *options)
+        assert second.returncode == 1
+        assert "another server listens on" in second.stdout + second.stderr
+    assert not elsewhere.exists()
+    with Client(pandod.address) as client, client.attach_pool():
+        assert client.stats().sessions == 1
+
+
+def test_a_second_pandod_on_the_same_http_port_is_refused(start_pandod, tmp_path):
+    http = free_address()
+    start_pandod(http=http)
+    sockets = tmp_path / "second"
+    sockets.mkdir()
+    second = run("--socket", sockets / "pando.sock", f"--http={http}", "--pool-pages=2")
+    assert second.returncode == 1
+    assert http in second.stdout + second.stderr
+    assert list(sockets.iterdir()) == []
+    assert get(http, "/healthz")[0] == 200
+
+
+def test_the_sockets_of_a_dead_pandod_are_replaced(start_pandod):
+    pandod = start_pandod()
+    pandod.kill()
+    assert pandod.socket.is_socket() and pandod.memory_socket.is_socket()
+    pandod.start()
+    with Client(pandod.address) as client, client.attach_pool():
+        assert client.generation == 1
+
+
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
+    for name in ("pando.sock", "memory.sock"):
+        precious = tmp_path / name
+        precious.write_text("precious")
+        refused = run("--socket", tmp_path / "pando.sock", "--http=", "--pool-pages=2")
+        assert refused.returncode == 1
+        assert f"{precious} exists and is not a socket" in (
+            refused.stdout + refused.stderr
+        )
+        assert precious.read_text() == "precious"
+        precious.unlink()
+
+
+def test_the_sockets_are_for_owner_and_group_only(start_pandod):
+    pandod = start_pandod()
+    for path in (pandod.socket, pandod.memory_socket):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
+
+
+def listening_ports(pid: int) -> int:
+    """TCP sockets of the process that listen."""
+    inodes = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        target = str(fd.readlink())
+        if target.startswith("socket:["):
+            inodes.add(target[len("socket:[") : -1])
+    tables = [Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6")]
+    rows = [row.split() for table in tables for row in table.read_text().splitlines()[1:]]
+    return sum(row[3] == "0A" and row[9] in inodes for row in rows)
+
+
+def test_tcp_is_off_unless_asked_for(start_pandod):
+    assert listening_ports(start_pandod().pid) == 0
+
+
+def test_tcp_serves_the_same_cache_as_the_socket(start_pandod):
+    tcp = free_address()
+    pandod = start_pandod(tcp=tcp)
+    with Client(tcp) as far, Client(pandod.address) as near:
+        far.insert(TOKENS, far.allocate_pages(2))
+        assert near.match_prefix(TOKENS).matched_tokens == len(TOKENS)
+        assert near.stats().sessions == 2
+
+
+# The standard services, probes and metrics.
+
+
+def test_the_standard_health_service_answers_for_server_and_services(start_pandod):
+    with RawCalls(start_pandod().address) as raw:
+        assert raw.unary(HEALTH) == SERVING
+        name = b"pando.v1.PrefixCache"
+        assert raw.unary(HEALTH, b"\x0a" + bytes([len(name)]) + name) == SERVING
+        assert raw.failure(HEALTH, b"\x0a\x04none") == ("NOT_FOUND", "NOT_FOUND")
+
+
+def test_reflection_lists_the_services(start_pandod):
+    list_services = b"\x3a\x01*"
+    with grpc.insecure_channel(start_pandod().address) as channel:
+        method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        call = channel.stream_stream(method)
+        [answer] = call(iter([list_services]), timeout=30)
+    for service in ("PrefixCache", "PagePool", "Sessions", "Admin"):
+        assert f"pando.v1.{service}".encode() in answer
+    assert b"grpc.health.v1.Health" in answer
+
+
+def test_http_answers_probes_and_nothing_else(start_pandod):
+    http = free_address()
+    start_pandod(http=http)
+    assert get(http, "/healthz") == (200, "ok\n")
+    assert get(http, "/readyz") == (200, "ok\n")
+    assert get(http, "/etc/passwd")[0] == 404
+
+
+def test_metrics_show_the_traffic(start_pandod):
+    http = free_address()
+    pandod = start_pandod(http=http)
+    with Client(pandod.address) as client:
+        client.insert(TOKENS, client.allocate_pages(2))
+        held = client.match_prefix([*TOKENS, *range(900, 916)], lock=True)
+        client.insert([*range(500, 516)], client.allocate_pages(1))
+        assert client.evict(1) == 1
+        client.allocate_pages(4)
+        seen = metrics(http)
+        held.lock.release()
+
+    assert seen["pando_prefix_query_tokens_total"] == 3 * PAGE_TOKENS
+    assert seen["pando_prefix_hit_tokens_total"] == 2 * PAGE_TOKENS
+    assert seen['pando_evicted_pages_total{reason="request"}'] == 1
+    assert seen["pando_locks"] == 1
+    assert seen["pando_sessions"] == 1
+    states = {
+        name.split('"')[1]: value
+        for name, value in seen.items()
+        if name.startswith("pando_pool_pages{")
+    }
+    assert states == {
+        "free": POOL_PAGES - 7,
+        "reserved": 4,
+        "evictable": 0,
+        "protected": 2,
+        "quarantined": 0,
+        "padding": 1,
+    }
+    assert sum(states.values()) == seen["pando_pool_capacity_pages"] == POOL_PAGES
+    assert rpcs(seen, "Insert", "OK") == 2
+    assert rpcs(seen, "AllocatePages", "OK") == 3
+    assert seconds_count(seen, "Insert") == 2
+
+
+def test_metrics_count_failed_calls_by_code(start_pandod):
+    http = free_address()
+    pandod = start_pandod(http=http)
+    with RawCalls(pandod.address) as raw:
+        raw.failure("pando.v1.PrefixCache/Unlock", b"")
+    assert rpcs(metrics(http), "Unlock", "InvalidArgument") == 1
+
+
+def rpcs(seen: dict[str, float], method: str, code: str) -> float:
+    return one(seen, "grpc_server_handled_total", f'"{method}"', f'"{code}"')
+
+
+def seconds_count(seen: dict[str, float], method: str) -> float:
+    return one(seen, "grpc_server_handling_seconds_count", f'"{method}"')
+
+
+def one(seen: dict[str, float], name: str, *labels: str) -> float:
+    found = [
+        value
+        for series, value in seen.items()
+        if series.startswith(name + "{") and all(label in series for label in labels)
+    ]
+    assert len(found) == 1, f"{name} {labels}: {len(found)} series"
+    return found[0]
+
+
+# The end.
+
+
+def test_a_drain_lets_running_requests_finish_and_admits_no_others(start_pandod):
+    http = free_address()
+    pandod = start_pandod(http=http, drain_timeout="1h")
+    with Client(pandod.address) as client, RawCalls(pandod.address) as raw:
+        match = client.match_prefix(TOKENS, lock=True, reserve_tokens=len(TOKENS))
+
+        pandod.terminate()
+
+        eventually(lambda: client.draining)
+        assert get(http, "/readyz") == (503, "not ready\n")
+        assert get(http, "/healthz")[0] == 200
+        assert raw.unary(HEALTH) == NOT_SERVING
+        with pytest.raises(UnavailableError) as refused:
+            client.match_prefix(TOKENS, lock=True)
+        assert refused.value.reason == "DRAINING"
+        with pytest.raises(UnavailableError, match="DRAINING"):
+            Client(pandod.address, timeout=0.5)
+        assert client.match_prefix(TOKENS).matched_tokens == 0
+        assert pandod.running
+
+        client.insert(TOKENS, match.reserved_page_ids, lock=match.lock, unlock=True)
+        assert pandod.wait() == 0
+    assert not pandod.socket.exists()
+    assert not pandod.memory_socket.exists()
+
+
+def test_an_idle_pandod_ends_at_once(start_pandod):
+    pandod = start_pandod(drain_timeout="1h")
+    with Client(pandod.address) as client:
+        client.insert(TOKENS, client.allocate_pages(2))
+        assert pandod.stop() == 0
+    assert not pandod.socket.exists()
+
+
+def test_a_second_signal_ends_a_drain_at_once(start_pandod):
+    pandod = start_pandod(drain_timeout="1h")
+    with Client(pandod.address) as client:
+        lock = client.match_prefix(TOKENS, lock=True).lock
+        pandod.terminate()
+        eventually(lambda: client.draining)
+        assert pandod.stop() == 0
+        assert not pandod.socket.exists() and not pandod.memory_socket.exists()
+        assert lock.held
+
+
+def test_a_drain_ends_when_its_time_is_up(start_pandod):
+    pandod = start_pandod(drain_timeout="300ms")
+    with Client(pandod.address) as client:
+        lock = client.match_prefix(TOKENS, lock=True).lock
+        assert pandod.stop() == 0
+        assert lock.held
