@@ -49,7 +49,9 @@ class Bystander:
 
     def __post_init__(self) -> None:
         self.pool = self.client.attach_pool()
-        self._pages = np.concatenate([self.match.page_ids, self.match.reserved_page_ids])
+        self._pages = np.concatenate(
+            [self.match.page_ids, self.match.reserved_page_ids]
+        )
         for layer in range(self.client.pool.layout.layers):
             for view in (self.pool.keys(layer), self.pool.values(layer)):
                 view[self._pages] = self._content()
@@ -252,7 +254,10 @@ def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
         assert worker.running
 
         # When it is back it has a new session, and what it held before is void.
-        with Cutter(tmp_path / "cutter", pandod.socket), RawCalls(pandod.address) as raw:
+        with (
+            Cutter(tmp_path / "cutter", pandod.socket),
+            RawCalls(pandod.address) as raw,
+        ):
             eventually(lambda: worker.do("status").get("generation") == 2)
             assert worker.do("insert") == {"error": "SESSION_LOST"}
             stale = pool_pb2.FreePagesRequest(

@@ -75,7 +75,9 @@ def test_version_and_help_are_printed():
 
 def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
     folder = tmp_path / "absent"
-    checked = run("--check-config", "--socket", folder / "pando.sock", "--pool-pages=99")
+    checked = run(
+        "--check-config", "--socket", folder / "pando.sock", "--pool-pages=99"
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
     assert "99 pages" in checked.stdout
     assert not folder.exists()
@@ -204,7 +206,9 @@ def listening_ports(pid: int) -> int:
         if target.startswith("socket:["):
             inodes.add(target[len("socket:[") : -1])
     tables = [Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6")]
-    rows = [row.split() for table in tables for row in table.read_text().splitlines()[1:]]
+    rows = [
+        row.split() for table in tables for row in table.read_text().splitlines()[1:]
+    ]
     return sum(row[3] == "0A" and row[9] in inodes for row in rows)
 
 

@@ -35,7 +35,9 @@ class RawCalls:
             return error.code().name, from_rpc_error(error).reason
         raise AssertionError(f"{method} succeeded")
 
-    def stream_failure(self, method: str, *requests: Message | bytes) -> tuple[str, str]:
+    def stream_failure(
+        self, method: str, *requests: Message | bytes
+    ) -> tuple[str, str]:
         """The same of a stream that ends after these requests."""
         call = self._channel.stream_stream(f"/{method}")
         try:
