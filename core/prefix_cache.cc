@@ -1,9 +1,11 @@
-// The data path of PrefixCache: match, insert, lock, pages.
-// prefix_cache_sessions.cc has sessions, statistics and the self-check.
+// The data path of PrefixCache: match, lock, pages. prefix_cache_insert.cc has
+// insert; prefix_cache_sessions.cc has sessions, statistics, the self-check.
 
 #include "core/prefix_cache.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,28 +23,6 @@ uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
 }
 
-// The last node that a match covers whole: what it makes recently used.
-Node& LastWholeNode(TreePosition position) {
-  return position.is_inside_node() ? *position.node->parent : *position.node;
-}
-
-absl::Status CheckShape(const InsertRequest& request, uint32_t page_tokens) {
-  const size_t whole_pages = request.tokens.size() / page_tokens;
-  if (request.pages.size() != whole_pages) {
-    return MakeError(
-        Reason::kInvalidAlignment,
-        absl::StrCat("page_ids has ", request.pages.size(), " ids, but ",
-                     request.tokens.size(), " tokens are ", whole_pages,
-                     " whole pages of ", page_tokens));
-  }
-  const bool is_anchored = request.anchor != LockId();
-  if (!is_anchored && request.lock_action != LockAction::kKeep) {
-    return MakeError(Reason::kInvalidField,
-                     "lock_action is set, but lock_id is 0");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 PrefixCache::PrefixCache(const Options& options)
@@ -56,19 +36,32 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
                      absl::StrCat("reserve_tokens is ", request.reserve_tokens,
                                   ", which needs lock = true"));
   }
-  const auto prompt_tokens = static_cast<uint32_t>(request.tokens.size());
-  const uint32_t whole_pages = prompt_tokens / options_.page_tokens;
-  uint32_t max_pages = whole_pages;
-  if (request.max_tokens > 0) {
-    max_pages = std::min(max_pages, request.max_tokens / options_.page_tokens);
-  }
-  const uint32_t wanted_pages =
-      PagesFor(request.reserve_tokens, options_.page_tokens);
+  const uint32_t max_tokens = request.max_tokens > 0
+                                  ? request.max_tokens
+                                  : std::numeric_limits<uint32_t>::max();
+  const size_t max_pages = std::min<size_t>(request.tokens.size(), max_tokens) /
+                           options_.page_tokens;
   MatchResult result;
   result.pages.reserve(max_pages);
-  result.reserved.reserve(std::min(wanted_pages, options_.capacity_pages));
+  result.reserved.reserve(
+      std::min(PagesFor(request.reserve_tokens, options_.page_tokens),
+               options_.capacity_pages));
+  {
+    absl::MutexLock hold(&mutex_);
+    absl::Status status =
+        MatchAndLock(request, static_cast<uint32_t>(max_pages), result);
+    if (!status.ok()) return status;
+  }
+  if (request.reserve_tokens > 0) {
+    HoldPrompt(request.session, result.lock,
+               request.tokens.subspan(result.matched_tokens));
+  }
+  return result;
+}
 
-  absl::MutexLock hold(&mutex_);
+absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
+                                       uint32_t max_pages,
+                                       MatchResult& result) {
   Session* session = nullptr;
   if (request.lock) {
     absl::StatusOr<Session*> found = FindSession(request.session);
@@ -81,7 +74,8 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     position = tree_.Walk(*root, request.tokens, max_pages, result.pages);
   }
   const auto matched_pages = static_cast<uint32_t>(result.pages.size());
-  result.matched_tokens = matched_pages * options_.page_tokens;
+  const uint32_t wanted_pages =
+      PagesFor(request.reserve_tokens, options_.page_tokens);
   const uint32_t missing_pages =
       wanted_pages - std::min(wanted_pages, matched_pages);
   if (missing_pages > 0) {
@@ -92,6 +86,7 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     }
   }
 
+  result.matched_tokens = matched_pages * options_.page_tokens;
   if (request.lock) {
     Node& end = root == nullptr ? tree_.MakeRoot(request.ns)
                                 : tree_.NodeEndingAt(position);
@@ -99,107 +94,28 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     result.lock = TakeLock(*session, end);
     Reserve(missing_pages, *session, result.reserved);
   } else if (request.touch && root != nullptr) {
-    tree_.Touch(LastWholeNode(position));
+    tree_.Touch(position.LastWholeNode());
   }
   ++counters_.matches;
   if (request.touch) {
-    counters_.query_tokens += uint64_t{whole_pages} * options_.page_tokens;
+    counters_.query_tokens +=
+        request.tokens.size() / options_.page_tokens * options_.page_tokens;
     counters_.hit_tokens += result.matched_tokens;
   }
-  return result;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
-  if (absl::Status shape = CheckShape(request, options_.page_tokens);
-      !shape.ok()) {
-    return shape;
-  }
-  const auto page_count = static_cast<uint32_t>(request.pages.size());
-  const auto tokens =
-      request.tokens.first(size_t{page_count} * options_.page_tokens);
-  SegmentRef segment;  // made, and if not needed freed, outside the mutex
-  if (page_count > 0) segment = SegmentRef::Copy(tokens, request.pages);
-  InsertResult result;
-  std::vector<PageId>& canonical = result.canonical_pages;
-  canonical.reserve(page_count);
-
+// Outside the mutex, which a long prompt would hold too long. Nobody else knows
+// the lock yet.
+void PrefixCache::HoldPrompt(SessionId session_id, LockId id,
+                             std::span<const Token> tokens) {
+  auto held =
+      std::make_shared<const std::vector<Token>>(tokens.begin(), tokens.end());
   absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> found = FindSession(request.session);
-  if (!found.ok()) return std::move(found).status();
-  Session& session = **found;
-  LockRecord* anchor = nullptr;
-  if (request.anchor != LockId()) {
-    absl::StatusOr<LockRecord*> lock = FindLock(session, request.anchor);
-    if (!lock.ok()) return std::move(lock).status();
-    anchor = *lock;
-    if (request.ns != NamespaceKey() &&
-        request.ns != RadixTree::RootOf(*anchor->node).root_of->key) {
-      return MakeError(Reason::kNamespaceMismatch,
-                       "namespace is not the one of lock_id");
-    }
-  }
-  Node* start = anchor != nullptr ? anchor->node : tree_.FindRoot(request.ns);
-  TreePosition position{start, start == nullptr ? 0 : start->page_count};
-  if (start != nullptr) {
-    position = tree_.Walk(*start, tokens, page_count, canonical);
-  }
-  if (absl::Status pages = CheckInsertedPages(request, session, canonical);
-      !pages.ok()) {
-    return pages;
-  }
-
-  const auto existing = static_cast<uint32_t>(canonical.size());
-  Node* end = nullptr;  // of what is inserted; null when nothing ends there
-  if (existing < page_count) {
-    if (existing > 0) {
-      segment = SegmentRef::Copy(
-          tokens.subspan(size_t{existing} * options_.page_tokens),
-          request.pages.subspan(existing));
-    }
-    Node& parent = start == nullptr ? tree_.MakeRoot(request.ns)
-                                    : tree_.NodeEndingAt(position);
-    end = &tree_.AddLeaf(parent, std::move(segment));
-    for (PageId page : request.pages.subspan(existing)) {
-      pool_.Seal(session.reserved, page);
-    }
-  } else if (start != nullptr) {
-    if (request.lock_action == LockAction::kRelock) {
-      end = &tree_.NodeEndingAt(position);
-    }
-    tree_.Touch(end != nullptr ? *end : LastWholeNode(position));
-  }
-
-  for (uint32_t i = 0; i < existing; ++i) {
-    if (request.pages[i] == canonical[i]) continue;
-    ++counters_.duplicate_pages;
-    if (request.keep_duplicates) continue;
-    pool_.Release(session.reserved, request.pages[i]);
-    ++result.freed_duplicates;
-  }
-  for (PageId page : request.free_pages) pool_.Release(session.reserved, page);
-  if (request.lock_action == LockAction::kRelock) MoveLock(*anchor, *end);
-  if (request.lock_action == LockAction::kUnlock) ReleaseLock(*anchor);
-
-  result.existing_tokens = existing * options_.page_tokens;
-  ++counters_.inserts;
-  counters_.inserted_pages += page_count - existing;
-  return result;
-}
-
-// A page of the overlap is the cache's own or a duplicate; every other page is
-// reserved by the session. No page is listed twice.
-absl::Status PrefixCache::CheckInsertedPages(
-    const InsertRequest& request, const Session& session,
-    std::span<const PageId> canonical) {
-  std::vector<PageId> own;
-  own.reserve(request.pages.size() + request.free_pages.size());
-  for (size_t i = 0; i < request.pages.size(); ++i) {
-    const bool is_canonical =
-        i < canonical.size() && request.pages[i] == canonical[i];
-    if (!is_canonical) own.push_back(request.pages[i]);
-  }
-  own.insert(own.end(), request.free_pages.begin(), request.free_pages.end());
-  return CheckReserved(session, own);
+  const Session* session = sessions_.Find(session_id);
+  LockRecord* lock =
+      session == nullptr ? nullptr : sessions_.FindLock(*session, id);
+  if (lock != nullptr) lock->prompt.tokens = std::move(held);
 }
 
 absl::Status PrefixCache::CheckReserved(const Session& session,
@@ -380,11 +296,6 @@ void PrefixCache::ReleaseLock(LockRecord& lock) {
   sessions_.RemoveLock(lock);
   tree_.PruneRoot(root);
   ++counters_.locks_released;
-}
-
-void PrefixCache::MoveLock(LockRecord& lock, Node& descendant) {
-  tree_.Lock(descendant, lock.node);
-  lock.node = &descendant;
 }
 
 }  // namespace pando

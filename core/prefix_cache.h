@@ -93,26 +93,52 @@ class PrefixCache {
   absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Parts of Match.
+  absl::Status MatchAndLock(const MatchRequest& request, uint32_t max_pages,
+                            MatchResult& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HoldPrompt(SessionId session, LockId lock,
+                  std::span<const Token> tokens);
+
+  // Parts of Insert.
+  struct InsertTarget {
+    Session* session;
+    LockRecord* anchor;  // null: none
+    Node* start;         // null: the namespace is empty
+  };
+  absl::StatusOr<HeldPrompt> FindPrompt(const InsertRequest& request);
+  absl::StatusOr<InsertTarget> FindTarget(const InsertRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckInsertedPages(const InsertRequest& request,
+                                  const Session& session,
+                                  std::span<const PageId> canonical)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Node* Publish(const InsertRequest& request, Session& session,
+                SegmentRef segment, TreePosition position, size_t existing)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t FreeDuplicates(const InsertRequest& request, Session& session,
+                          std::span<const PageId> canonical)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveLock(LockRecord& lock, Node& descendant,
+                const InsertRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::span<const Token> TokensOf(const SegmentRef& segment) const;
+
+  // Pages.
+  absl::Status CheckReserved(const Session& session,
+                             std::span<const PageId> pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether `pages` can be reserved, `held_back` evictable pages not counted.
   absl::Status CheckRoom(uint32_t pages, uint32_t held_back)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reserve(uint32_t pages, Session& session, std::vector<PageId>& out)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t EvictFromTree(uint32_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Locks.
   LockId TakeLock(Session& session, Node& node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseLock(LockRecord& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  absl::Status CheckInsertedPages(const InsertRequest& request,
-                                  const Session& session,
-                                  std::span<const PageId> canonical)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckReserved(const Session& session,
-                             std::span<const PageId> pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MoveLock(LockRecord& lock, Node& descendant)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   void ReleaseAllLocks(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -30,6 +30,10 @@ struct TreePosition {
   uint32_t pages_in_node;
 
   bool is_inside_node() const { return pages_in_node < node->page_count; }
+  // The last node that the walk covers whole.
+  Node& LastWholeNode() const {
+    return is_inside_node() ? *node->parent : *node;
+  }
 };
 
 // The radix tree from (namespace, token prefix) to page ids, with the locks on

@@ -42,6 +42,7 @@ struct InsertRequest {
   LockAction lock_action = LockAction::kKeep;
   bool keep_duplicates = false;
   std::span<const PageId> free_pages = {};
+  uint32_t prompt_tokens = 0;
 };
 
 struct InsertResult {

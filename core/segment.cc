@@ -1,6 +1,6 @@
 #include "core/segment.h"
 
-#include <cstring>
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
@@ -9,16 +9,19 @@ namespace pando {
 static_assert(sizeof(PageId) == sizeof(uint32_t));
 static_assert(std::is_trivially_copyable_v<PageId>);
 
-SegmentRef SegmentRef::Copy(std::span<const Token> tokens,
+SegmentRef SegmentRef::Copy(std::span<const Token> first_tokens,
+                            std::span<const Token> more_tokens,
                             std::span<const PageId> pages) {
-  void* memory = ::operator new(sizeof(Segment) + tokens.size_bytes() +
+  const size_t token_count = first_tokens.size() + more_tokens.size();
+  void* memory = ::operator new(sizeof(Segment) + token_count * sizeof(Token) +
                                 pages.size_bytes());
-  auto* segment = new (memory) Segment(static_cast<uint32_t>(tokens.size()),
+  auto* segment = new (memory) Segment(static_cast<uint32_t>(token_count),
                                        static_cast<uint32_t>(pages.size()));
-  std::memcpy(const_cast<Token*>(segment->tokens()), tokens.data(),
-              tokens.size_bytes());
-  std::memcpy(const_cast<PageId*>(segment->pages()), pages.data(),
-              pages.size_bytes());
+  auto* tokens = const_cast<Token*>(segment->tokens());
+  std::copy(first_tokens.begin(), first_tokens.end(), tokens);
+  std::copy(more_tokens.begin(), more_tokens.end(),
+            tokens + first_tokens.size());
+  std::copy(pages.begin(), pages.end(), const_cast<PageId*>(segment->pages()));
   return SegmentRef(segment);
 }
 

@@ -40,8 +40,14 @@ class Segment {
 class SegmentRef {
  public:
   SegmentRef() = default;
-  // Copies `tokens` and `pages`; tokens.size() is a multiple of pages.size().
+  // Copies the tokens and `pages`, a whole page of tokens for each.
   static SegmentRef Copy(std::span<const Token> tokens,
+                         std::span<const PageId> pages) {
+    return Copy(tokens, {}, pages);
+  }
+  // The same for tokens in two runs.
+  static SegmentRef Copy(std::span<const Token> first_tokens,
+                         std::span<const Token> more_tokens,
                          std::span<const PageId> pages);
 
   SegmentRef(const SegmentRef& other) : segment_(other.segment_) {

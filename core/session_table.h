@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
@@ -30,10 +32,24 @@ struct Session {
   std::optional<absl::Time> lost_at;
 };
 
+// The tokens of an admitted prompt that come after its lock's boundary. Shared,
+// so that they can be read outside the mutex.
+struct HeldPrompt {
+  std::shared_ptr<const std::vector<Token>> tokens;  // null: none
+  uint32_t begin = 0;  // of what comes after the boundary
+
+  std::span<const Token> remaining() const {
+    if (tokens == nullptr) return {};
+    return std::span<const Token>(*tokens).subspan(begin);
+  }
+  friend bool operator==(const HeldPrompt&, const HeldPrompt&) = default;
+};
+
 // One lock: keeps `node` and its ancestors from eviction.
 struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
+  HeldPrompt prompt;
   LockRecord* next = nullptr;
   LockRecord* previous = nullptr;
 };

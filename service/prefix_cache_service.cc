@@ -100,7 +100,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .anchor = LockId(request.lock_id()),
                       .lock_action = *action,
                       .keep_duplicates = request.keep_duplicates(),
-                      .free_pages = free_pages});
+                      .free_pages = free_pages,
+                      .prompt_tokens = request.prompt_tokens()});
   if (!result.ok()) return result.status();
   response.set_existing_tokens(result->existing_tokens);
   AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
