@@ -21,10 +21,9 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kWireVersion = 1;
-constexpr int kDescriptorRetryMs = 100;
-// Few enough that a peer is heard several times before a crowd of newer ones
-// makes it go.
-constexpr int kAcceptsPerTurn = 8;
+constexpr std::chrono::milliseconds kDescriptorRetry{100};
+// What a peer has at least to send its token, whoever else wants its place.
+constexpr std::chrono::milliseconds kFairTime{50};
 
 static_assert(std::endian::native == std::endian::little,
               "the wire format is little endian");
@@ -119,13 +118,14 @@ MemorySocket::Stats MemorySocket::stats() const {
 void MemorySocket::Run() {
   std::vector<pollfd> polled;
   while (true) {
+    const bool accepts = Clock::now() >= accept_after_;
     // A negative descriptor is one that poll leaves out.
     polled.assign({{stop_.get(), POLLIN, 0},
-                   {out_of_descriptors_ ? -1 : listener_.get(), POLLIN, 0}});
+                   {accepts ? listener_.get() : -1, POLLIN, 0}});
     for (const Peer& peer : peers_) {
       polled.push_back({peer.fd.get(), POLLIN, 0});
     }
-    poll(polled.data(), polled.size(), MillisecondsToNextDeadline());
+    poll(polled.data(), polled.size(), MillisecondsToNextDeadline(accepts));
     if (polled[0].revents != 0) return;
 
     size_t index = 0;
@@ -137,36 +137,42 @@ void MemorySocket::Run() {
       }
     }
     DropLatePeers();
-    out_of_descriptors_ = false;
     AcceptPeers();
   }
 }
 
-int MemorySocket::MillisecondsToNextDeadline() const {
-  if (out_of_descriptors_) return kDescriptorRetryMs;
-  if (peers_.empty()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      peers_.front().deadline - Clock::now());
+int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
+  if (accepts && peers_.empty()) return -1;
+  Clock::time_point next = Clock::time_point::max();
+  if (!accepts) next = accept_after_;
+  if (!peers_.empty()) next = std::min(next, peers_.front().deadline);
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
   return std::max(0, static_cast<int>(left.count()));
 }
 
 void MemorySocket::AcceptPeers() {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    const bool is_full = peers_.size() >= config_.max_peers;
+    if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
+    if (now < accept_after_) return;
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr,
                         SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
-      out_of_descriptors_ = errno == EMFILE || errno == ENFILE ||
-                            errno == ENOBUFS || errno == ENOMEM;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+          errno == ENOMEM) {
+        accept_after_ = now + kDescriptorRetry;
+      }
       return;
     }
-    if (peers_.size() >= config_.max_peers) {
+    if (is_full) {
       ++dropped_;
       peers_.pop_front();
     }
-    peers_.push_back(
-        {std::move(fd),
-         Clock::now() + absl::ToChronoNanoseconds(config_.peer_deadline),
-         AttachToken{}});
+    peers_.push_back({std::move(fd), now,
+                      now + absl::ToChronoNanoseconds(config_.peer_deadline),
+                      AttachToken{}});
   }
 }
 

@@ -55,7 +55,8 @@ class MemorySocket {
     size_t max_tokens = 1024;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // Beyond it the peer that has been silent longest makes room.
+    // Beyond it the peer that has been silent longest makes room, once it has
+    // had a fair time.
     size_t max_peers = 64;
   };
 
@@ -92,6 +93,7 @@ class MemorySocket {
   // A connection whose token is not complete yet.
   struct Peer {
     UniqueFd fd;
+    Clock::time_point arrived;
     Clock::time_point deadline;
     AttachToken token;
     size_t received = 0;
@@ -102,7 +104,9 @@ class MemorySocket {
 
   // All of these run on the socket's thread.
   void Run();
-  int MillisecondsToNextDeadline() const;
+  // Also to when new peers are accepted again, if they are not. -1: no
+  // deadline.
+  int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
   void DropLatePeers();
   // False when the connection is done with.
@@ -117,8 +121,8 @@ class MemorySocket {
   AttachTokens tokens_;
   // In order of arrival, hence of deadline. Used by the thread alone.
   std::deque<Peer> peers_;
-  // No descriptor was left for a new peer: look again a little later.
-  bool out_of_descriptors_ = false;
+  // New peers wait until then: no descriptor is left, or all peers are new.
+  Clock::time_point accept_after_ = {};
   std::atomic<uint64_t> attached_ = 0;
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> dropped_ = 0;

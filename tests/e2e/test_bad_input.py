@@ -3,6 +3,8 @@
 import contextlib
 import socket
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -24,17 +26,12 @@ from pandod_process import Pandod, serving
 from raw_calls import RawCalls
 
 MAX_CLIENT_NAME_BYTES = 128
-TOKEN_TTL = 0.5
 
 
 @pytest.fixture(scope="module")
 def pandod(tmp_path_factory) -> Iterator[Pandod]:
     folder = tmp_path_factory.mktemp("bad")
-    options = {
-        "max_tokens_per_request": MAX_TOKENS,
-        "attach_token_ttl": f"{TOKEN_TTL}s",
-    }
-    with serving(folder, **options) as server:
+    with serving(folder, max_tokens_per_request=MAX_TOKENS) as server:
         yield server
 
 
@@ -183,29 +180,30 @@ def show(pandod: Pandod, token: bytes) -> tuple[int, int]:
         return struct.unpack_from("<I", data, 8)[0], len(fds)
 
 
-def issue_token(world: World) -> bytes:
-    answer = world.raw.unary(f"{POOL}/AttachPool", world.attach())
+def issue_token(raw: RawCalls, session: int) -> bytes:
+    request = pool_pb2.AttachPoolRequest(session_id=session)
+    answer = raw.unary(f"{POOL}/AttachPool", request)
     return pool_pb2.AttachPoolResponse.FromString(answer).token
 
 
 def assert_a_worker_can_attach(pandod: Pandod, world: World) -> None:
-    assert show(pandod, issue_token(world)) == (GRANTED, 1)
+    assert show(pandod, issue_token(world.raw, world.session)) == (GRANTED, 1)
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_token_is_good_for_one_attach(pandod, world):
-    token = issue_token(world)
+    token = issue_token(world.raw, world.session)
     assert show(pandod, token) == (GRANTED, 1)
     assert show(pandod, token) == (BAD_TOKEN, 0)
     assert_a_worker_can_attach(pandod, world)
 
 
-@pytest.mark.usefixtures("unchanged")
-def test_a_token_expires(pandod, world):
-    token = issue_token(world)
-    time.sleep(TOKEN_TTL)  # what is tested is the passing of time
-    assert show(pandod, token) == (BAD_TOKEN, 0)
-    assert_a_worker_can_attach(pandod, world)
+def test_a_token_expires(start_pandod):
+    pandod = start_pandod(attach_token_ttl="100ms")
+    with RawCalls(pandod.address) as raw, raw.session() as session:
+        token = issue_token(raw, session)
+        time.sleep(0.1)  # what is tested is the passing of time
+        assert show(pandod, token) == (BAD_TOKEN, 0)
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -217,13 +215,16 @@ def test_a_token_that_was_never_issued_is_refused(pandod, world):
 
 @pytest.mark.usefixtures("unchanged")
 def test_what_is_sent_after_a_token_is_ignored(pandod, world):
-    assert show(pandod, issue_token(world) + b"x" * 1000) == (GRANTED, 1)
+    assert show(pandod, issue_token(world.raw, world.session) + b"x" * 1000) == (
+        GRANTED,
+        1,
+    )
     assert_a_worker_can_attach(pandod, world)
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_silent_peers_are_dropped_and_delay_nobody(pandod, world):
-    token = issue_token(world)
+    token = issue_token(world.raw, world.session)
     with connect(pandod) as silent, connect(pandod) as half, connect(pandod) as gone:
         half.sendall(token[:8])
         gone.sendall(token[:8])
@@ -240,6 +241,29 @@ def test_a_thousand_connections_to_the_memory_socket_delay_nobody(pandod, world)
             stack.enter_context(connect(pandod))
         assert_a_worker_can_attach(pandod, world)
     assert_a_worker_can_attach(pandod, world)
+
+
+FLOOD = """
+import collections, socket, sys
+held = collections.deque(maxlen=500)
+while True:
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].connect(sys.argv[1])
+    print(flush=True)
+"""
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_workers_attach_during_a_flood_of_connections(pandod, world):
+    with subprocess.Popen(
+        [sys.executable, "-c", FLOOD, pandod.memory_socket], stdout=subprocess.PIPE
+    ) as flood:
+        try:
+            for _ in range(30):
+                assert flood.stdout.readline()  # it is still at it
+                assert_a_worker_can_attach(pandod, world)
+        finally:
+            flood.kill()
 
 
 @pytest.mark.usefixtures("unchanged")

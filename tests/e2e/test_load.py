@@ -17,7 +17,7 @@ from pando_kv import Client
 
 CLIENTS = 8
 POOL_PAGES = 48
-SECONDS = float(os.environ.get("PANDO_LOAD_SECONDS", 0))
+SECONDS = float(os.environ.get("PANDO_LOAD_SECONDS", "0"))
 REQUESTS = 0 if SECONDS else 250
 PATIENCE_SECONDS = 240 + SECONDS
 
