@@ -23,13 +23,14 @@ class EvictResponse(_message.Message):
     def __init__(self, evicted_pages: _Optional[int] = ...) -> None: ...
 
 class InsertRequest(_message.Message):
-    __slots__ = ["free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "page_ids", "session_id", "tokens"]
+    __slots__ = ["free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "page_ids", "prompt_tokens", "session_id", "tokens"]
     FREE_PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     KEEP_DUPLICATES_FIELD_NUMBER: _ClassVar[int]
     LOCK_ACTION_FIELD_NUMBER: _ClassVar[int]
     LOCK_ID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     free_page_ids: _containers.RepeatedScalarFieldContainer[int]
@@ -38,9 +39,10 @@ class InsertRequest(_message.Message):
     lock_id: int
     namespace: _types_pb2.Namespace
     page_ids: _containers.RepeatedScalarFieldContainer[int]
+    prompt_tokens: int
     session_id: int
     tokens: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ...) -> None: ...
 
 class InsertResponse(_message.Message):
     __slots__ = ["canonical_page_ids", "existing_tokens", "freed_duplicates"]
