@@ -86,6 +86,11 @@ void Executor::operator()(const Insert& insert) {
   const NamespaceKey& ns =
       NamespaceOf(insert.names_namespace ? insert.prompt.ns : 0);
   std::vector<Token> tokens = Tokens(insert.prompt);
+  std::vector<Token> all_tokens = model_.HeldPrompt(anchor);
+  auto prompt_tokens =
+      static_cast<uint32_t>(insert.prompt_tokens % (all_tokens.size() + 2));
+  all_tokens.resize(prompt_tokens);
+  all_tokens.insert(all_tokens.end(), tokens.begin(), tokens.end());
 
   std::vector<PageId> reserved = model_.ReservedPages(session);
   std::reverse(reserved.begin(), reserved.end());  // to take from the back
@@ -95,12 +100,16 @@ void Executor::operator()(const Insert& insert) {
     return page;
   };
   std::vector<PageId> pages;
-  if (insert.reuse_cached) pages = model_.CachedPages(ns, anchor, tokens);
-  while (pages.size() < insert.prompt.letters.size() && !reserved.empty()) {
+  if (insert.reuse_cached) pages = model_.CachedPages(ns, anchor, all_tokens);
+  const size_t whole_pages = all_tokens.size() / options_.page_tokens;
+  while (pages.size() < whole_pages && !reserved.empty()) {
     pages.push_back(take());
   }
-  if (pages.size() < insert.prompt.letters.size()) {
-    tokens.resize(pages.size() * options_.page_tokens);
+  if (pages.size() < whole_pages) {
+    const auto count =
+        static_cast<uint32_t>(pages.size()) * options_.page_tokens;
+    prompt_tokens = std::min(prompt_tokens, count);
+    tokens.resize(count - prompt_tokens);
   }
   Spoil(pages, insert.fault);
   std::vector<PageId> free_pages;
@@ -115,7 +124,8 @@ void Executor::operator()(const Insert& insert) {
                               .anchor = anchor,
                               .lock_action = insert.lock_action,
                               .keep_duplicates = insert.keep_duplicates,
-                              .free_pages = free_pages};
+                              .free_pages = free_pages,
+                              .prompt_tokens = prompt_tokens};
   const auto real = real_.Insert(request);
   const auto model = model_.Insert(request);
   if (!CompareStatus(real.status(), model.status())) return;

@@ -78,6 +78,9 @@ struct Printer {
     if (insert.reuse_cached) out << " reuse-cached";
     if (insert.keep_duplicates) out << " keep-duplicates";
     if (insert.free_pages > 0) out << " free " << int{insert.free_pages};
+    if (insert.prompt_tokens > 0) {
+      out << " prompt-tokens " << int{insert.prompt_tokens};
+    }
     out << insert.fault;
   }
   void operator()(const Lock& lock) const {

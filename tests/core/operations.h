@@ -56,7 +56,7 @@ struct Match {
   bool touch = true;
 };
 
-// The prompt is cut to as many pages as the session has.
+// The held prompt and this one are cut to as many pages as the session has.
 struct Insert {
   uint8_t slot = 0;
   Prompt prompt;
@@ -69,6 +69,9 @@ struct Insert {
   bool keep_duplicates = false;
   uint8_t free_pages = 0;
   Fault fault = Fault::kNone;
+  // Taken from the prompt that the anchor holds, before this one: modulo two
+  // more than it has, so that it can be one too many.
+  uint8_t prompt_tokens = 0;
 };
 
 struct Lock {

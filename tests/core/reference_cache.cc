@@ -48,6 +48,10 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
         !taken.ok()) {
       return taken;
     }
+    if (request.reserve_tokens > 0) {
+      const auto rest = request.tokens.subspan(result.matched_tokens);
+      session->locks.back().prompt.assign(rest.begin(), rest.end());
+    }
     result.lock = choice.lock;
     result.reserved = choice.pages;
   } else if (request.touch) {
@@ -65,31 +69,37 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
 
 absl::StatusOr<InsertResult> ReferenceCache::Insert(
     const InsertRequest& request) {
-  const size_t page_count = request.tokens.size() / page_tokens();
+  const size_t page_count =
+      (request.prompt_tokens + request.tokens.size()) / page_tokens();
   const bool is_anchored = request.anchor != LockId();
   if (request.pages.size() != page_count) {
     return MakeError(Reason::kInvalidAlignment, "");
   }
-  if (!is_anchored && request.lock_action != LockAction::kKeep) {
+  if (!is_anchored &&
+      (request.lock_action != LockAction::kKeep || request.prompt_tokens > 0)) {
     return MakeError(Reason::kInvalidField, "");
   }
   Session* session = FindSession(request.session);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   Place place{request.ns, {}};
+  HeldLock* lock = nullptr;
+  std::vector<Token> tokens;
   if (is_anchored) {
-    const auto lock =
-        std::find_if(session->locks.begin(), session->locks.end(),
-                     [&](auto& l) { return l.first == request.anchor; });
-    if (lock == session->locks.end()) {
-      return MakeError(Reason::kLockUnknown, "");
+    lock = FindLock(*session, request.anchor);
+    if (lock == nullptr) return MakeError(Reason::kLockUnknown, "");
+    if (request.prompt_tokens > lock->prompt.size()) {
+      return MakeError(Reason::kInvalidField, "");
     }
-    place = lock->second;
+    tokens = lock->prompt;
+    tokens.resize(request.prompt_tokens);
+    place = lock->place;
     if (request.ns != NamespaceKey() && request.ns != place.ns) {
       return MakeError(Reason::kNamespaceMismatch, "");
     }
   }
+  tokens.insert(tokens.end(), request.tokens.begin(), request.tokens.end());
   InsertResult result;
-  result.canonical_pages = Extend(place, request.tokens, page_count);
+  result.canonical_pages = Extend(place, tokens, page_count);
   const size_t existing = result.canonical_pages.size();
   std::vector<PageId> own;
   for (size_t i = 0; i < page_count; ++i) {
@@ -103,7 +113,8 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
 
   if (existing < page_count) EndNodeAt(place);
   for (size_t i = existing; i < page_count; ++i) {
-    const auto page = request.tokens.subspan(i * page_tokens(), page_tokens());
+    const auto page =
+        std::span(tokens).subspan(i * page_tokens(), page_tokens());
     place.prefix.insert(place.prefix.end(), page.begin(), page.end());
     PagesOf(place.ns)[place.prefix] = {.id = request.pages[i]};
     Release(*session, request.pages[i]);
@@ -125,7 +136,13 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   if (request.lock_action == LockAction::kUnlock) {
     ReleaseLock(*session, request.anchor);
   } else if (request.lock_action == LockAction::kRelock) {
-    MoveLock(*session, request.anchor, place);
+    // Still held: what follows the new boundary, unless that is in sent tokens.
+    const size_t moved_by = page_count * page_tokens();
+    std::vector<Token>& held = lock->prompt;
+    held.erase(held.begin(), moved_by > request.prompt_tokens
+                                 ? held.end()
+                                 : held.begin() + moved_by);
+    MoveLock(*lock, place);
   }
   result.existing_tokens = static_cast<uint32_t>(existing) * page_tokens();
   ++counters_.inserts;
@@ -159,8 +176,7 @@ absl::Status ReferenceCache::Unlock(SessionId session_id,
   Session* session = FindSession(session_id);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   for (LockId lock : locks) {
-    if (std::none_of(session->locks.begin(), session->locks.end(),
-                     [&](auto& l) { return l.first == lock; })) {
+    if (FindLock(*session, lock) == nullptr) {
       return MakeError(Reason::kLockUnknown, "");
     }
   }

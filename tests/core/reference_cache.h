@@ -67,6 +67,8 @@ class ReferenceCache {
   // Empty for a session that is not live.
   std::vector<PageId> ReservedPages(SessionId id) const;
   std::vector<LockId> LocksOf(SessionId id) const;
+  // The tokens that a lock, of whichever session, holds of its prompt.
+  std::vector<Token> HeldPrompt(LockId lock) const;
   // The cached pages of the longest cached prefix. With a lock (which may be
   // unknown) `tokens` come after its boundary and `ns` is ignored.
   std::vector<PageId> CachedPages(const NamespaceKey& ns, LockId lock,
@@ -89,12 +91,18 @@ class ReferenceCache {
     Prefix prefix;
   };
 
+  struct HeldLock {
+    LockId id;
+    Place place;
+    std::vector<Token> prompt = {};  // held, from the end of `place` on
+  };
+
   struct Session {
     SessionId id;
     bool is_attached = false;
     std::optional<absl::Time> lost_at;
     std::vector<PageId> reserved;
-    std::vector<std::pair<LockId, Place>> locks;  // oldest first
+    std::vector<HeldLock> locks;  // oldest first
   };
 
   struct QuarantinedPages {
@@ -107,7 +115,8 @@ class ReferenceCache {
 
   const Session* FindSession(SessionId id) const;
   Session* FindSession(SessionId id);
-  const Place* FindLock(LockId lock) const;
+  const HeldLock* FindLock(LockId lock) const;
+  static HeldLock* FindLock(Session& session, LockId lock);
 
   Pages& PagesOf(const NamespaceKey& ns);
   const Pages* FindPages(const NamespaceKey& ns) const;
@@ -137,7 +146,7 @@ class ReferenceCache {
   absl::Status TakePages(Session& session, uint32_t pages,
                          const Choice& choice);
   absl::Status AddLock(Session& session, const Place& place, LockId id);
-  void MoveLock(Session& session, LockId lock, const Place& to);
+  void MoveLock(HeldLock& lock, const Place& to);
   void ReleaseLock(Session& session, LockId lock);
   static void Release(Session& session, PageId page);
   // Releases what the session holds; its reserved pages become free.

@@ -86,7 +86,7 @@ CacheStats ReferenceCache::Stats() const {
     const bool is_locked = std::any_of(
         sessions_.begin(), sessions_.end(), [&ns = ns](const Session& session) {
           return std::any_of(session.locks.begin(), session.locks.end(),
-                             [&](auto& lock) { return lock.second.ns == ns; });
+                             [&](auto& lock) { return lock.place.ns == ns; });
         });
     if (!pages.empty() || is_locked) ++stats.namespaces;
     for (const auto& [prefix, page] : pages) stats.nodes += page.ends_node;
@@ -103,14 +103,19 @@ std::vector<LockId> ReferenceCache::LocksOf(SessionId id) const {
   std::vector<LockId> locks;
   const Session* session = FindSession(id);
   if (session == nullptr) return locks;
-  for (const auto& [lock, place] : session->locks) locks.push_back(lock);
+  for (const HeldLock& lock : session->locks) locks.push_back(lock.id);
   return locks;
+}
+
+std::vector<Token> ReferenceCache::HeldPrompt(LockId id) const {
+  const HeldLock* lock = FindLock(id);
+  return lock == nullptr ? std::vector<Token>() : lock->prompt;
 }
 
 std::vector<PageId> ReferenceCache::CachedPages(
     const NamespaceKey& ns, LockId lock, std::span<const Token> tokens) const {
-  const Place* anchor = FindLock(lock);
-  Place place = anchor != nullptr ? *anchor : Place{ns, {}};
+  const HeldLock* anchor = FindLock(lock);
+  Place place = anchor != nullptr ? anchor->place : Place{ns, {}};
   return Extend(place, tokens, tokens.size());
 }
 
@@ -124,13 +129,20 @@ ReferenceCache::Session* ReferenceCache::FindSession(SessionId id) {
   return const_cast<Session*>(std::as_const(*this).FindSession(id));
 }
 
-const ReferenceCache::Place* ReferenceCache::FindLock(LockId id) const {
+const ReferenceCache::HeldLock* ReferenceCache::FindLock(LockId id) const {
   for (const Session& session : sessions_) {
-    for (const auto& [lock, place] : session.locks) {
-      if (lock == id) return &place;
+    for (const HeldLock& lock : session.locks) {
+      if (lock.id == id) return &lock;
     }
   }
   return nullptr;
+}
+
+ReferenceCache::HeldLock* ReferenceCache::FindLock(Session& session,
+                                                   LockId id) {
+  const auto it = std::find_if(session.locks.begin(), session.locks.end(),
+                               [&](auto& lock) { return lock.id == id; });
+  return it == session.locks.end() ? nullptr : &*it;
 }
 
 const ReferenceCache::Pages* ReferenceCache::FindPages(
@@ -298,31 +310,26 @@ absl::Status ReferenceCache::AddLock(Session& session, const Place& place,
     return absl::InternalError(
         absl::StrCat("lock id ", id.value(), " is 0 or in use"));
   }
-  session.locks.emplace_back(id, place);
+  session.locks.push_back({id, place});
   PagesOf(place.ns);
   for (CachedPage* page : PathTo(place)) ++page->locks;
   ++counters_.locks_taken;
   return absl::OkStatus();
 }
 
-void ReferenceCache::MoveLock(Session& session, LockId id, const Place& to) {
-  for (auto& [lock, place] : session.locks) {
-    if (lock != id) continue;
-    for (CachedPage* page : PathTo(place)) --page->locks;
-    for (CachedPage* page : PathTo(to)) ++page->locks;
-    place = to;
-  }
+void ReferenceCache::MoveLock(HeldLock& lock, const Place& to) {
+  for (CachedPage* page : PathTo(lock.place)) --page->locks;
+  for (CachedPage* page : PathTo(to)) ++page->locks;
+  lock.place = to;
 }
 
 // What becomes unlocked counts as used just now.
 void ReferenceCache::ReleaseLock(Session& session, LockId id) {
-  const auto lock = std::find_if(session.locks.begin(), session.locks.end(),
-                                 [&](auto& l) { return l.first == id; });
   ++now_;
-  for (CachedPage* page : PathTo(lock->second)) {
+  for (CachedPage* page : PathTo(FindLock(session, id)->place)) {
     if (--page->locks == 0) page->last_access = now_;
   }
-  session.locks.erase(lock);
+  std::erase_if(session.locks, [&](auto& lock) { return lock.id == id; });
   ++counters_.locks_released;
 }
 
@@ -334,7 +341,7 @@ void ReferenceCache::Release(Session& session, PageId page) {
 void ReferenceCache::EraseSession(SessionId id) {
   Session& session = *FindSession(id);
   while (!session.locks.empty()) {
-    ReleaseLock(session, session.locks.back().first);
+    ReleaseLock(session, session.locks.back().id);
   }
   std::erase_if(sessions_, [&](auto& s) { return s.id == id; });
 }

@@ -157,6 +157,16 @@ TEST_F(SessionTest, EndOfOneLeavesTheOthersAlone) {
   EXPECT_EQ(Outcome(cache_.Free(other, pages)), "OK");
 }
 
+TEST_F(SessionTest, EndReleasesLocksNewestFirstSoThatWhatWasHeldLongestStays) {
+  for (const char* prompt : {"a", "b", "c"}) {
+    Publish(prompt);
+    Lock(prompt);
+  }
+  cache_.CloseSession(session_);
+  EXPECT_EQ(cache_.Evict(2), 2u);
+  EXPECT_EQ(CachedPages("a"), 1u);
+}
+
 TEST_F(SessionTest, ThatAreLostTogetherReleaseTheirLocksOldestFirst) {
   const std::string letters = "abcdefgh";
   std::vector<SessionId> workers;

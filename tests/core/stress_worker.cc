@@ -91,19 +91,23 @@ void StressWorker::ServeRequest() {
     world_.content[reserved[i].value()] = HashOf(std::span(prompt).first(end));
   }
   const size_t chunk = Below(static_cast<uint32_t>(whole) + 1);
+  const bool sends_prompt_again = Below(2) == 0;
   const auto insert = [&](size_t first, size_t count, LockAction action,
                           std::span<const PageId> free_pages) {
     const auto pages = reserved.subspan(first, count);
     EndWriting(pages);
     EndWriting(free_pages);
+    const auto tokens = rest.subspan(first * page_tokens, count * page_tokens);
+    const auto held = static_cast<uint32_t>(tokens.size());
     const auto inserted = cache.Insert(
         {.session = session_,
          .ns = {},
-         .tokens = rest.subspan(first * page_tokens, count * page_tokens),
+         .tokens = sends_prompt_again ? tokens : std::span<const Token>(),
          .pages = pages,
          .anchor = match->lock,
          .lock_action = action,
-         .free_pages = free_pages});
+         .free_pages = free_pages,
+         .prompt_tokens = sends_prompt_again ? 0 : held});
     ExpectOk(inserted.status());
     if (!inserted.ok()) return;
     inserted_pages_ += count - inserted->canonical_pages.size();
