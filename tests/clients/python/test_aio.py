@@ -43,9 +43,10 @@ def test_a_request_from_admission_to_finish(pandod):
             with await client.attach_pool() as pool:
                 pool.values(0)[pages[0]] = 7
             await client.insert(
-                TOKENS,
+                [],
                 pages[:2],
                 lock=match.lock,
+                prompt_tokens=len(TOKENS),
                 unlock=True,
                 free_page_ids=pages[2:],
             )

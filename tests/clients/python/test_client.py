@@ -153,6 +153,45 @@ def test_relock_moves_the_lock_and_chains_chunks(client):
     lock.release()
 
 
+def test_a_prompt_travels_once_and_only_generated_tokens_follow(client):
+    publish(client, prompt(1))
+    match = client.match_prefix(
+        prompt(3)[:-2], lock=True, reserve_tokens=3 * PAGE_TOKENS
+    )
+    rest = 2 * PAGE_TOKENS - 2
+
+    client.insert(
+        prompt(3)[-2:],
+        match.reserved_page_ids,
+        lock=match.lock,
+        prompt_tokens=rest,
+        unlock=True,
+    )
+
+    pages = np.concatenate((match.page_ids, match.reserved_page_ids))
+    assert client.match_prefix(prompt(3)).page_ids.tolist() == pages.tolist()
+
+
+def test_a_prompt_is_published_in_chunks_without_sending_it_again(client):
+    match = client.match_prefix(prompt(3), lock=True, reserve_tokens=3 * PAGE_TOKENS)
+    pages, lock = match.reserved_page_ids, match.lock
+    client.insert([], pages[:1], lock=lock, prompt_tokens=PAGE_TOKENS, relock=True)
+    assert lock.locked_tokens == PAGE_TOKENS
+    client.insert([], pages[1:], lock=lock, prompt_tokens=2 * PAGE_TOKENS, unlock=True)
+    assert client.match_prefix(prompt(3)).page_ids.tolist() == pages.tolist()
+
+
+def test_more_of_a_prompt_than_the_server_has_is_refused(client):
+    match = client.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
+    for tokens, lock in ((PAGE_TOKENS + 1, match.lock), (PAGE_TOKENS, None)):
+        with pytest.raises(InvalidRequestError, match="prompt_tokens") as caught:
+            client.insert(
+                [], match.reserved_page_ids, lock=lock, prompt_tokens=tokens
+            )
+        assert caught.value.reason == "INVALID_FIELD"
+    match.lock.release()
+
+
 def test_a_consumed_lock_is_no_anchor(client):
     match = client.match_prefix([], lock=True, reserve_tokens=PAGE_TOKENS)
     client.insert(prompt(1), match.reserved_page_ids, lock=match.lock, unlock=True)

@@ -129,6 +129,7 @@ def insert(
     keep_duplicates: bool,
     free_page_ids: Any,
     generation: int | None,
+    prompt_tokens: int,
 ) -> Call[Insert]:
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
@@ -148,6 +149,7 @@ def insert(
         lock_id=lock.lock_id if lock is not None else 0,
         lock_action=_lock_action(relock, unlock),
         keep_duplicates=keep_duplicates,
+        prompt_tokens=prompt_tokens,
     )
 
     def parse(data: bytes) -> Insert:

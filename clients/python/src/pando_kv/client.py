@@ -124,11 +124,15 @@ class Client:
         keep_duplicates: bool = False,
         free_page_ids: Any = (),
         generation: int | None = None,
+        prompt_tokens: int = 0,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
         With `lock`, tokens begin at the end of what it protects, in its namespace;
         `relock` then moves it to the end of what was inserted, `unlock` releases it.
+        The server still has the prompt of a match with `reserve_tokens`: the first
+        `prompt_tokens` tokens after the end of its lock need not be sent again, and
+        `tokens`, which may be empty, are those that follow them.
         `free_page_ids` are reserved pages to free in the same step. `generation`
         guards page ids used without a lock: those of a session that is over are
         refused.
@@ -145,6 +149,7 @@ class Client:
                 keep_duplicates=keep_duplicates,
                 free_page_ids=free_page_ids,
                 generation=generation,
+                prompt_tokens=prompt_tokens,
             )
         )
 
