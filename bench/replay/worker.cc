@@ -59,14 +59,17 @@ class Worker {
   }
 
   absl::Status Finish(Match& match) {
-    const auto suffix = std::span(tokens_).subspan(match.matched_tokens);
+    // The prompt is with the lock since its admission.
+    const auto rest =
+        static_cast<uint32_t>(tokens_.size()) - match.matched_tokens;
     const std::span<const PageId> reserved = match.reserved.ids;
-    const size_t whole_pages = suffix.size() / page_tokens_;
+    const size_t whole_pages = rest / page_tokens_;
     return client_
-        .Insert(suffix, reserved.first(whole_pages),
+        .Insert({}, reserved.first(whole_pages),
                 {.lock = &match.lock,
                  .lock_action = LockAction::kUnlock,
-                 .free_page_ids = reserved.subspan(whole_pages)})
+                 .free_page_ids = reserved.subspan(whole_pages),
+                 .prompt_tokens = rest})
         .status();
   }
 

@@ -1,6 +1,6 @@
-// The floor of a MatchPrefix call: the same server code, the same message
-// sizes, and a handler that looks at nothing. Answers with one page id for
-// every `--page-tokens` tokens of the request.
+// The floor of MatchPrefix and Insert: the same server code, the same message
+// sizes, and handlers that look at nothing. MatchPrefix answers with one page
+// id for every `--page-tokens` tokens of the request.
 
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <iostream>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "prometheus/registry.h"
 #include "service/rpc/method_metrics.h"
@@ -21,11 +22,12 @@ namespace {
 int Main(int argc, char** argv) {
   std::string socket;
   uint32_t page_tokens = 16;
-  CLI::App app("Answers MatchPrefix without a cache.");
+  CLI::App app("Answers MatchPrefix and Insert without a cache.");
   app.add_option("--socket", socket, "Unix socket to listen on")->required();
   app.add_option("--page-tokens", page_tokens, "Tokens for each page id");
   CLI11_PARSE(app, argc, argv);
 
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   prometheus::Registry registry;
   RpcMetrics metrics(registry);
   v1::PrefixCache::AsyncService grpc;
@@ -40,6 +42,10 @@ int Main(int argc, char** argv) {
         return absl::OkStatus();
       },
       metrics.ForMethod(v1::PrefixCache::service_full_name(), "MatchPrefix"));
+  AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
+      server, [&grpc](auto... call) { grpc.RequestInsert(call...); },
+      [](const auto&, auto&) { return absl::OkStatus(); },
+      metrics.ForMethod(v1::PrefixCache::service_full_name(), "Insert"));
   const absl::Status started = server.Start(
       {.addresses = {"unix:" + socket}, .max_receive_bytes = 64 << 20});
   if (!started.ok()) {

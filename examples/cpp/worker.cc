@@ -58,14 +58,16 @@ size_t Serve(pando::Client& client, const pando::MappedPool& pool,
     }
   }
 
-  // Finish, one round trip: publish the whole pages, unlock, free the rest.
-  const auto suffix = std::span(prompt).subspan(match.matched_tokens);
+  // Finish, one round trip: publish the whole pages, unlock, free the rest. The
+  // server holds the prompt's tokens since the admission.
+  const uint32_t computed = tokens - match.matched_tokens;
   const std::span<const pando::PageId> reserved = match.reserved.ids;
-  const size_t whole_pages = suffix.size() / pool.layout().page_tokens;
-  OrDie(client.Insert(suffix, reserved.first(whole_pages),
+  const size_t whole_pages = computed / pool.layout().page_tokens;
+  OrDie(client.Insert({}, reserved.first(whole_pages),
                       {.lock = &match.lock,
                        .lock_action = pando::LockAction::kUnlock,
-                       .free_page_ids = reserved.subspan(whole_pages)}));
+                       .free_page_ids = reserved.subspan(whole_pages),
+                       .prompt_tokens = computed}));
   return match.matched_tokens;
 }
 

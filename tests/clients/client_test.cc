@@ -52,6 +52,21 @@ TEST_F(ClientTest, ConnectFailsAtOnceWhenTheServerRefuses) {
   EXPECT_THAT(client.status(), FailsWith("INVALID_FIELD"));
 }
 
+TEST_F(ClientTest, AnInsertNeedNotSendThePromptAgain) {
+  const auto client = Connect();
+  const std::vector<Token> prompt = Prompt(40);
+  Match match = Admit(*client, prompt);
+  const std::vector<Token> generated(8, 7);  // 48 tokens: three whole pages
+  const auto insert = client->Insert(generated, match.reserved.ids,
+                                     {.lock = &match.lock,
+                                      .lock_action = LockAction::kUnlock,
+                                      .prompt_tokens = 40});
+  ASSERT_TRUE(insert.ok()) << insert.status();
+  std::vector<Token> all = prompt;
+  all.insert(all.end(), generated.begin(), generated.end());
+  EXPECT_EQ(client->MatchPrefix(all)->matched_tokens, 48u);
+}
+
 TEST_F(ClientTest, AnotherWorkerHitsWhatOneWorkerInserted) {
   const auto a = Connect(), b = Connect();
   const std::vector<Token> prompt = Prompt(100);

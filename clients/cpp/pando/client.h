@@ -19,7 +19,8 @@
 #include "pando/stats.h"
 #include "pando/types.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 struct ConnectOptions {
   // "unix:/path" or "host:port".
@@ -80,6 +81,10 @@ struct InsertOptions {
   bool keep_duplicates = false;
   // Reserved pages to free in the same step: what a finished request has left.
   std::span<const PageId> free_page_ids = {};
+  // This many tokens of the admitted prompt, from the lock's boundary on, come
+  // before `tokens`: the server holds them since MatchPrefix reserved pages for
+  // them, so a prompt travels once. Needs lock.
+  uint32_t prompt_tokens = 0;
 };
 
 struct InsertResult {
@@ -167,6 +172,7 @@ class Client {
   const std::shared_ptr<Connection> connection_;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENT_H_

@@ -7,7 +7,8 @@
 
 #include "absl/status/status.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // The stable reason of a failed call, or "" when it has none (a broken
 // connection, a deadline). docs/protocol.md lists every reason.
@@ -27,6 +28,7 @@ inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
 
 }  // namespace reason
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_ERRORS_H_

@@ -6,7 +6,8 @@
 
 #include "absl/status/status.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 class Connection;
 
@@ -51,6 +52,7 @@ class Lock {
   uint32_t tokens_ = 0;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_LOCK_H_

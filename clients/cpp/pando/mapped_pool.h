@@ -9,7 +9,8 @@
 #include "absl/status/statusor.h"
 #include "pando/pool.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 class FileDescriptor;
 
@@ -64,6 +65,7 @@ class MappedPool {
   std::vector<std::span<std::byte>> shards_;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_MAPPED_POOL_H_

@@ -8,7 +8,8 @@
 
 #include "pando/types.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
 
@@ -64,6 +65,7 @@ struct PoolDescription {
   uint64_t page_bytes = 0;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_POOL_H_

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // Pages by state.
 struct PageStates {
@@ -53,6 +54,7 @@ struct Stats {
   uint64_t epoch = 0;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_STATS_H_

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 using Token = uint32_t;
 
@@ -33,6 +34,7 @@ struct ReservedPages {
   std::vector<PageId> ids = {};
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_TYPES_H_

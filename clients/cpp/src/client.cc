@@ -5,7 +5,8 @@
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 // A message that keeps its memory from call to call: prompts are long, and
@@ -115,6 +116,7 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
   request.set_lock_action(ToProto(options.lock_action));
   request.set_keep_duplicates(options.keep_duplicates);
   Fill(options.free_page_ids, request.mutable_free_page_ids());
+  request.set_prompt_tokens(options.prompt_tokens);
 
   if (absl::Status status = connection_->CallInto(
           connection_->prefix_cache(), &v1::PrefixCache::Stub::Insert, request,
@@ -175,4 +177,5 @@ absl::StatusOr<uint32_t> Client::Evict(uint32_t pages) {
   return response->evicted_pages();
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

@@ -7,7 +7,8 @@
 #include "clients/cpp/src/memory_socket.h"
 #include "pando/client.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 absl::Status CheckSizes(const PoolDescription& pool,
@@ -111,4 +112,5 @@ absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {
                                   response->violations().end());
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

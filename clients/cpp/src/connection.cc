@@ -7,7 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 // A prompt of a million tokens is 4 MiB.
@@ -81,4 +82,5 @@ absl::Status Connection::Unlock(uint64_t session_id,
   return Call(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request).status();
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

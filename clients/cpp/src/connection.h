@@ -18,7 +18,8 @@
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // The channel, the stubs and the session of one Client.
 //
@@ -80,6 +81,7 @@ class Connection {
   SessionStream session_;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_CONNECTION_H_

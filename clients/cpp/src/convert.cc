@@ -3,7 +3,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 absl::StatusOr<DType> FromProto(v1::DType dtype) {
@@ -117,4 +118,5 @@ void ToProto(const Namespace& ns, v1::Namespace* out) {
   if (ns.cache_salt) out->set_cache_salt(*ns.cache_salt);
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

@@ -15,7 +15,8 @@
 #include "pando/v1/admin.pb.h"
 #include "pando/v1/types.pb.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // Fails when the server speaks of a type or order this library does not know.
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
@@ -38,6 +39,7 @@ inline std::vector<uint32_t> ToVector(
   return {from.begin(), from.end()};
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_CONVERT_H_

@@ -6,7 +6,8 @@
 
 #include "clients/cpp/src/status.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 // How soon a wait notices that it should stop.
@@ -100,4 +101,5 @@ bool EventStream::Any(State state) const {
          std::end(states_);
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

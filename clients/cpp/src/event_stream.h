@@ -13,7 +13,8 @@
 #include "absl/time/time.h"
 #include "pando/v1/session.grpc.pb.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // One run of Sessions.Open, from its first message to its status.
 //
@@ -66,6 +67,7 @@ class EventStream {
       stream_;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_EVENT_STREAM_H_

@@ -5,7 +5,8 @@
 
 #include <utility>
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // Owns one descriptor and closes it. Move-only, thread-compatible.
 class FileDescriptor {
@@ -28,6 +29,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_FILE_DESCRIPTOR_H_

@@ -6,7 +6,8 @@
 #include "clients/cpp/src/connection.h"
 #include "pando/errors.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 Lock::Lock(std::weak_ptr<Connection> connection, uint64_t session_id,
            uint64_t id, uint32_t tokens)
@@ -44,4 +45,5 @@ absl::Status Lock::Release() {
   return status;
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

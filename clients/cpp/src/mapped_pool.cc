@@ -10,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/src/file_descriptor.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 absl::StatusOr<std::span<std::byte>> MapShard(const FileDescriptor& fd,
@@ -72,4 +73,5 @@ void MappedPool::Unmap() {
   }
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

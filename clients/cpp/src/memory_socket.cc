@@ -12,7 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -157,4 +158,5 @@ absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
   return shards;
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

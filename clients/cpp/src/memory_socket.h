@@ -11,7 +11,8 @@
 #include "absl/time/time.h"
 #include "clients/cpp/src/file_descriptor.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // What the memory socket gives for a token: a descriptor for each shard.
 struct ReceivedShards {
@@ -25,6 +26,7 @@ absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout);
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_MEMORY_SOCKET_H_

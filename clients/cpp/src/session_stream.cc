@@ -5,7 +5,8 @@
 #include "clients/cpp/src/event_stream.h"
 #include "pando/errors.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 // How often the stream is looked at. A broken one is noticed this late, well
@@ -100,4 +101,5 @@ bool SessionStream::stopping() const {
   return stopping_;
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

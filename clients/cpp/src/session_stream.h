@@ -13,7 +13,8 @@
 #include "absl/time/time.h"
 #include "pando/v1/session.grpc.pb.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // What a call needs to know of the session. Zeros: there is none.
 struct Session {
@@ -69,6 +70,7 @@ class SessionStream {
   std::thread thread_;
 };
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_

@@ -8,7 +8,8 @@
 #include "google/rpc/status.pb.h"
 #include "pando/errors.h"
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 namespace {
 
 constexpr char kReasonPayload[] = "pando/reason";
@@ -46,4 +47,5 @@ std::string ReasonOf(const absl::Status& status) {
   return payload ? std::string(*payload) : "";
 }
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando

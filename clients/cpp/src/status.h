@@ -10,7 +10,8 @@ namespace grpc {
 class Status;
 }
 
-namespace pando::inline client {
+namespace pando {
+inline namespace client {
 
 // The same code and message, and the reason of the google.rpc.ErrorInfo that
 // the server attached.
@@ -19,6 +20,7 @@ absl::Status FromGrpc(const grpc::Status& status);
 // Makes ReasonOf(status) answer `reason`.
 absl::Status WithReason(absl::Status status, std::string_view reason);
 
-}  // namespace pando::inline client
+}  // namespace client
+}  // namespace pando
 
 #endif  // PANDO_CLIENTS_CPP_SRC_STATUS_H_
