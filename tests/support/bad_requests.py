@@ -316,6 +316,35 @@ def bad_sizes() -> Iterator[Bad]:
     )
 
 
+def bad_prompt_tokens() -> Iterator[Bad]:
+    """More of a prompt than the lock holds: it was not taken with a reserve."""
+    insert = f"{CACHE}/Insert"
+    cases = {
+        "prompt_tokens without a lock": lambda w: w.insert(tokens=[], prompt_tokens=32),
+        "prompt_tokens of a lock that holds none": lambda w: w.insert(
+            lock_id=w.lock, tokens=[], prompt_tokens=2 * PAGE_TOKENS
+        ),
+        "prompt_tokens and tokens of a lock that holds none": lambda w: w.insert(
+            lock_id=w.lock, tokens=NEW[:PAGE_TOKENS], prompt_tokens=PAGE_TOKENS
+        ),
+    }
+    for what, request in cases.items():
+        yield bad_request(what, insert, request, "INVALID_FIELD")
+    yield bad_request(
+        "the most prompt_tokens",
+        insert,
+        lambda w: w.insert(lock_id=w.lock, prompt_tokens=MAX_UINT32),
+        "INVALID_ALIGNMENT",
+    )
+    yield Bad(
+        "prompt_tokens of the lock of another session",
+        insert,
+        lambda w: w.insert(lock_id=w.others_lock, tokens=[], prompt_tokens=32),
+        "NOT_FOUND",
+        "LOCK_UNKNOWN",
+    )
+
+
 BAD_REQUESTS = [
     *bad_page_lists(),
     *bad_sessions(),
@@ -323,4 +352,5 @@ BAD_REQUESTS = [
     *bad_token_lists(),
     *bad_locks(),
     *bad_sizes(),
+    *bad_prompt_tokens(),
 ]
