@@ -185,9 +185,7 @@ def test_more_of_a_prompt_than_the_server_has_is_refused(client):
     match = client.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
     for tokens, lock in ((PAGE_TOKENS + 1, match.lock), (PAGE_TOKENS, None)):
         with pytest.raises(InvalidRequestError, match="prompt_tokens") as caught:
-            client.insert(
-                [], match.reserved_page_ids, lock=lock, prompt_tokens=tokens
-            )
+            client.insert([], match.reserved_page_ids, lock=lock, prompt_tokens=tokens)
         assert caught.value.reason == "INVALID_FIELD"
     match.lock.release()
 
