@@ -26,6 +26,7 @@ class Admission:
         self._client = client
         self._lock = match.lock
         self._page_tokens = page_tokens
+        self._prompt_tokens = len(request.prompt)
         self._sealed = len(match.page_ids)
         self._published: list[PageIds] = []
         self.matched_tokens = match.matched_tokens
@@ -48,9 +49,16 @@ class Admission:
 
     def _insert(self, computed: Tokens, **lock_action) -> None:
         end = len(computed) // self._page_tokens
-        tokens = computed[self._sealed * self._page_tokens : end * self._page_tokens]
         page_ids = self.block_table[self._sealed : end].copy()
-        inserted = self._client.insert(tokens, page_ids, lock=self._lock, **lock_action)
+        # Pando still has the prompt of the admission: only the reply is sent.
+        prompt_end = min(len(computed), self._prompt_tokens)
+        inserted = self._client.insert(
+            computed[prompt_end:],
+            page_ids,
+            lock=self._lock,
+            prompt_tokens=prompt_end - self._sealed * self._page_tokens,
+            **lock_action,
+        )
         # Where the tokens were cached already, ours were duplicates and are freed.
         canonical = inserted.canonical_page_ids
         self.block_table[self._sealed : self._sealed + len(canonical)] = canonical
