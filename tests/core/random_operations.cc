@@ -41,7 +41,10 @@ Operation RandomOperations::AnyInsert() {
     insert.anchor = AnyLock();
     insert.lock_action = static_cast<LockAction>(Below(3));
     insert.names_namespace = Percent(15);
-    if (Percent(50)) insert.prompt_tokens = static_cast<uint8_t>(Below(256));
+    if (Percent(50)) {
+      insert.prompt_tokens = static_cast<uint8_t>(Below(256));
+      if (Percent(60)) insert.prompt.letters.clear();  // a chunk of a prefill
+    }
   } else if (Percent(3)) {
     insert.lock_action = LockAction::kUnlock;
   }
