@@ -1,7 +1,5 @@
 // The prompt that an admission leaves with its lock, for Insert to take from.
 
-#include <thread>
-
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -223,35 +221,6 @@ TEST_F(HeldPromptTest, IsUnchangedByAnInsertThatFails) {
                                LockAction::kUnlock)),
             "OK");
   EXPECT_EQ(PagesOf("ab"), pages);
-}
-
-// Each takes the next page's tokens; who comes second is refused, and tries
-// again with what follows.
-TEST_F(HeldPromptTest, OfOneLockMayBeTakenByTwoThreadsAtOnce) {
-  const MatchResult match = Admit("abcdefg");
-  const auto others = Allocate(7);
-  const auto publish = [&](const std::vector<PageId>& pages) {
-    std::string outcome;
-    for (size_t next = 0; outcome.empty();) {
-      const auto insert = InsertHeld(match.lock, kPageTokens, {pages[next]},
-                                     LockAction::kRelock);
-      if (insert.ok()) {
-        if (++next == pages.size()) outcome = "OK";
-      } else if (ReasonOf(insert.status()) != Reason::kLockUnknown) {
-        outcome = Outcome(insert);
-      }
-    }
-    return outcome;
-  };
-  std::string outcome;
-  std::thread other([&] { outcome = publish(others); });
-  const std::string mine = publish(match.reserved);
-  other.join();
-  for (const std::string& end : {mine, outcome}) {
-    EXPECT_THAT(end, testing::AnyOf("OK", "INVALID_FIELD"));
-  }
-  EXPECT_EQ(CachedPages("abcdefg"), 7u);
-  EXPECT_EQ(Counts().reserved, 7u);
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+// Two threads of one worker publish the same held prompt. Meant for the thread
+// sanitizer.
+
+#include <numeric>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/errors.h"
+#include "core/prefix_cache.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace pando {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kPageTokens = 4;
+constexpr uint32_t kPages = 400;
+constexpr SessionId kSession(1);
+const NamespaceKey kNamespace;
+
+// Inserts page after page of the prompt that the lock holds, until all of
+// `pages` are in the tree or an insert fails; returns why it failed. Whoever
+// finds the lock moved meanwhile tries again with what follows.
+std::optional<Reason> PublishAll(PrefixCache& cache, LockId lock,
+                                 std::span<const PageId> pages) {
+  while (!pages.empty()) {
+    const auto insert = cache.Insert({.session = kSession,
+                                      .ns = kNamespace,
+                                      .tokens = {},
+                                      .pages = pages.first(1),
+                                      .anchor = lock,
+                                      .lock_action = LockAction::kRelock,
+                                      .prompt_tokens = kPageTokens});
+    const auto reason = ReasonOf(insert.status());
+    if (insert.ok()) {
+      pages = pages.subspan(1);
+    } else if (reason != Reason::kLockUnknown) {
+      return reason;
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(HeldPromptThreadsTest, EachPageOfAPromptIsTakenByOneOfTwoThreads) {
+  PrefixCache cache({kPageTokens, 2 * kPages + 1});
+  cache.OpenSession(kSession, "two threads");
+  std::vector<Token> prompt(kPages * kPageTokens);
+  std::iota(prompt.begin(), prompt.end(), Token{1});
+  const auto match = cache.Match({.session = kSession,
+                                  .ns = kNamespace,
+                                  .tokens = prompt,
+                                  .lock = true,
+                                  .reserve_tokens = 2 * kPages * kPageTokens});
+  ASSERT_TRUE(match.ok());
+  const std::span pages(match->reserved);
+
+  std::optional<Reason> theirs;
+  std::thread other(
+      [&] { theirs = PublishAll(cache, match->lock, pages.subspan(kPages)); });
+  const auto mine = PublishAll(cache, match->lock, pages.first(kPages));
+  other.join();
+
+  // Who comes to the end of the prompt finds nothing held.
+  for (const auto end : {mine, theirs}) {
+    EXPECT_THAT(end, AnyOf(std::nullopt, Reason::kInvalidField));
+  }
+  const auto cached =
+      cache.Match({.session = {}, .ns = kNamespace, .tokens = prompt});
+  ASSERT_TRUE(cached.ok());
+  EXPECT_EQ(cached->matched_tokens, prompt.size());
+  EXPECT_EQ(cache.Stats().counters.duplicate_pages, 0u);
+  EXPECT_EQ(cache.Stats().pages.reserved, kPages);
+  EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pando
