@@ -36,6 +36,7 @@ constexpr std::array kReasons = {
                 absl::StatusCode::kInvalidArgument},
     ReasonEntry{Reason::kLockUnknown, "LOCK_UNKNOWN",
                 absl::StatusCode::kNotFound},
+    ReasonEntry{Reason::kLockMoved, "LOCK_MOVED", absl::StatusCode::kAborted},
     ReasonEntry{Reason::kSessionLost, "SESSION_LOST",
                 absl::StatusCode::kFailedPrecondition},
     ReasonEntry{Reason::kLayoutMismatch, "LAYOUT_MISMATCH",

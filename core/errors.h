@@ -20,6 +20,7 @@ enum class Reason {
   kPageNotOwned,
   kNamespaceMismatch,
   kLockUnknown,
+  kLockMoved,
   kSessionLost,
   kLayoutMismatch,
   kPoolExhausted,

@@ -52,9 +52,12 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
         MatchAndLock(request, static_cast<uint32_t>(max_pages), result);
     if (!status.ok()) return status;
   }
-  if (request.reserve_tokens > 0) {
+  if (request.reserve_tokens > result.matched_tokens) {
+    // No more than the reserved pages have room for.
+    const auto rest = request.tokens.subspan(result.matched_tokens);
+    const size_t room = request.reserve_tokens - result.matched_tokens;
     HoldPrompt(request.session, result.lock,
-               request.tokens.subspan(result.matched_tokens));
+               rest.first(std::min(rest.size(), room)));
   }
   return result;
 }

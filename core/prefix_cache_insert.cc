@@ -68,7 +68,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   if (!target.ok()) return std::move(target).status();
   auto [session, anchor, start] = *target;
   if (request.prompt_tokens > 0 && anchor->prompt != prompt) {
-    return MakeError(Reason::kLockUnknown,
+    return MakeError(Reason::kLockMoved,
                      absl::StrCat("lock ", request.anchor.value(),
                                   " was moved by another call meanwhile"));
   }

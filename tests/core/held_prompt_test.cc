@@ -152,6 +152,15 @@ TEST_F(HeldPromptTest, GivesNoMoreThanItHas) {
             "OK");
 }
 
+TEST_F(HeldPromptTest, IsNoLongerThanTheReservedRoom) {
+  const MatchResult match = Admit(Spell("abcd"), 2 * kPageTokens);
+  EXPECT_EQ(
+      Outcome(InsertHeld(match.lock, 2 * kPageTokens + 1, match.reserved)),
+      "INVALID_FIELD");
+  EXPECT_EQ(Outcome(InsertHeld(match.lock, 2 * kPageTokens, match.reserved)),
+            "OK");
+}
+
 TEST_F(HeldPromptTest, GivesOnlyWhatARelockLeft) {
   const MatchResult match = Admit("ab");
   const auto& pages = match.reserved;

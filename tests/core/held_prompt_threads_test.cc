@@ -39,7 +39,7 @@ std::optional<Reason> PublishAll(PrefixCache& cache, LockId lock,
     const auto reason = ReasonOf(insert.status());
     if (insert.ok()) {
       pages = pages.subspan(1);
-    } else if (reason != Reason::kLockUnknown) {
+    } else if (reason != Reason::kLockMoved) {
       return reason;
     }
   }

@@ -48,9 +48,11 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
         !taken.ok()) {
       return taken;
     }
-    if (request.reserve_tokens > 0) {
+    if (request.reserve_tokens > result.matched_tokens) {
       const auto rest = request.tokens.subspan(result.matched_tokens);
-      session->locks.back().prompt.assign(rest.begin(), rest.end());
+      const size_t room = request.reserve_tokens - result.matched_tokens;
+      session->locks.back().prompt.assign(
+          rest.begin(), rest.begin() + std::min(rest.size(), room));
     }
     result.lock = choice.lock;
     result.reserved = choice.pages;
