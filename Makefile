@@ -23,9 +23,10 @@ build: setup
 
 demo: build
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
-	@build/release/bin/replay --pandod build/release/bin/pandod \
-	  --trace bench/data/conversation_excerpt.jsonl --clients 2 \
-	  --pool-tokens 500000
+	@echo; echo "A recorded chat trace, 3,000 requests, through two client processes:"
+	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
+	  --pandod build/release/bin/pandod --clients 2 \
+	  --pool-tokens 5000000
 
 test: check test-unit test-python test-asan test-tsan
 

@@ -1,5 +1,7 @@
 """Keys and values of one sequence, read and written in pages through a block table."""
 
+import math
+import mmap
 from typing import Protocol
 
 import numpy as np
@@ -24,14 +26,17 @@ class PrivatePages:
     """Pages of this process alone, for runs without Pando.
 
     They start as NaN: a row that is read before it is written shows up in every logit
-    after it.
+    after it. They lie in shared memory as the pool does, which is slower to read than
+    memory that the system may put into huge pages: so times differ by the cache alone.
     """
 
     def __init__(
         self, layers: int, pages: int, page_tokens: int, kv_heads: int, head_size: int
     ) -> None:
         shape = (2, layers, pages, page_tokens, kv_heads, head_size)
-        self._kv = np.full(shape, np.nan, dtype=np.float32)
+        memory = mmap.mmap(-1, math.prod(shape) * np.dtype(np.float32).itemsize)
+        self._kv = np.frombuffer(memory, dtype=np.float32).reshape(shape)
+        self._kv.fill(np.nan)
 
     def keys(self, layer: int) -> Floats:
         return self._kv[0, layer]
