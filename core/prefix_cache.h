@@ -76,7 +76,9 @@ class PrefixCache {
   void EndDeadSession(SessionId id);
   // Ends the sessions that are lost by `now`, whose pages go to quarantine for
   // `quarantine`, and frees the pages that have waited there long enough.
-  void ExpireSessions(absl::Time now, absl::Duration quarantine);
+  // Returns the lost sessions of which no page is left to wait for.
+  std::vector<SessionId> ExpireSessions(absl::Time now,
+                                        absl::Duration quarantine);
 
   CacheStats Stats();
   // Nothing is locked and nothing reserved.

@@ -56,7 +56,9 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
 
 void PrefixCache::EndDeadSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
-  pool_.FreeQuarantined(quarantine_.TakeOf(id));
+  for (const Quarantine::Batch& batch : quarantine_.TakeOf(id)) {
+    pool_.FreeQuarantined(batch.pages);
+  }
   Session* session = sessions_.Find(id);
   if (session == nullptr) return;
   ReleaseAllLocks(*session);
@@ -65,9 +67,14 @@ void PrefixCache::EndDeadSession(SessionId id) {
   ++counters_.sessions_lost;
 }
 
-void PrefixCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
+std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
+                                                   absl::Duration quarantine) {
+  std::vector<SessionId> gone;
   absl::MutexLock hold(&mutex_);
-  pool_.FreeQuarantined(quarantine_.TakeExpired(now));
+  for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
+    pool_.FreeQuarantined(batch.pages);
+    gone.push_back(batch.owner);
+  }
   std::vector<Session*> lost;
   sessions_.ForEachSession([&](Session& session) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
@@ -81,16 +88,18 @@ void PrefixCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
   });
   for (Session* session : lost) {
     ReleaseAllLocks(*session);
-    if (session->is_attached) {
+    if (session->is_attached && !session->reserved.pages.empty()) {
       counters_.quarantined_pages += session->reserved.pages.size();
       quarantine_.Add(session->id, pool_.Quarantine(session->reserved),
                       now + quarantine);
     } else {
       FreeReserved(*session);  // it never had the memory to write to
+      gone.push_back(session->id);
     }
     sessions_.Erase(*session);
     ++counters_.sessions_lost;
   }
+  return gone;
 }
 
 void PrefixCache::ReleaseAllLocks(Session& session) {

@@ -1,20 +1,22 @@
 #include "core/quarantine.h"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 namespace pando {
 
 void Quarantine::Add(SessionId owner, std::vector<PageId> pages,
                      absl::Time until) {
-  if (pages.empty()) return;
   batches_.push_back({owner, until, std::move(pages)});
 }
 
-std::vector<PageId> Quarantine::TakeExpired(absl::Time now) {
+std::vector<Quarantine::Batch> Quarantine::TakeExpired(absl::Time now) {
   return TakeIf([now](const Batch& batch) { return batch.until <= now; });
 }
 
-std::vector<PageId> Quarantine::TakeOf(SessionId owner) {
+std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionId owner) {
   return TakeIf([owner](const Batch& batch) { return batch.owner == owner; });
 }
 
@@ -25,13 +27,12 @@ uint32_t Quarantine::page_count() const {
 }
 
 template <typename Predicate>
-std::vector<PageId> Quarantine::TakeIf(Predicate&& matches) {
-  std::vector<PageId> taken;
-  std::erase_if(batches_, [&](const Batch& batch) {
-    if (!matches(batch)) return false;
-    taken.insert(taken.end(), batch.pages.begin(), batch.pages.end());
-    return true;
-  });
+std::vector<Quarantine::Batch> Quarantine::TakeIf(Predicate&& matches) {
+  const auto kept = std::stable_partition(batches_.begin(), batches_.end(),
+                                          std::not_fn(matches));
+  std::vector<Batch> taken(std::make_move_iterator(kept),
+                           std::make_move_iterator(batches_.end()));
+  batches_.erase(kept, batches_.end());
   return taken;
 }
 

@@ -14,25 +14,26 @@ namespace pando {
 // Owned by PrefixCache; not thread-safe.
 class Quarantine {
  public:
-  void Add(SessionId owner, std::vector<PageId> pages, absl::Time until);
-  // Takes out what has waited until `now`.
-  std::vector<PageId> TakeExpired(absl::Time now);
-  // Takes out what belonged to `owner`, whose process is gone.
-  std::vector<PageId> TakeOf(SessionId owner);
-
-  uint32_t page_count() const;
-
- private:
+  // The pages of one lost session.
   struct Batch {
     SessionId owner;
     absl::Time until;
     std::vector<PageId> pages;
   };
 
-  template <typename Predicate>
-  std::vector<PageId> TakeIf(Predicate&& matches);
+  void Add(SessionId owner, std::vector<PageId> pages, absl::Time until);
+  // Takes out what has waited until `now`.
+  std::vector<Batch> TakeExpired(absl::Time now);
+  // Takes out what belonged to `owner`, whose process is gone.
+  std::vector<Batch> TakeOf(SessionId owner);
 
-  std::vector<Batch> batches_;  // one for each lost session: few
+  uint32_t page_count() const;
+
+ private:
+  template <typename Predicate>
+  std::vector<Batch> TakeIf(Predicate&& matches);
+
+  std::vector<Batch> batches_;  // few: one for each lost session
 };
 
 }  // namespace pando

@@ -4,7 +4,10 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <chrono>
+#include <future>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +17,8 @@
 
 namespace pando {
 namespace {
+
+constexpr std::chrono::milliseconds kStopPoll{20};
 
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -39,6 +44,18 @@ int Reply(mg_connection* connection, int status, const char* content_type,
   return status;
 }
 
+int PortOf(const mg_context* context) {
+  mg_server_port port = {};
+  mg_get_server_ports(context, 1, &port);
+  return port.port;
+}
+
+// The host to connect to of a server that listens on `address`.
+std::string ConnectableHost(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "0.0.0.0" || host == "[::]" ? "127.0.0.1" : host;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
@@ -52,7 +69,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
   callbacks.begin_request = HandleRequest;
   callbacks.log_message = KeepLogMessage;
   first_log_message.clear();
-  server->context_.reset(mg_start(&callbacks, server.get(), options));
+  server->context_ = {mg_start(&callbacks, server.get(), options),
+                      StopContext{ConnectableHost(address)}};
   if (server->context_ == nullptr) {
     return absl::UnavailableError(absl::StrFormat("cannot serve http on %s: %s",
                                                   address, first_log_message));
@@ -60,15 +78,20 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
   return server;
 }
 
+// civetweb waits two seconds for connections before it looks whether it is to
+// stop; one of our own ends the wait.
 void HttpServer::StopContext::operator()(mg_context* context) const {
-  mg_stop(context);
+  const int port = PortOf(context);
+  const auto stopped =
+      std::async(std::launch::async, [context] { mg_stop(context); });
+  while (stopped.wait_for(kStopPoll) != std::future_status::ready) {
+    char error[64];
+    mg_close_connection(
+        mg_connect_client(host.c_str(), port, 0, error, sizeof error));
+  }
 }
 
-int HttpServer::port() const {
-  mg_server_port port = {};
-  mg_get_server_ports(context_.get(), 1, &port);
-  return port.port;
-}
+int HttpServer::port() const { return PortOf(context_.get()); }
 
 int HttpServer::HandleRequest(mg_connection* connection) {
   const auto* server = static_cast<const HttpServer*>(

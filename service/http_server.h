@@ -21,8 +21,7 @@ namespace pando {
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
 // Owned by Server. Its two threads call the collectables and is_ready; nothing
-// is called after destruction, which takes up to two seconds (the interval at
-// which civetweb looks for it).
+// is called after destruction.
 class HttpServer {
  public:
   struct Config {
@@ -41,6 +40,7 @@ class HttpServer {
 
  private:
   struct StopContext {
+    std::string host;  // where it can be connected to
     void operator()(mg_context* context) const;
   };
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gpu/host_kv_pool.h"
+#include "service/monotonic_clock.h"
 #include "service/random_id.h"
 #include "service/unix_listener.h"
 #include "service/wire.h"
@@ -139,7 +140,10 @@ void Server::MakeServices() {
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_);
   rpc_.AddTimer(kHousekeepingPeriod, [this] {
-    cache_.ExpireSessions(absl::Now(), options_.quarantine);
+    for (SessionId gone :
+         cache_.ExpireSessions(MonotonicNow(), options_.quarantine)) {
+      watcher_->Forget(gone);
+    }
     if (!is_draining_) return;
     session_service_->AnnounceDrain();
     health_service_->AnnounceDrain();

@@ -7,8 +7,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/errors.h"
+#include "service/monotonic_clock.h"
 #include "service/random_id.h"
 #include "service/rpc/step.h"
 #include "service/session_stream.h"
@@ -88,7 +88,7 @@ void SessionService::StreamClosed(SessionId session, SessionStream* stream) {
 void SessionService::StreamBroke(SessionId session, SessionStream* stream) {
   if (!IsCurrent(session, stream)) return;
   current_.erase(session);
-  cache_->SuspendSession(session, absl::Now() + config_.grace);
+  cache_->SuspendSession(session, MonotonicNow() + config_.grace);
 }
 
 bool SessionService::IsCurrent(SessionId session,

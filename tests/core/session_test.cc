@@ -9,6 +9,9 @@ namespace {
 constexpr absl::Duration kQuarantine = absl::Seconds(10);
 const absl::Time kNow = absl::UnixEpoch();
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
 using SessionTest = CacheFixture;
 
 TEST_F(SessionTest, CloseReleasesLocksAndFreesPages) {
@@ -99,6 +102,22 @@ TEST_F(SessionTest, LostWhileAttachedHasItsPagesQuarantinedAndItsLocksFreed) {
   cache_.ExpireSessions(kNow + kQuarantine, kQuarantine);
   EXPECT_EQ(Counts().quarantined, 0u);
   EXPECT_EQ(Counts().free, kUsable - 2);
+}
+
+TEST_F(SessionTest, LostIsToldOnceNoPageOfItIsLeft) {
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.SuspendSession(session_, kNow);
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine), IsEmpty());
+  EXPECT_THAT(cache_.ExpireSessions(kNow + kQuarantine, kQuarantine),
+              ElementsAre(session_));
+
+  const SessionId without_pages(77);
+  cache_.OpenSession(without_pages, "");
+  ASSERT_EQ(Outcome(cache_.AttachSession(without_pages)), "OK");
+  cache_.SuspendSession(without_pages, kNow);
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine),
+              ElementsAre(without_pages));
 }
 
 TEST_F(SessionTest, LostWithoutThePoolMappedHasItsPagesFreedAtOnce) {
