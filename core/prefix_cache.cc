@@ -4,7 +4,6 @@
 #include "core/prefix_cache.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -36,11 +35,11 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
                      absl::StrCat("reserve_tokens is ", request.reserve_tokens,
                                   ", which needs lock = true"));
   }
-  const uint32_t max_tokens = request.max_tokens > 0
-                                  ? request.max_tokens
-                                  : std::numeric_limits<uint32_t>::max();
-  const size_t max_pages = std::min<size_t>(request.tokens.size(), max_tokens) /
-                           options_.page_tokens;
+  size_t max_tokens = request.tokens.size();
+  if (request.max_tokens.has_value()) {
+    max_tokens = std::min<size_t>(max_tokens, *request.max_tokens);
+  }
+  const size_t max_pages = max_tokens / options_.page_tokens;
   MatchResult result;
   result.pages.reserve(max_pages);
   result.reserved.reserve(

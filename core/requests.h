@@ -6,6 +6,7 @@
 // of the same name in proto/pando/v1/prefix_cache.proto.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct MatchRequest {
   SessionId session = {};
   const NamespaceKey& ns;
   std::span<const Token> tokens;
-  uint32_t max_tokens = 0;
+  std::optional<uint32_t> max_tokens = {};
   bool lock = false;
   uint32_t reserve_tokens = 0;
   bool touch = true;

@@ -1,5 +1,6 @@
 #include "service/prefix_cache_service.h"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,7 +70,9 @@ absl::Status PrefixCacheService::MatchPrefix(
       cache_->Match({.session = SessionId(request.session_id()),
                      .ns = *ns,
                      .tokens = *tokens,
-                     .max_tokens = request.max_tokens(),
+                     .max_tokens = request.has_max_tokens()
+                                       ? std::optional(request.max_tokens())
+                                       : std::nullopt,
                      .lock = request.lock(),
                      .reserve_tokens = request.reserve_tokens(),
                      .touch = !request.has_touch() || request.touch()});

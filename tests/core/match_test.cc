@@ -57,7 +57,7 @@ TEST_F(MatchTest, CountsWholePagesOnly) {
 TEST_F(MatchTest, MaxTokensCapsTheMatchAndIsFlooredToPages) {
   Publish("abc");
   const auto tokens = Spell("abc");
-  const auto matched = [&](uint32_t max_tokens) {
+  const auto matched = [&](std::optional<uint32_t> max_tokens) {
     return cache_
         .Match({.session = {},
                 .ns = kNoNamespace,
@@ -65,7 +65,8 @@ TEST_F(MatchTest, MaxTokensCapsTheMatchAndIsFlooredToPages) {
                 .max_tokens = max_tokens})
         ->matched_tokens;
   };
-  EXPECT_EQ(matched(0), 12u);  // no cap
+  EXPECT_EQ(matched(std::nullopt), 12u);
+  EXPECT_EQ(matched(0), 0u);
   EXPECT_EQ(matched(3), 0u);
   EXPECT_EQ(matched(4), 4u);
   EXPECT_EQ(matched(11), 8u);

@@ -64,7 +64,7 @@ struct Printer {
 
   void operator()(const Match& match) const {
     out << Slot{match.slot} << "match " << match.prompt;
-    if (match.max_tokens > 0) out << " max " << int{match.max_tokens};
+    if (match.max_tokens) out << " max " << int{*match.max_tokens};
     if (match.reserve_tokens > 0) {
       out << " reserve " << int{match.reserve_tokens};
     }

@@ -6,6 +6,7 @@
 // means the same in every run. Executor turns it into requests.
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <variant>
@@ -50,7 +51,7 @@ inline constexpr uint8_t kFaults = 6;
 struct Match {
   uint8_t slot = 0;
   Prompt prompt;
-  uint8_t max_tokens = 0;
+  std::optional<uint8_t> max_tokens;
   bool lock = false;
   uint8_t reserve_tokens = 0;
   bool touch = true;

@@ -18,7 +18,7 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
   if (request.lock && session == nullptr) {
     return MakeError(Reason::kSessionLost, "");
   }
-  const size_t cap = request.max_tokens > 0 ? request.max_tokens : UINT32_MAX;
+  const size_t cap = request.max_tokens.value_or(UINT32_MAX);
   Place place{request.ns, {}};
   MatchResult result;
   result.pages = Extend(place, request.tokens, cap / page_tokens());
