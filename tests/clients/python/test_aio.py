@@ -111,6 +111,39 @@ def test_an_absent_server_is_unavailable(tmp_path):
     asyncio.run(run())
 
 
+def test_a_call_before_connect_says_so(pandod):
+    async def run():
+        client = AsyncClient(str(pandod.socket))
+        with pytest.raises(UnavailableError, match=r"not connected: .* connect\(\)"):
+            await client.allocate_pages(1)
+        await client.connect()
+        assert (await client.allocate_pages(1)).size == 1
+        await client.close()
+
+    asyncio.run(run())
+
+
+def test_connecting_twice_keeps_the_session(pandod):
+    async def run():
+        async with AsyncClient(pandod.address) as client:
+            session_id = client.session_id
+            await client.connect()
+            assert (client.session_id, client.generation) == (session_id, 1)
+            assert (await client.stats()).counters.sessions_opened == 1
+
+    asyncio.run(run())
+
+
+def test_a_closed_client_cannot_be_connected_again(pandod):
+    async def run():
+        async with AsyncClient(pandod.address) as client:
+            pass
+        with pytest.raises(UnavailableError, match="the client is closed"):
+            await client.connect()
+
+    asyncio.run(run())
+
+
 def test_a_client_is_made_in_an_event_loop():
     with pytest.raises(RuntimeError, match="no running event loop"):
         AsyncClient("unix:/nowhere")

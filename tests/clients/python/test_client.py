@@ -16,7 +16,7 @@ from pando_kv import (
     PoolExhaustedError,
     UnknownLockError,
 )
-from pandod_process import PAGE_TOKENS, POOL_PAGES
+from pandod_process import PAGE_TOKENS, POOL_PAGES, serving
 
 
 def prompt(pages, start=0):
@@ -76,6 +76,17 @@ def test_a_match_is_capped_and_floored_to_pages(client):
     match = client.match_prefix(prompt(4), max_tokens=4 * PAGE_TOKENS - 1)
     assert match.matched_tokens == 3 * PAGE_TOKENS
     assert match.page_ids.size == 3
+
+
+def test_a_cap_of_zero_matches_nothing(client):
+    publish(client, prompt(1))
+    assert client.match_prefix(prompt(1), max_tokens=0).matched_tokens == 0
+    assert client.match_prefix(prompt(1), max_tokens=None).matched_tokens > 0
+
+
+def test_reserving_without_a_lock_is_refused(client):
+    with pytest.raises(InvalidRequestError, match="reserve_tokens"):
+        client.match_prefix(prompt(1), reserve_tokens=PAGE_TOKENS)
 
 
 def test_tokens_may_be_lists_and_prompts_may_be_empty(client):
@@ -350,6 +361,13 @@ def test_the_pool_describes_the_layout_that_the_client_computes(client):
     with client.attach_pool(expected_layout=expected, model=pool.model) as mapped:
         assert mapped.epoch == client.epoch
         assert mapped.keys(0).shape == (POOL_PAGES, PAGE_TOKENS, 2, 8)
+
+
+def test_a_worker_may_state_its_model_alone(tmp_path):
+    with serving(tmp_path, model="llama") as pandod, Client(pandod.address) as client:
+        client.attach_pool(model="llama").close()
+        with pytest.raises(LayoutMismatchError):
+            client.attach_pool(model="")
 
 
 def test_a_worker_of_another_layout_or_model_is_refused(client):

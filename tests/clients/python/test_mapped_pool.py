@@ -177,6 +177,18 @@ def test_descriptors_of_a_bad_answer_are_closed(tmp_path, no_leaks):
     os.close(fd)
 
 
+@pytest.mark.parametrize("sizes", [[], [4096], [8192, 8192]])
+def test_shards_that_were_not_described_are_refused(tmp_path, no_leaks, sizes):
+    description = describe(dtype=DType.FLOAT32)
+    assert [shard.size_bytes for shard in description.shards] == [8192]
+    fds = [memfd(size) for size in sizes]
+    message = header(shards=len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)
+    with pytest.raises(PandoError, match=r"bytes; the pool is described with \[8192\]"):
+        attach(tmp_path, description, [message], fds)
+    for fd in fds:
+        os.close(fd)
+
+
 @pytest.fixture
 def crowd(tmp_path):
     """Listens, accepts nobody, and has its queue full."""

@@ -44,6 +44,11 @@ def test_an_absent_server_is_unavailable(tmp_path):
         Client(f"unix:{tmp_path}/nobody", timeout=0.3)
 
 
+def test_a_path_is_the_address_of_a_unix_socket(pandod):
+    with Client(str(pandod.socket)) as client:
+        assert client.stats().sessions == 1
+
+
 def test_a_refused_session_says_why(pandod):
     with pytest.raises(InvalidRequestError, match="client_name"):
         Client(pandod.address, name="x" * 129)

@@ -80,7 +80,7 @@ def match_prefix(
     tokens: Any,
     *,
     namespace: Namespace | None,
-    max_tokens: int,
+    max_tokens: int | None,
     lock: bool,
     reserve_tokens: int,
     touch: bool,

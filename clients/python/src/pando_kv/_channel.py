@@ -18,3 +18,8 @@ CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     # One client is one connection, so that one cannot break another's session.
     ("grpc.use_local_subchannel_pool", 1),
 ]
+
+
+def target_of(address: str) -> str:
+    """What gRPC calls the address: a path is that of a Unix socket."""
+    return f"unix:{address}" if address.startswith("/") else address

@@ -103,7 +103,10 @@ class SessionTracker:
         session = self._session
         if session is None:
             self.require_open()
-            raise UnavailableError("NO_SESSION", "a new session is being opened")
+            why = "a new session is being opened"
+            if self._generation == 0:
+                why = "not connected: use `async with`, or call connect()"
+            raise UnavailableError("NO_SESSION", why)
         return session
 
     def require_current(self, session: Session, handle: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import grpc
 
 from pando_kv import _calls
-from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT
+from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT, target_of
 from pando_kv._locks import LockHandle
 from pando_kv._session import OPEN_METHOD, Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -41,7 +41,7 @@ class AsyncClient:
         timeout: float = 5.0,
         on_session_lost: Callable[[Session], None] | None = None,
     ) -> None:
-        """For a server at "unix:/path" or "host:port"; made in the event loop."""
+        """For a server at "unix:/path", "/path" or "host:port"; made in the event loop."""
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = _Connection(address, self._sessions, timeout)
         self._make_lock = partial(AsyncLock, self._connection)
@@ -86,16 +86,17 @@ class AsyncClient:
         tokens: Any,
         *,
         namespace: Namespace | None = None,
-        max_tokens: int = 0,
+        max_tokens: int | None = None,
         lock: bool = False,
         reserve_tokens: int = 0,
         touch: bool = True,
     ) -> Match[AsyncLock]:
         """Finds the longest cached prefix, in whole pages.
 
-        `max_tokens` caps the match (0: no cap); `lock` locks what matched;
-        `reserve_tokens` reserves the pages that the match did not give, for that
-        many tokens counted from the start of the prompt. All in one atomic step.
+        `max_tokens` caps the match (None: no cap, 0: no match); `lock` locks what
+        matched; `reserve_tokens` reserves the pages that the match did not give, for
+        that many tokens counted from the start of the prompt, and is refused without
+        `lock`. All in one atomic step.
         """
         return await self._connection.send(
             _calls.match_prefix(
@@ -183,7 +184,10 @@ class AsyncClient:
     async def attach_pool(
         self, *, expected_layout: KvLayout | None = None, model: str | None = None
     ) -> MappedPool:
-        """Maps the pool. What is given must agree with the server, or it refuses."""
+        """Maps the pool. What is given must agree with the server, or it refuses.
+
+        What is not given is taken from the server.
+        """
         grant = await self._connection.send(
             _calls.attach_pool(
                 self._sessions, expected_layout=expected_layout, model=model
@@ -255,13 +259,17 @@ class _Connection:
         self.sessions = sessions
         self.timeout = timeout
         asyncio.get_running_loop()  # or an error here, rather than a hang later
-        self._channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(
+            target_of(address), options=CHANNEL_OPTIONS
+        )
         self._methods: dict[str, Any] = {}
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        self._task = asyncio.create_task(self._keep_session(), name="pando-session")
+        self.sessions.require_open()
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep_session(), name="pando-session")
         first = asyncio.wrap_future(self.sessions.first)
         try:
             await asyncio.wait_for(asyncio.shield(first), self.timeout)

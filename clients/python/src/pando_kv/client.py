@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import grpc
 
 from pando_kv import _calls
-from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT
+from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT, target_of
 from pando_kv._locks import LockHandle
 from pando_kv._session import OPEN_METHOD, Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -44,7 +44,7 @@ class Client:
         timeout: float = 5.0,
         on_session_lost: Callable[[Session], None] | None = None,
     ) -> None:
-        """Opens a session at "unix:/path" or "host:port".
+        """Opens a session at "unix:/path", "/path" or "host:port".
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
@@ -88,16 +88,17 @@ class Client:
         tokens: Any,
         *,
         namespace: Namespace | None = None,
-        max_tokens: int = 0,
+        max_tokens: int | None = None,
         lock: bool = False,
         reserve_tokens: int = 0,
         touch: bool = True,
     ) -> Match[Lock]:
         """Finds the longest cached prefix, in whole pages.
 
-        `max_tokens` caps the match (0: no cap); `lock` locks what matched;
-        `reserve_tokens` reserves the pages that the match did not give, for that
-        many tokens counted from the start of the prompt. All in one atomic step.
+        `max_tokens` caps the match (None: no cap, 0: no match); `lock` locks what
+        matched; `reserve_tokens` reserves the pages that the match did not give, for
+        that many tokens counted from the start of the prompt, and is refused without
+        `lock`. All in one atomic step.
         """
         return self._connection.send(
             _calls.match_prefix(
@@ -183,7 +184,10 @@ class Client:
     def attach_pool(
         self, *, expected_layout: KvLayout | None = None, model: str | None = None
     ) -> MappedPool:
-        """Maps the pool. What is given must agree with the server, or it refuses."""
+        """Maps the pool. What is given must agree with the server, or it refuses.
+
+        What is not given is taken from the server.
+        """
         grant = self._connection.send(
             _calls.attach_pool(
                 self._sessions, expected_layout=expected_layout, model=model
@@ -250,7 +254,9 @@ class _Connection:
     def __init__(self, address: str, sessions: SessionTracker, timeout: float) -> None:
         self.sessions = sessions
         self.timeout = timeout
-        self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+        self._channel = grpc.insecure_channel(
+            target_of(address), options=CHANNEL_OPTIONS
+        )
         self._methods: dict[str, Any] = {}
         self._closing = threading.Event()
         # Requests of the current stream; None half-closes it.

@@ -42,10 +42,6 @@ class PageNotOwnedError(NotAllowedError):
     """A page of the request is not reserved by this session."""
 
 
-class PrefixNotCachedError(NotAllowedError):
-    """A prefix that the request builds on is not in the cache."""
-
-
 class LayoutMismatchError(NotAllowedError):
     """Worker and server disagree on the layout or the model of the pool."""
 
@@ -62,8 +58,14 @@ class UnknownLockError(PandoError):
     """The lock is not held by this session."""
 
 
+class LockMovedError(PandoError):
+    """Two calls moved one lock at the same time. Try again."""
+
+
 class PoolExhaustedError(PandoError):
-    """Too few pages are free or evictable. Worth retrying when locks are released."""
+    """Too few pages are free or evictable. Worth retrying when locks are released,
+    but never for a request that is larger than the whole pool.
+    """
 
 
 class UnavailableError(PandoError):
@@ -76,10 +78,10 @@ class DeadlineError(PandoError):
 
 _BY_REASON: dict[str, type[PandoError]] = {
     "LAYOUT_MISMATCH": LayoutMismatchError,
+    "LOCK_MOVED": LockMovedError,
     "LOCK_UNKNOWN": UnknownLockError,
     "PAGE_NOT_OWNED": PageNotOwnedError,
     "POOL_EXHAUSTED": PoolExhaustedError,
-    "PREFIX_NOT_CACHED": PrefixNotCachedError,
     "SESSION_LOST": SessionLostError,
 }
 

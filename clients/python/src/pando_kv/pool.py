@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pando_kv._memory_socket import fetch_shards
+from pando_kv.errors import PandoError
 from pando_kv.layout import PoolDescription
 
 
@@ -26,12 +27,16 @@ class MappedPool:
     def __init__(
         self, description: PoolDescription, epoch: int, shards: list[tuple[int, int]]
     ) -> None:
-        """Maps the (descriptor, bytes) of each shard and closes the descriptors."""
+        """Maps the (descriptor, bytes) of each shard and closes the descriptors.
+
+        Raises PandoError if they are not the shards of the description.
+        """
         self.description = description
         self.layout = description.layout
         self.epoch = epoch
         self._maps: list[mmap.mmap] = []
         try:
+            _check_sizes([size for _, size in shards], description)
             for fd, size in shards:
                 self._maps.append(mmap.mmap(fd, size))
         finally:
@@ -143,4 +148,15 @@ class MappedPool:
             np.frombuffer(self._maps[shard], np.uint8),
             layer * layout.layer_stride + plane * layout.kv_stride,
             (*row_strides, layout.head_stride, dtype.itemsize),
+        )
+
+
+def _check_sizes(sizes: list[int], description: PoolDescription) -> None:
+    """A smaller shard would give views that reach beyond its memory."""
+    described = [shard.size_bytes for shard in description.shards]
+    if sizes != described:
+        raise PandoError(
+            "MEMORY_SOCKET",
+            f"memory socket sent shards of {sizes} bytes; the pool is described with "
+            f"{described}",
         )
