@@ -60,6 +60,7 @@ TEST_F(ClientSessionTest, ARestartOpensANewSessionAndVoidsOldHandles) {
   const uint64_t epoch = client->epoch();
   const uint64_t session = client->session_id();
   Lock lock = *client->TakeLock(Prompt(16));
+  Lock released_later = *client->TakeLock(Prompt(16));
   const ReservedPages pages = *client->AllocatePages(1);
 
   pandod_->Kill();
@@ -76,8 +77,10 @@ TEST_F(ClientSessionTest, ARestartOpensANewSessionAndVoidsOldHandles) {
       FailsWith(reason::kSessionLost));
   EXPECT_THAT(client->Insert(Prompt(16), {}, {.lock = &lock}).status(),
               FailsWith(reason::kSessionLost));
-  EXPECT_THAT(lock.Release(), FailsWith(reason::kSessionLost));
   EXPECT_FALSE(lock.held());
+  EXPECT_TRUE(lock.Release().ok());
+  EXPECT_THAT(released_later.Release(), FailsWith(reason::kSessionLost));
+  EXPECT_FALSE(released_later.held());
 
   const auto match =
       client->MatchPrefix(Prompt(16), {.lock = true, .reserve_tokens = 16});

@@ -11,7 +11,9 @@ namespace pando {
 namespace {
 
 using testing::ElementsAreArray;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 using ClientTest = PandodTest;
@@ -50,6 +52,20 @@ TEST_F(ClientTest, ConnectFailsAtOnceWhenTheServerRefuses) {
                                        .name = std::string(129, 'x'),
                                        .timeout = absl::Minutes(10)});
   EXPECT_THAT(client.status(), FailsWith("INVALID_FIELD"));
+}
+
+TEST_F(ClientTest, APathIsTheAddressOfAUnixSocket) {
+  const auto client = Connect({.address = socket_path()});
+  EXPECT_EQ(client->GetStats()->sessions, 1u);
+}
+
+TEST_F(ClientTest, ACapOfZeroMatchesNothing) {
+  const auto client = Connect();
+  const std::vector<Token> prompt = Prompt(17);
+  Match match = Admit(*client, prompt);
+  ASSERT_TRUE(Finish(*client, prompt, match).ok());
+  EXPECT_EQ(client->MatchPrefix(prompt, {.max_tokens = 0})->matched_tokens, 0u);
+  EXPECT_EQ(client->MatchPrefix(prompt)->matched_tokens, 16u);
 }
 
 TEST_F(ClientTest, AnInsertNeedNotSendThePromptAgain) {
@@ -222,9 +238,26 @@ TEST_F(ClientTest, BytesWrittenByOneWorkerAreReadByAnother) {
 
 TEST_F(ClientTest, AWorkerWithAnotherLayoutIsRefused) {
   const auto client = Connect();
-  const uint64_t own = client->DescribePool()->fingerprint;
-  EXPECT_TRUE(client->AttachPool(own).ok());
-  EXPECT_THAT(client->AttachPool(own + 1).status(),
+  KvLayout layout = {.layers = 2,
+                     .kv_planes = 2,
+                     .heads = 2,
+                     .head_size = 8,
+                     .dtype = DType::kFloat32,
+                     .page_tokens = kPageTokens};
+  const auto attach = [&] {
+    return client->AttachPool(
+        {.expected_layout = layout.WithStrides(kPoolPages)});
+  };
+  const auto pool = attach();
+  EXPECT_TRUE(pool.ok()) << pool.status();
+  layout.dtype = DType::kBFloat16;
+  EXPECT_THAT(attach().status(), FailsWith("LAYOUT_MISMATCH"));
+}
+
+TEST_F(ClientTest, AWorkerWithAnotherModelIsRefused) {
+  const auto client = Connect();
+  EXPECT_TRUE(client->AttachPool({.model = "llama"}).ok());
+  EXPECT_THAT(client->AttachPool({.model = ""}).status(),
               FailsWith("LAYOUT_MISMATCH"));
 }
 
@@ -248,6 +281,25 @@ TEST_F(ClientTest, ErrorsCarryTheServersReason) {
               FailsWith("TOO_MANY_TOKENS"));
   EXPECT_THAT(b->AllocatePages(kPoolPages).status(),
               FailsWith(reason::kPoolExhausted));
+}
+
+TEST_F(ClientTest, TheClientSetsNoLimitOnTheLengthOfAMessage) {
+  const auto client = Connect();
+  const auto match = client->MatchPrefix(std::vector<Token>(5 << 20));
+  EXPECT_FALSE(match.ok());
+  EXPECT_THAT(std::string(match.status().message()),
+              Not(HasSubstr("Sent message larger")));
+}
+
+TEST_F(ClientTest, ALockOfAnotherClientIsRefusedAndStaysHeld) {
+  const auto a = Connect(), b = Connect();
+  std::vector<Lock> locks;
+  locks.push_back(*a->TakeLock(Prompt(16)));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      b->Insert(Prompt(16), {}, {.lock = &locks[0]}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(b->Unlock(locks)));
+  EXPECT_TRUE(locks[0].held());
+  EXPECT_TRUE(a->Unlock(locks).ok());
 }
 
 TEST_F(ClientTest, InsertNeedsALockOrASession) {

@@ -11,6 +11,18 @@
 #include "clients/cpp/src/file_descriptor.h"
 
 namespace pando {
+inline namespace client {
+
+// A friend of MappedPool, for Map.
+class MappedPoolTest : public testing::Test {
+ protected:
+  static absl::StatusOr<MappedPool> Map(
+      PoolDescription pool, uint64_t epoch,
+      const std::vector<FileDescriptor>& descriptors) {
+    return MappedPool::Map(std::move(pool), epoch, descriptors);
+  }
+};
+
 namespace {
 
 // 2 layers, 2 heads of 4 floats, 4 pages of 16 tokens: a head has 16 bytes, a
@@ -50,9 +62,8 @@ std::vector<FileDescriptor> Memory(size_t shards, off_t bytes = 8192) {
   return descriptors;
 }
 
-TEST(MappedPoolTest, AddressesFollowTheStridesOfLayerFirst) {
-  const auto pool =
-      MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
+TEST_F(MappedPoolTest, AddressesFollowTheStridesOfLayerFirst) {
+  const auto pool = Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
   const std::byte* base = pool->shard(0).data();
   EXPECT_EQ(pool->KeyAddress(1, 3, 5, 1) - base, 4096 + 3 * 1024 + 5 * 32 + 16);
@@ -60,42 +71,39 @@ TEST(MappedPoolTest, AddressesFollowTheStridesOfLayerFirst) {
             4096 + 3 * 1024 + 512 + 5 * 32 + 16);
 }
 
-TEST(MappedPoolTest, AddressesFollowTheStridesOfPageFirst) {
-  const auto pool =
-      MappedPool::Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
+TEST_F(MappedPoolTest, AddressesFollowTheStridesOfPageFirst) {
+  const auto pool = Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
   const std::byte* base = pool->shard(0).data();
   EXPECT_EQ(pool->KeyAddress(1, 3, 5, 1) - base, 1024 + 3 * 2048 + 5 * 32 + 16);
 }
 
-TEST(MappedPoolTest, TheLastHeadEndsAtTheEndOfTheShard) {
-  const auto pool =
-      MappedPool::Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
+TEST_F(MappedPoolTest, TheLastHeadEndsAtTheEndOfTheShard) {
+  const auto pool = Map(Pool(LayoutOrder::kPageFirst), 1, Memory(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
   EXPECT_EQ(pool->ValueAddress(1, 3, 15, 1) + 16,
             pool->shard(0).data() + pool->shard(0).size());
 }
 
-TEST(MappedPoolTest, EachShardIsItsOwnMemory) {
-  const auto pool =
-      MappedPool::Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(2));
+TEST_F(MappedPoolTest, EachShardIsItsOwnMemory) {
+  const auto pool = Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(2));
   ASSERT_TRUE(pool.ok()) << pool.status();
   *pool->KeyAddress(0, 1, 0, 0, /*shard=*/1) = std::byte{7};
   EXPECT_EQ(*pool->KeyAddress(0, 1, 0, 0, /*shard=*/0), std::byte{0});
 }
 
-TEST(MappedPoolTest, MappingsOfTheSameMemoryShareItsBytes) {
+TEST_F(MappedPoolTest, MappingsOfTheSameMemoryShareItsBytes) {
   const std::vector<FileDescriptor> memory = Memory(1);
-  const auto a = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
-  const auto b = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
+  const auto a = Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
+  const auto b = Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
   ASSERT_TRUE(a.ok() && b.ok());
   *a->KeyAddress(1, 2, 3, 0) = std::byte{42};
   EXPECT_EQ(*b->KeyAddress(1, 2, 3, 0), std::byte{42});
 }
 
-TEST(MappedPoolTest, AMovedPoolKeepsItsMapping) {
-  auto pool = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
-  auto other = MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 2, Memory(1));
+TEST_F(MappedPoolTest, AMovedPoolKeepsItsMapping) {
+  auto pool = Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1));
+  auto other = Map(Pool(LayoutOrder::kLayerFirst), 2, Memory(1));
   ASSERT_TRUE(pool.ok() && other.ok());
   *pool->KeyAddress(0, 1, 0, 0) = std::byte{9};
   *other = *std::move(pool);
@@ -103,17 +111,16 @@ TEST(MappedPoolTest, AMovedPoolKeepsItsMapping) {
   EXPECT_EQ(other->epoch(), 1u);
 }
 
-TEST(MappedPoolTest, MemoryShorterThanTheShardIsRefused) {
+TEST_F(MappedPoolTest, MemoryShorterThanTheShardIsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      MappedPool::Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1, 8191))
-          .status()));
+      Map(Pool(LayoutOrder::kLayerFirst), 1, Memory(1, 8191)).status()));
 }
 
-TEST(MappedPoolTest, ADescriptorForEachShardIsNeeded) {
+TEST_F(MappedPoolTest, ADescriptorForEachShardIsNeeded) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      MappedPool::Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(1))
-          .status()));
+      Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(1)).status()));
 }
 
 }  // namespace
+}  // namespace client
 }  // namespace pando

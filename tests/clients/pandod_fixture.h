@@ -46,8 +46,8 @@ class PandodTest : public testing::Test {
         {"--http", "", "--pool-pages", std::to_string(kPoolPages),
          "--page-tokens", std::to_string(kPageTokens), "--layers", "2",
          "--heads", "2", "--head-size", "8", "--dtype", "float32",
-         "--max-tokens-per-request", std::to_string(kMaxTokens), "--log-level",
-         "error"});
+         "--model=llama", "--max-tokens-per-request",
+         std::to_string(kMaxTokens), "--log-level", "error"});
     ASSERT_TRUE(process.ok()) << process.status();
     pandod_ = *std::move(process);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ namespace pando {
 inline namespace client {
 
 struct ConnectOptions {
-  // "unix:/path" or "host:port".
+  // "unix:/path", "/path" or "host:port".
   std::string address = {};
   // Shown to operators, for example "sglang rank 0". At most 128 bytes.
   std::string name = {};
@@ -37,12 +38,13 @@ struct ConnectOptions {
 struct MatchOptions {
   Namespace ns = {};
   // Caps the match, in tokens: an engine must compute at least one token of a
-  // prompt. Zero: no cap.
-  uint32_t max_tokens = 0;
+  // prompt. Unset: no cap. Zero: no match.
+  std::optional<uint32_t> max_tokens = {};
   // Lock what matched, in the same step.
   bool lock = false;
   // Reserve pages, in the same step, so that there is room for this many
-  // tokens counted from the start of the prompt. Zero: reserve nothing.
+  // tokens counted from the start of the prompt. Refused without lock. Zero:
+  // reserve nothing.
   uint32_t reserve_tokens = 0;
   // Whether the match makes the prefix recently used.
   bool touch = true;
@@ -95,6 +97,13 @@ struct InsertResult {
   uint32_t freed_duplicates = 0;
 };
 
+// What the worker computes with. The pool is not mapped when it differs; what
+// is unset is taken as the server has it.
+struct AttachOptions {
+  std::optional<KvLayout> expected_layout = {};
+  std::optional<std::string> model = {};
+};
+
 struct FlushResult {
   uint32_t evicted_pages = 0;
   uint32_t protected_pages = 0;
@@ -129,7 +138,7 @@ class Client {
 
   // Publishes pages under a prefix: page_ids[i] holds the KV of the i-th whole
   // page of tokens, complete on the device. With LockAction::kUnlock the
-  // finish of a request.
+  // finish of a request. A lock that the server does not know is dropped.
   absl::StatusOr<InsertResult> Insert(std::span<const Token> tokens,
                                       std::span<const PageId> page_ids,
                                       const InsertOptions& options);
@@ -153,9 +162,9 @@ class Client {
 
   absl::StatusOr<PoolDescription> DescribePool();
 
-  // Maps the pool into this process. A fingerprint that differs from the
-  // pool's is refused; zero takes the pool as it is.
-  absl::StatusOr<MappedPool> AttachPool(uint64_t fingerprint = 0);
+  // Maps the pool into this process; LAYOUT_MISMATCH when it is not what the
+  // worker expects.
+  absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
 
   absl::StatusOr<Stats> GetStats();
 

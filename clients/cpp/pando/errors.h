@@ -19,12 +19,15 @@ namespace reason {
 
 // The session and all it held is gone: drop every lock and page id.
 inline constexpr std::string_view kSessionLost = "SESSION_LOST";
-// Too few pages are free or evictable: run fewer requests at a time.
+// Too few pages are free or evictable: wait until requests finish, then try
+// again. A request larger than the whole pool never succeeds.
 inline constexpr std::string_view kPoolExhausted = "POOL_EXHAUSTED";
 // The server is shutting down: finish what runs, admit nothing new.
 inline constexpr std::string_view kDraining = "DRAINING";
 // The lock is not, or no longer, one of the session.
 inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
+// Two calls moved one lock at the same time: try again.
+inline constexpr std::string_view kLockMoved = "LOCK_MOVED";
 
 }  // namespace reason
 

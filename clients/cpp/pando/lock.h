@@ -44,6 +44,8 @@ class Lock {
   Lock(std::weak_ptr<Connection> connection, uint64_t session_id, uint64_t id,
        uint32_t tokens);
   void Forget() { id_ = 0; }
+  // After a call that failed because the server does not hold the lock.
+  void ForgetIfGone(const absl::Status& status);
 
   std::weak_ptr<Connection> connection_;
   uint64_t session_id_ = 0;

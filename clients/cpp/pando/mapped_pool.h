@@ -23,11 +23,6 @@ class FileDescriptor;
 // that a reserved page has one owner.
 class MappedPool {
  public:
-  // Maps the shards of `pool`, one descriptor each, in order.
-  static absl::StatusOr<MappedPool> Map(
-      PoolDescription pool, uint64_t epoch,
-      const std::vector<FileDescriptor>& descriptors);
-
   MappedPool(MappedPool&& other) noexcept = default;
   MappedPool& operator=(MappedPool&& other) noexcept;
   ~MappedPool();
@@ -51,6 +46,14 @@ class MappedPool {
   }
 
  private:
+  friend class Client;
+  friend class MappedPoolTest;
+
+  // Maps the shards of `pool`, one descriptor each, in order.
+  static absl::StatusOr<MappedPool> Map(
+      PoolDescription pool, uint64_t epoch,
+      const std::vector<FileDescriptor>& descriptors);
+
   MappedPool(PoolDescription pool, uint64_t epoch);
 
   std::byte* Address(uint32_t layer, PageId page, uint32_t kv, uint32_t token,

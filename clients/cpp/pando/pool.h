@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pando/types.h"
@@ -43,7 +44,15 @@ struct KvLayout {
     return layer * layer_stride + page * page_stride + kv * kv_stride +
            token * token_stride + head * head_stride;
   }
+
+  // This layout with the strides that pandod gives it in a pool of that many
+  // pages: what a worker expects of PoolDescription::layout.
+  KvLayout WithStrides(uint32_t capacity_pages) const;
 };
+
+// Identifies layout and model; equal to PoolDescription::fingerprint when both
+// agree.
+uint64_t Fingerprint(const KvLayout& layout, std::string_view model);
 
 // The pool's memory on one device; tensor-parallel rank r uses shard r.
 struct Shard {

@@ -65,7 +65,7 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
   request.set_session_id(session_id);
   if (IsSet(options.ns)) ToProto(options.ns, request.mutable_namespace_());
   Fill(tokens, request.mutable_tokens());
-  request.set_max_tokens(options.max_tokens);
+  if (options.max_tokens) request.set_max_tokens(*options.max_tokens);
   request.set_lock(options.lock);
   request.set_reserve_tokens(options.reserve_tokens);
   if (!options.touch) request.set_touch(false);
@@ -95,6 +95,9 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
   if (lock != nullptr && !lock->held()) {
     return absl::InvalidArgumentError("InsertOptions.lock: holds nothing");
   }
+  if (lock != nullptr && lock->connection_.lock() != connection_) {
+    return absl::InvalidArgumentError("InsertOptions.lock: another client's");
+  }
   if ((lock != nullptr) == (options.session_id != 0)) {
     return absl::InvalidArgumentError(
         "InsertOptions: give either lock or session_id");
@@ -103,6 +106,7 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
       lock != nullptr ? lock->session_id() : options.session_id;
   if (absl::Status status = connection_->CheckSession(session_id);
       !status.ok()) {
+    if (lock != nullptr) lock->ForgetIfGone(status);
     return status;
   }
 
@@ -122,6 +126,7 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
           connection_->prefix_cache(), &v1::PrefixCache::Stub::Insert, request,
           &response);
       !status.ok()) {
+    if (lock != nullptr) lock->ForgetIfGone(status);
     return status;
   }
   if (options.lock_action == LockAction::kUnlock) lock->Forget();
@@ -154,6 +159,9 @@ absl::Status Client::Unlock(std::span<Lock> locks) {
   uint64_t session_id = 0;
   for (const Lock& lock : locks) {
     if (!lock.held()) continue;
+    if (lock.connection_.lock() != connection_) {
+      return absl::InvalidArgumentError("locks: of another client");
+    }
     if (session_id != 0 && lock.session_id() != session_id) {
       return absl::InvalidArgumentError("locks: of more than one session");
     }

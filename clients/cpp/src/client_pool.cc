@@ -59,24 +59,29 @@ absl::StatusOr<PoolDescription> Client::DescribePool() {
   return FromProto(response->pool());
 }
 
-absl::StatusOr<MappedPool> Client::AttachPool(uint64_t fingerprint) {
+absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
   if (!session_id.ok()) return session_id.status();
-  v1::AttachPoolRequest request;
-  request.set_session_id(*session_id);
-  request.set_fingerprint(fingerprint);
-  const absl::StatusOr<v1::AttachPoolResponse> grant = connection_->Call(
-      connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request);
-  if (!grant.ok()) return grant.status();
-
-  // Described after the grant: should pandod restart in between, the token is
-  // refused, so what is mapped is always what was described.
+  // Described after the session was opened: should pandod restart from here on,
+  // session or token is refused, so what is mapped is always what was
+  // described.
   const absl::StatusOr<v1::DescribePoolResponse> described = connection_->Call(
       connection_->page_pool(), &v1::PagePool::Stub::DescribePool,
       v1::DescribePoolRequest());
   if (!described.ok()) return described.status();
   absl::StatusOr<PoolDescription> pool = FromProto(described->pool());
   if (!pool.ok()) return pool.status();
+
+  v1::AttachPoolRequest request;
+  request.set_session_id(*session_id);
+  if (options.expected_layout || options.model) {
+    request.set_fingerprint(
+        Fingerprint(options.expected_layout.value_or(pool->layout),
+                    options.model.value_or(pool->model)));
+  }
+  const absl::StatusOr<v1::AttachPoolResponse> grant = connection_->Call(
+      connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request);
+  if (!grant.ok()) return grant.status();
 
   const absl::StatusOr<ReceivedShards> shards = ReceiveShards(
       grant->memory_socket(), grant->token(), connection_->timeout());

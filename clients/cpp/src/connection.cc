@@ -11,13 +11,18 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// A prompt of a million tokens is 4 MiB.
-constexpr int kMaxMessageBytes = 16 << 20;
+// The server limits tokens, not bytes.
+constexpr int kUnlimited = -1;
+
+// What gRPC calls the address: a path is that of a Unix socket.
+std::string TargetOf(const std::string& address) {
+  return address.starts_with('/') ? "unix:" + address : address;
+}
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments args;
-  args.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  args.SetMaxSendMessageSize(kMaxMessageBytes);
+  args.SetMaxReceiveMessageSize(kUnlimited);
+  args.SetMaxSendMessageSize(kUnlimited);
   // A call is made at most once; to try again is the caller's decision.
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -26,8 +31,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   // The server is on this machine: look for it often when it is away.
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   args);
+  return grpc::CreateCustomChannel(TargetOf(address),
+                                   grpc::InsecureChannelCredentials(), args);
 }
 
 }  // namespace

@@ -37,12 +37,14 @@ absl::Status Lock::Release() {
   }
   const absl::Status status =
       connection->Unlock(session_id_, std::span(&id_, 1));
-  const std::string why = ReasonOf(status);
-  if (status.ok() || why == reason::kSessionLost ||
-      why == reason::kLockUnknown) {
-    Forget();
-  }
+  if (status.ok()) Forget();
+  ForgetIfGone(status);
   return status;
+}
+
+void Lock::ForgetIfGone(const absl::Status& status) {
+  const std::string why = ReasonOf(status);
+  if (why == reason::kSessionLost || why == reason::kLockUnknown) Forget();
 }
 
 }  // namespace client

@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::array<char, 4> kMagic = {'P', 'N', 'D', 'O'};
 constexpr uint32_t kVersion = 1;
-// Far more devices than one machine has, and what fits into one message.
-constexpr uint32_t kMaxShards = 64;
+// The server's limit: what fits into one message.
+constexpr uint32_t kMaxShards = 250;
 
 // Sent by the server; the size of each shard follows as uint64.
 struct Header {
