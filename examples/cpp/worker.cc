@@ -1,7 +1,7 @@
 // Two workers over one cache: the first computes the KV of a prompt into the
 // shared pages, the second reads it there.
 //
-//   example_worker unix:/run/pando/pando.sock
+//   example_worker /run/pando/pando.sock [MODEL]
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -74,16 +74,19 @@ size_t Serve(pando::Client& client, const pando::MappedPool& pool,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s ADDRESS\n", argv[0]);
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: %s ADDRESS [MODEL]\n", argv[0]);
     return 2;
   }
+  // A worker that names its model is refused where the pool is another's.
+  pando::AttachOptions expected;
+  if (argc == 3) expected.model = argv[2];
   std::vector<pando::Token> prompt(1000);
   std::iota(prompt.begin(), prompt.end(), 1);
   for (const char* name : {"worker A", "worker B"}) {
     const auto client =
         OrDie(pando::Client::Connect({.address = argv[1], .name = name}));
-    const auto pool = OrDie(client->AttachPool());
+    const auto pool = OrDie(client->AttachPool(expected));
     if (pool.layout().dtype != pando::DType::kFloat32) {
       std::fprintf(stderr, "start pandod with --dtype float32\n");
       return 1;
