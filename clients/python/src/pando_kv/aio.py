@@ -41,7 +41,7 @@ class AsyncClient:
         timeout: float = 5.0,
         on_session_lost: Callable[[Session], None] | None = None,
     ) -> None:
-        """For a server at "unix:/path", "/path" or "host:port"; made in the event loop."""
+        """For "unix:/path", "/path" or "host:port"; made in the event loop."""
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = _Connection(address, self._sessions, timeout)
         self._make_lock = partial(AsyncLock, self._connection)
