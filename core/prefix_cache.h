@@ -66,14 +66,16 @@ class PrefixCache {
   absl::Status AttachSession(SessionId id);
   // The worker is done, with its writes too: locks released, pages freed.
   void CloseSession(SessionId id);
-  // The liveness stream broke: the session is lost at `lost_at` unless resumed.
+  // The liveness stream broke: the session is lost at `lost_at` unless resumed,
+  // and at once if its processes are gone.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::Status ResumeSession(SessionId id);
   // OK while the session lives.
   absl::Status CheckSession(SessionId id);
-  // The worker's process is gone and writes no more: the session is lost at
-  // once, and its pages, quarantined ones too, are free.
-  void EndDeadSession(SessionId id);
+  // The processes that mapped the pool for the session are gone and write no
+  // more: pages that it left in quarantine are free, and once its stream has
+  // broken too, the session is lost at once and its pages are free.
+  void ProcessGone(SessionId id);
   // Ends the sessions that are lost by `now`, whose pages go to quarantine for
   // `quarantine`, and frees the pages that have waited there long enough.
   // Returns the lost sessions of which no page is left to wait for.
@@ -116,7 +118,7 @@ class PrefixCache {
                                   std::span<const PageId> canonical)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Node* Publish(const InsertRequest& request, Session& session,
-                SegmentRef segment, TreePosition position, size_t existing)
+                SegmentRef& segment, TreePosition position, size_t existing)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t FreeDuplicates(const InsertRequest& request, Session& session,
                           std::span<const PageId> canonical)
@@ -141,6 +143,8 @@ class PrefixCache {
   LockId TakeLock(Session& session, Node& node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseLock(LockRecord& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends a session whose processes write no more.
+  void EndLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseAllLocks(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -82,8 +82,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
     return pages;
   }
 
-  Node* end = Publish(request, *session, std::move(segment), position,
-                      canonical.size());
+  Node* end = Publish(request, *session, segment, position, canonical.size());
   result.existing_tokens =
       static_cast<uint32_t>(canonical.size()) * options_.page_tokens;
   result.freed_duplicates = FreeDuplicates(request, *session, canonical);
@@ -139,7 +138,7 @@ std::span<const Token> PrefixCache::TokensOf(const SegmentRef& segment) const {
 // Adds what is new after `position`, where the first `existing` pages end.
 // Returns the node that ends with the insert, if one has to.
 Node* PrefixCache::Publish(const InsertRequest& request, Session& session,
-                           SegmentRef segment, TreePosition position,
+                           SegmentRef& segment, TreePosition position,
                            size_t existing) {
   if (existing == request.pages.size()) {
     if (position.node == nullptr) return nullptr;

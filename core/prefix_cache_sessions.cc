@@ -22,6 +22,7 @@ absl::Status PrefixCache::AttachSession(SessionId id) {
   absl::StatusOr<Session*> session = FindSession(id);
   if (!session.ok()) return std::move(session).status();
   (*session)->is_attached = true;
+  (*session)->is_process_gone = false;
   return absl::OkStatus();
 }
 
@@ -38,7 +39,9 @@ void PrefixCache::CloseSession(SessionId id) {
 void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
   absl::MutexLock hold(&mutex_);
   Session* session = sessions_.Find(id);
-  if (session != nullptr) session->lost_at = lost_at;
+  if (session == nullptr) return;
+  session->lost_at = lost_at;
+  if (session->is_process_gone) EndLost(*session);
 }
 
 absl::Status PrefixCache::ResumeSession(SessionId id) {
@@ -54,16 +57,22 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
   return FindSession(id).status();
 }
 
-void PrefixCache::EndDeadSession(SessionId id) {
+void PrefixCache::ProcessGone(SessionId id) {
   absl::MutexLock hold(&mutex_);
   for (const Quarantine::Batch& batch : quarantine_.TakeOf(id)) {
     pool_.FreeQuarantined(batch.pages);
   }
   Session* session = sessions_.Find(id);
   if (session == nullptr) return;
-  ReleaseAllLocks(*session);
-  FreeReserved(*session);
-  sessions_.Erase(*session);
+  session->is_process_gone = true;
+  // While its stream lives, so does the session: another process may hold it.
+  if (session->lost_at.has_value()) EndLost(*session);
+}
+
+void PrefixCache::EndLost(Session& session) {
+  ReleaseAllLocks(session);
+  FreeReserved(session);
+  sessions_.Erase(session);
   ++counters_.sessions_lost;
 }
 

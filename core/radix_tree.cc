@@ -179,6 +179,7 @@ void RadixTree::TrimTail(Node& leaf, uint32_t pages,
   const std::span<const PageId> tail = leaf.pages().last(pages);
   trimmed.insert(trimmed.end(), tail.begin(), tail.end());
   evictable_pages_ -= pages;
+  leaf.segment.NoteEvicted(pages);
   if (pages == leaf.page_count) {
     RemoveLeaf(leaf);
   } else {
@@ -206,12 +207,7 @@ void RadixTree::RemoveLeaf(Node& leaf) {
 // that evicted tokens do not stay in memory. Copies no more than was evicted.
 void RadixTree::RepackAround(Node& node) {
   const Segment* shared = &*node.segment;
-  uint32_t used = 0;
-  for (Node* n = &node; !n->is_root() && &*n->segment == shared;
-       n = n->parent) {
-    used += n->page_count;
-  }
-  if (used * 2 > shared->page_count()) return;
+  if (shared->used_pages() * 2 > shared->page_count()) return;
   for (Node* n = &node; !n->is_root() && &*n->segment == shared;
        n = n->parent) {
     const size_t tokens = size_t{n->page_count} * page_tokens_;

@@ -1,6 +1,7 @@
 // RadixTree::AppendViolations: the invariants in radix_tree.h, checked one by
 // one against what the structure itself shows.
 
+#include <unordered_map>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +33,9 @@ void RadixTree::AppendViolations(
   uint32_t unlocked_nodes = 0;
   uint32_t nodes = 0;
   uint32_t roots = 0;
+  std::unordered_map<const Segment*, uint32_t> used;
   nodes_.ForEach([&](const Node& node) {
+    if (!node.is_root()) used[&*node.segment] += node.page_count;
     expect(node.lock_count == locks_taken_on(node) + LocksOfChildren(node),
            node, "lock_count is not its own locks plus its children's");
     for (const Node* c = node.first_child; c != nullptr; c = c->next_sibling) {
@@ -73,6 +76,12 @@ void RadixTree::AppendViolations(
                                       protected_sum, " protected pages, but ",
                                       evictable_pages_, " and ",
                                       protected_pages_, " counted"));
+  }
+  for (const auto& [segment, pages] : used) {
+    if (pages == segment->used_pages()) continue;
+    violations.push_back(absl::StrCat("tree: the nodes of a segment hold ",
+                                      pages, " pages, but ",
+                                      segment->used_pages(), " are counted"));
   }
   uint32_t ordered = 0;
   std::unordered_set<const Node*> older;

@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// An immutable run of whole pages: their tokens and their page ids, in one
+// A run of whole pages, never changed: their tokens and their page ids, in one
 // allocation. Nodes hold slices of a segment, so that splitting a node copies
 // nothing. Made through SegmentRef; freed with its last reference.
 class Segment {
@@ -18,6 +18,8 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
 
   uint32_t page_count() const { return page_count_; }
+  // Pages that slices still hold; the others were evicted.
+  uint32_t used_pages() const { return used_pages_; }
   const Token* tokens() const {
     return reinterpret_cast<const Token*>(this + 1);
   }
@@ -28,9 +30,12 @@ class Segment {
  private:
   friend class SegmentRef;
   Segment(uint32_t token_count, uint32_t page_count)
-      : token_count_(token_count), page_count_(page_count) {}
+      : used_pages_(page_count),
+        token_count_(token_count),
+        page_count_(page_count) {}
 
   uint32_t references_ = 1;
+  uint32_t used_pages_;
   const uint32_t token_count_;
   const uint32_t page_count_;
 };
@@ -63,6 +68,8 @@ class SegmentRef {
 
   const Segment& operator*() const { return *segment_; }
   const Segment* operator->() const { return segment_; }
+  // Counts `pages` of the segment as evicted.
+  void NoteEvicted(uint32_t pages) { segment_->used_pages_ -= pages; }
   explicit operator bool() const { return segment_ != nullptr; }
 
  private:

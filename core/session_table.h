@@ -28,6 +28,8 @@ struct Session {
   LockRecord* first_lock = nullptr;
   // The worker has mapped the pool, so it may write to its reserved pages.
   bool is_attached = false;
+  // All processes that had mapped the pool are gone.
+  bool is_process_gone = false;
   // Set while the liveness stream is broken: when the session is lost.
   std::optional<absl::Time> lost_at;
 };

@@ -210,9 +210,9 @@ void Executor::operator()(const ResumeSession& resume) {
   CompareStatus(real_.ResumeSession(session), model_.ResumeSession(session));
 }
 
-void Executor::operator()(const EndDeadSession& end) {
-  real_.EndDeadSession(sessions_[end.slot]);
-  model_.EndDeadSession(sessions_[end.slot]);
+void Executor::operator()(const ProcessGone& end) {
+  real_.ProcessGone(sessions_[end.slot]);
+  model_.ProcessGone(sessions_[end.slot]);
 }
 
 void Executor::operator()(const ExpireSessions& expire) {

@@ -44,7 +44,7 @@ class Executor {
   void operator()(const CloseSession& close);
   void operator()(const SuspendSession& suspend);
   void operator()(const ResumeSession& resume);
-  void operator()(const EndDeadSession& end);
+  void operator()(const ProcessGone& end);
   void operator()(const ExpireSessions& expire);
 
   std::vector<Token> Tokens(const Prompt& prompt) const;

@@ -116,7 +116,7 @@ struct Printer {
   void operator()(const ResumeSession& resume) const {
     out << Slot{resume.slot} << "resume";
   }
-  void operator()(const EndDeadSession& end) const {
+  void operator()(const ProcessGone& end) const {
     out << Slot{end.slot} << "end-dead";
   }
   void operator()(const ExpireSessions& expire) const {

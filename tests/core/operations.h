@@ -125,7 +125,7 @@ struct ResumeSession {
   uint8_t slot = 0;
 };
 
-struct EndDeadSession {
+struct ProcessGone {
   uint8_t slot = 0;
 };
 
@@ -138,7 +138,7 @@ struct ExpireSessions {
 using Operation =
     std::variant<Match, Insert, Lock, Unlock, Allocate, Free, Evict, Flush,
                  OpenSession, AttachSession, CloseSession, SuspendSession,
-                 ResumeSession, EndDeadSession, ExpireSessions>;
+                 ResumeSession, ProcessGone, ExpireSessions>;
 
 // One line, such as `s1 match n0 "aab"+2 reserve 12 lock`.
 std::ostream& operator<<(std::ostream& out, const Operation& operation);

@@ -65,7 +65,7 @@ Operation RandomOperations::AnySessionEvent() {
     case 2:
       return ResumeSession{slot};
     case 3:
-      return EndDeadSession{slot};
+      return ProcessGone{slot};
     case 4:
     case 5:
       return ExpireSessions{Pages(4), Pages(6)};

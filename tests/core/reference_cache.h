@@ -58,7 +58,7 @@ class ReferenceCache {
   void CloseSession(SessionId id);
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::Status ResumeSession(SessionId id);
-  void EndDeadSession(SessionId id);
+  void ProcessGone(SessionId id);
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
@@ -100,6 +100,7 @@ class ReferenceCache {
   struct Session {
     SessionId id;
     bool is_attached = false;
+    bool is_process_gone = false;
     std::optional<absl::Time> lost_at;
     std::vector<PageId> reserved;
     std::vector<HeldLock> locks;  // oldest first
@@ -151,6 +152,7 @@ class ReferenceCache {
   static void Release(Session& session, PageId page);
   // Releases what the session holds; its reserved pages become free.
   void EraseSession(SessionId id);
+  void EndLost(SessionId id);
 
   const PrefixCache::Options options_;
   std::vector<std::pair<NamespaceKey, Pages>> namespaces_;

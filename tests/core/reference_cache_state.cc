@@ -22,6 +22,7 @@ absl::Status ReferenceCache::AttachSession(SessionId id) {
   Session* session = FindSession(id);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   session->is_attached = true;
+  session->is_process_gone = false;
   return absl::OkStatus();
 }
 
@@ -32,7 +33,10 @@ void ReferenceCache::CloseSession(SessionId id) {
 }
 
 void ReferenceCache::SuspendSession(SessionId id, absl::Time lost_at) {
-  if (Session* session = FindSession(id)) session->lost_at = lost_at;
+  Session* session = FindSession(id);
+  if (session == nullptr) return;
+  session->lost_at = lost_at;
+  if (session->is_process_gone) EndLost(id);
 }
 
 absl::Status ReferenceCache::ResumeSession(SessionId id) {
@@ -42,9 +46,15 @@ absl::Status ReferenceCache::ResumeSession(SessionId id) {
   return absl::OkStatus();
 }
 
-void ReferenceCache::EndDeadSession(SessionId id) {
+void ReferenceCache::ProcessGone(SessionId id) {
   std::erase_if(quarantine_, [&](auto& batch) { return batch.owner == id; });
-  if (!IsLive(id)) return;
+  Session* session = FindSession(id);
+  if (session == nullptr) return;
+  session->is_process_gone = true;
+  if (session->lost_at.has_value()) EndLost(id);
+}
+
+void ReferenceCache::EndLost(SessionId id) {
   EraseSession(id);
   ++counters_.sessions_lost;
 }
@@ -63,8 +73,7 @@ void ReferenceCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
       quarantine_.push_back({id, now + quarantine, session.reserved});
       counters_.quarantined_pages += session.reserved.size();
     }
-    EraseSession(id);
-    ++counters_.sessions_lost;
+    EndLost(id);
   }
 }
 

@@ -52,7 +52,7 @@ TEST_F(SessionTest, ClosedOrUnknownIsRefusedEverywhereAndChangesNothing) {
     EXPECT_EQ(Outcome(cache_.CheckSession(gone)), "SESSION_LOST");
     cache_.CloseSession(gone);
     cache_.SuspendSession(gone, kNow);
-    cache_.EndDeadSession(gone);
+    cache_.ProcessGone(gone);
   }
   EXPECT_EQ(Snapshot(), before);
 }
@@ -147,21 +147,43 @@ TEST_F(SessionTest, DeadProcessFreesItsQuarantinedPagesAndNoOthers) {
   }
   cache_.ExpireSessions(kNow, kQuarantine);
   EXPECT_EQ(Counts().quarantined, 6u);
-  cache_.EndDeadSession(session_);
+  cache_.ProcessGone(session_);
   EXPECT_EQ(Counts().quarantined, 3u);
   EXPECT_EQ(cache_.Stats().counters.sessions_lost, 2u);
 }
 
-TEST_F(SessionTest, DeadProcessEndsALiveSessionWithoutQuarantine) {
+TEST_F(SessionTest, DeadProcessEndsABrokenSessionAtOnceWithoutQuarantine) {
   Publish("ab");
   Lock("ab");
   Allocate(3);
   ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
-  cache_.EndDeadSession(session_);
+  cache_.SuspendSession(session_, kNow + absl::Hours(1));
+  cache_.ProcessGone(session_);
   EXPECT_EQ(Counts().quarantined, 0u);
   EXPECT_EQ(Counts().free, kUsable - 2);
   EXPECT_EQ(Counts().protected_, 0u);
   EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "SESSION_LOST");
+}
+
+TEST_F(SessionTest, OutlivesTheProcessThatMappedThePoolWhileItsStreamLives) {
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.ProcessGone(session_);
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "OK");
+  EXPECT_EQ(Counts().reserved, 3u);
+  cache_.SuspendSession(session_, kNow + absl::Hours(1));
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "SESSION_LOST");
+  EXPECT_EQ(Counts().reserved, 0u);
+  EXPECT_EQ(Counts().quarantined, 0u);
+}
+
+TEST_F(SessionTest, IsWatchedAnewWhenAnotherProcessMapsThePool) {
+  Allocate(3);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.ProcessGone(session_);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  cache_.SuspendSession(session_, kNow + absl::Hours(1));
+  EXPECT_EQ(Counts().reserved, 3u);
 }
 
 TEST_F(SessionTest, EndOfOneLeavesTheOthersAlone) {

@@ -181,7 +181,8 @@ void StressWorker::Die() {
   }
   ++lost_sessions_;
   if (Below(2) == 0) {
-    cache.EndDeadSession(session_);
+    cache.ProcessGone(session_);
+    cache.SuspendSession(session_, absl::InfiniteFuture());
   } else {
     cache.SuspendSession(session_, absl::UnixEpoch());
     cache.ExpireSessions(absl::UnixEpoch(), absl::Seconds(Below(2)));
