@@ -1,6 +1,7 @@
 // pandod: one KV cache under many LLM engines.
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -20,6 +21,15 @@ namespace pando {
 namespace {
 
 constexpr int kUsageError = 2;
+
+// A descriptor for each connection and each watched process: as many as
+// allowed.
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // SIGTERM and SIGINT, taken by sigwait on the main thread only.
 sigset_t BlockStopSignals() {
@@ -61,6 +71,7 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
   SetUpLogging(options.log_level, options.log_format);
+  RaiseDescriptorLimit();
   const sigset_t signals = BlockStopSignals();
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
   if (!server.ok()) {

@@ -216,7 +216,11 @@ void MemorySocket::Answer(const Peer& peer) {
   for (const KvShard& shard : pool_->shards()) {
     Append(message, shard.size_bytes);
   }
-  on_attached_(*session, PeerPid(peer.fd.get()));
+  if (!on_attached_(*session, PeerPid(peer.fd.get()))) {
+    ++refused_;
+    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
+    return;
+  }
   ++attached_;
   Send(peer.fd.get(), std::move(message), *shards);
 }

@@ -25,7 +25,7 @@ namespace pando {
 
 enum class MemorySocketStatus : uint32_t {
   kOk = 0,
-  // The token is unknown, used or too old.
+  // The token is unknown, used or too old, or its session has ended.
   kBadToken = 1,
   // The server could not export the memory.
   kUnavailable = 2,
@@ -69,9 +69,10 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread before the descriptors leave. pid is the
-  // peer's, 0 when it is not visible in this PID namespace.
-  using OnAttached = std::function<void(SessionId session, pid_t pid)>;
+  // Called on the socket's thread before the descriptors leave; they do not if
+  // it returns false. pid is the peer's, 0 when it is not visible in this PID
+  // namespace.
+  using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
 
   // pool must outlive the socket.
   static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(

@@ -38,7 +38,8 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
   AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
       server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
       [this](const auto& in, auto& out) { return MatchPrefix(in, out); },
-      of("MatchPrefix"));
+      of("MatchPrefix"),
+      [this](const auto& in, const auto& out) { UndoMatch(in, out); });
   AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
       server, [this](auto... call) { grpc_.RequestInsert(call...); },
       [this](const auto& in, auto& out) { return Insert(in, out); },
@@ -84,6 +85,16 @@ absl::Status PrefixCacheService::MatchPrefix(
   return absl::OkStatus();
 }
 
+// Nobody knows this lock and these pages.
+void PrefixCacheService::UndoMatch(const v1::MatchPrefixRequest& request,
+                                   const v1::MatchPrefixResponse& response) {
+  if (!request.lock()) return;
+  const SessionId session(request.session_id());
+  const LockId lock(response.lock_id());
+  cache_->Unlock(session, {&lock, 1}).IgnoreError();
+  cache_->Free(session, PagesOf(response.reserved_page_ids())).IgnoreError();
+}
+
 absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                                         v1::InsertResponse& response) {
   const absl::StatusOr<std::span<const Token>> tokens =
@@ -114,6 +125,9 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
                                       v1::LockResponse& response) {
+  if (is_draining_->load(std::memory_order_relaxed)) {
+    return MakeError(Reason::kDraining, "the server is shutting down");
+  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();

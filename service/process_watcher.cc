@@ -1,5 +1,6 @@
 #include "service/process_watcher.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -57,7 +58,11 @@ ProcessWatcher::~ProcessWatcher() {
 
 absl::Status ProcessWatcher::Watch(SessionId session, pid_t pid) {
   absl::Status added = Add(session, pid);
-  if (!added.ok()) Forget(session);
+  if (!added.ok()) {
+    Forget(session);
+    absl::MutexLock lock(&mutex_);
+    unwatchable_.insert(session);
+  }
   return added;
 }
 
@@ -72,9 +77,14 @@ absl::Status ProcessWatcher::Add(SessionId session, pid_t pid) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("pidfd_open of %d", pid));
   }
   absl::MutexLock lock(&mutex_);
+  if (unwatchable_.contains(session)) {
+    return absl::FailedPreconditionError(
+        "another process of the session could not be watched");
+  }
+  if (IsWatched(session, pid)) return absl::OkStatus();
   const uint64_t watch = ++last_watch_;
   absl::Status added = AddToEpoll(epoll_, pidfd, watch);
-  if (added.ok()) watched_[watch] = {session, std::move(pidfd)};
+  if (added.ok()) watched_[watch] = {session, pid, std::move(pidfd)};
   return added;
 }
 
@@ -83,6 +93,7 @@ void ProcessWatcher::Forget(SessionId session) {
   absl::erase_if(watched_, [session](const auto& entry) {
     return entry.second.session == session;
   });
+  unwatchable_.erase(session);
 }
 
 void ProcessWatcher::Run() {
@@ -110,6 +121,16 @@ bool ProcessWatcher::IsWatched(SessionId session) const {
   return std::any_of(
       watched_.begin(), watched_.end(),
       [session](const auto& entry) { return entry.second.session == session; });
+}
+
+bool ProcessWatcher::IsWatched(SessionId session, pid_t pid) const {
+  return std::any_of(watched_.begin(), watched_.end(),
+                     [session, pid](const auto& entry) {
+                       const WatchedProcess& process = entry.second;
+                       pollfd ended = {process.pidfd.get(), POLLIN, 0};
+                       return process.session == session &&
+                              process.pid == pid && poll(&ended, 1, 0) == 0;
+                     });
 }
 
 }  // namespace pando

@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -33,8 +34,8 @@ class ProcessWatcher {
 
   // on_exit is called once when this process, and every other one watched for
   // the session, has ended. An error (the process lives in another PID
-  // namespace, say): the session is not watched at all, because part of its
-  // processes would not tell enough.
+  // namespace, say): the session is not watched at all, now or later, because
+  // part of its processes would not tell enough.
   absl::Status Watch(SessionId session, pid_t pid);
 
   // Does not wait for a call of on_exit that is on its way.
@@ -43,6 +44,7 @@ class ProcessWatcher {
  private:
   struct WatchedProcess {
     SessionId session;
+    pid_t pid;
     UniqueFd pidfd;
   };
 
@@ -53,6 +55,9 @@ class ProcessWatcher {
   // The session, when that was the last of its processes.
   std::optional<SessionId> Remove(uint64_t watch);
   bool IsWatched(SessionId session) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // The same living process is watched for the session already.
+  bool IsWatched(SessionId session, pid_t pid) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   const OnExit on_exit_;
   const UniqueFd epoll_;
@@ -62,6 +67,8 @@ class ProcessWatcher {
   // was forgotten means nothing.
   absl::flat_hash_map<uint64_t, WatchedProcess> watched_
       ABSL_GUARDED_BY(mutex_);
+  // Sessions with a process that could not be watched, until forgotten.
+  absl::flat_hash_set<SessionId> unwatchable_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_watch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };

@@ -25,10 +25,8 @@ constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(const Options& options) {
-  const absl::StatusOr<KvLayout> layout =
-      MakeKvLayout(ShapeOf(options), options.pool_pages);
-  if (!layout.ok()) return layout.status();
-  return HostKvPool::Create(*layout, options.pool_pages, options.pool_shards);
+  return HostKvPool::Create(ShapeOf(options), options.pool_pages,
+                            options.pool_shards);
 }
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
@@ -85,29 +83,31 @@ Server::~Server() {
 
 absl::Status Server::StartMemorySocket() {
   absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
-      ProcessWatcher::Start([this](SessionId session) {
-        cache_.EndDeadSession(session);
-        spdlog::info("the process of a session has ended");
-      });
+      ProcessWatcher::Start(
+          [this](SessionId session) { cache_.ProcessGone(session); });
   if (!watcher.ok()) return watcher.status();
   watcher_ = *std::move(watcher);
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
       {.path = options_.memory_socket, .token_ttl = options_.attach_token_ttl},
-      pool_.get(),
-      [this](SessionId session, pid_t pid) { OnAttached(session, pid); });
+      pool_.get(), [this](SessionId session, pid_t pid) {
+        return OnAttached(session, pid);
+      });
   if (!memory.ok()) return memory.status();
   memory_ = *std::move(memory);
   return absl::OkStatus();
 }
 
-void Server::OnAttached(SessionId session, pid_t pid) {
-  if (!cache_.AttachSession(session).ok()) return;
+bool Server::OnAttached(SessionId session, pid_t pid) {
+  if (!cache_.AttachSession(session).ok()) return false;
   if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
     spdlog::warn(
-        "{}: when this worker dies, its pages wait for the quarantine "
-        "time",
+        "{}: when this worker dies, its pages wait for the quarantine time",
         std::string(watched.message()));
   }
+  // It may have ended, and been forgotten, before it was watched.
+  if (cache_.CheckSession(session).ok()) return true;
+  watcher_->Forget(session);
+  return false;
 }
 
 void Server::MakeServices() {
@@ -161,13 +161,11 @@ absl::Status Server::StartRpc() {
   config.addresses.push_back("unix:" + options_.socket);
   if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
-  if (absl::Status s = rpc_.Start(config); !s.ok()) return s;
-  constexpr mode_t kOwnerAndGroup = 0660;
-  if (chmod(options_.socket.c_str(), kOwnerAndGroup) != 0) {
-    return absl::ErrnoToStatus(errno,
-                               absl::StrCat("chmod of ", options_.socket));
-  }
-  return absl::OkStatus();
+  constexpr mode_t kOwnerAndGroupOnly = 0117;  // the socket is made 0660
+  const mode_t before = umask(kOwnerAndGroupOnly);
+  absl::Status started = rpc_.Start(config);
+  umask(before);
+  return started;
 }
 
 absl::Status Server::StartHttp() {

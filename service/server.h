@@ -48,7 +48,8 @@ class Server {
   void MakeServices();
   absl::Status StartRpc();
   absl::Status StartHttp();
-  void OnAttached(SessionId session, pid_t pid);
+  // False when the session has ended meanwhile.
+  bool OnAttached(SessionId session, pid_t pid);
 
   const Options options_;
   const uint64_t epoch_;

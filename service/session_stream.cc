@@ -35,6 +35,7 @@ void SessionStream::OnFirstRead(bool ok) {
       opened->set_epoch(service_->config_.epoch);
       *opened->mutable_pool() = service_->config_.pool;
       Write();
+      if (service_->is_draining_->load()) SendDraining();
       Read(on_read_);
     } else {
       Finish(session.status());
@@ -70,6 +71,10 @@ void SessionStream::OnWritten(bool ok) {
 // cases it may not know that the stream is gone, and may come back.
 void SessionStream::OnDone() {
   is_done_ = true;
+  service_->metrics_->Record(context_.IsCancelled()
+                                 ? absl::CancelledError("the stream broke")
+                                 : finished_with_,
+                             absl::Now() - arrived_at_);
   if (session_ != SessionId()) {
     if (context_.IsCancelled()) {
       service_->StreamBroke(session_, this);
@@ -105,7 +110,7 @@ void SessionStream::Finish(const absl::Status& status) {
     owed_finish_ = status;
     return;
   }
-  service_->metrics_->Record(status, absl::Now() - arrived_at_);
+  finished_with_ = status;
   if (service_->server_->is_stopping()) return;
   ++operations_;
   is_finishing_ = true;

@@ -53,6 +53,7 @@ class SessionStream {
   bool is_finishing_ = false;
   bool is_done_ = false;
   bool owes_draining_ = false;
+  absl::Status finished_with_;
   std::optional<absl::Status> owed_finish_;  // after the write that runs
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};

@@ -29,20 +29,25 @@ class UnaryCall : public Event {
                                  grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
   using Handler = std::function<absl::Status(const Request&, Response&)>;
+  // Takes back what an answer gave to a caller that was gone by then.
+  using Undo = std::function<void(const Request&, const Response&)>;
 
-  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics)
+  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics,
+            Undo undo)
       : server_(server),
         arm_(std::move(arm)),
         handler_(std::move(handler)),
-        metrics_(metrics) {}
+        metrics_(metrics),
+        undo_(std::move(undo)) {}
 
   void Run(bool ok) override {
     switch (next_) {
       case Step::kArm:
+        if (!ok && undo_ && answered_) undo_(request_, response_);
         Rearm();
         break;
       case Step::kAnswer:
-        if (ok) Answer();
+        if (ok && !server_->is_stopping()) Answer();
         break;
     }
   }
@@ -53,8 +58,8 @@ class UnaryCall : public Event {
   void Rearm() {
     if (server_->is_stopping()) return;
     next_ = Step::kAnswer;
-    request_.Clear();
-    response_.Clear();
+    Empty(request_);
+    Empty(response_);
     responder_.reset();
     context_.emplace();
     responder_.emplace(&*context_);
@@ -67,10 +72,22 @@ class UnaryCall : public Event {
     const absl::Time start = absl::Now();
     const absl::Status status = handler_(request_, response_);
     metrics_.Record(status, absl::Now() - start);
-    if (status.ok()) {
+    answered_ = status.ok();
+    if (answered_) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
       responder_->FinishWithError(ToGrpcStatus(status), this);
+    }
+  }
+
+  // Keeps the memory for the next call, unless it is a lot.
+  template <typename Message>
+  static void Empty(Message& message) {
+    constexpr size_t kKeptBytes = size_t{1} << 20;
+    if (message.SpaceUsedLong() > kKeptBytes) {
+      message = Message();
+    } else {
+      message.Clear();
     }
   }
 
@@ -78,7 +95,9 @@ class UnaryCall : public Event {
   const Arm arm_;
   const Handler handler_;
   MethodMetrics metrics_;
+  const Undo undo_;
   Step next_ = Step::kArm;
+  bool answered_ = false;  // with a response
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
@@ -94,10 +113,11 @@ template <typename Request, typename Response>
 void AddUnaryMethod(RpcServer& server,
                     typename UnaryCall<Request, Response>::Arm arm,
                     typename UnaryCall<Request, Response>::Handler handler,
-                    MethodMetrics metrics) {
+                    MethodMetrics metrics,
+                    typename UnaryCall<Request, Response>::Undo undo = {}) {
   for (int i = 0; i < kArmedCalls; ++i) {
     server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, handler, metrics));
+        &server, arm, handler, metrics, undo));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -112,6 +113,7 @@ class MemorySocketTest : public testing::Test {
                                [this](SessionId session, pid_t pid) {
                                  absl::MutexLock lock(&mutex_);
                                  attached_.emplace_back(session, pid);
+                                 return !sessions_ended_;
                                });
   }
   std::unique_ptr<MemorySocket> Start() { return TryStart().value(); }
@@ -141,7 +143,18 @@ class MemorySocketTest : public testing::Test {
   MemorySocket::Config config_;
   absl::Mutex mutex_;
   std::vector<std::pair<SessionId, pid_t>> attached_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> sessions_ended_ = false;
 };
+
+TEST_F(MemorySocketTest, ATokenOfASessionThatEndedGetsNoDescriptor) {
+  const auto socket = Start();
+  sessions_ended_ = true;
+  const Answer answer = Attach(*socket);
+  EXPECT_EQ(answer.status(), 1u);
+  EXPECT_TRUE(answer.fds.empty());
+  EXPECT_EQ(socket->stats().attached, 0u);
+  EXPECT_EQ(socket->stats().refused, 1u);
+}
 
 TEST_F(MemorySocketTest, AGoodTokenGetsADescriptorForEachShard) {
   const auto socket = Start();

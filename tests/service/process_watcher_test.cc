@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -75,6 +76,39 @@ TEST(ProcessWatcher, ReportsTheSessionOfAKilledProcess) {
   ASSERT_TRUE(watcher->Watch(kOne, child.pid()).ok());
   child.Kill();
   EXPECT_THAT(exits.WaitFor(1), ElementsAre(kOne));
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(ProcessWatcher, TakesOneDescriptorForAProcessThatAttachesAgainAndAgain) {
+  Child child;
+  Exits exits;
+  const auto watcher = ProcessWatcher::Start(exits.Recorder()).value();
+  ASSERT_TRUE(watcher->Watch(kOne, child.pid()).ok());
+  const size_t before = OpenDescriptors();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(watcher->Watch(kOne, child.pid()).ok());
+  }
+  EXPECT_EQ(OpenDescriptors(), before);
+  child.Kill();
+  EXPECT_THAT(exits.WaitFor(1), ElementsAre(kOne));
+}
+
+TEST(ProcessWatcher, WatchesNoProcessOfASessionWithOneThatItCannot) {
+  Child child;
+  Exits exits;
+  const auto watcher = ProcessWatcher::Start(exits.Recorder()).value();
+  EXPECT_FALSE(watcher->Watch(kOne, 0).ok());
+  EXPECT_FALSE(watcher->Watch(kOne, child.pid()).ok());
+  watcher->Forget(kOne);
+  EXPECT_TRUE(watcher->Watch(kOne, child.pid()).ok());
 }
 
 TEST(ProcessWatcher, ReportsEachSessionOnceAndNoneThatIsForgotten) {
