@@ -18,10 +18,12 @@ setup:
 	@tools/setup.sh $(VENV)
 
 build: setup
-	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build
+demo: setup
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target pandod replay
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
 	@echo; echo "A recorded chat trace, 3,000 requests, through two client processes:"
 	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
@@ -30,7 +32,7 @@ demo: build
 
 test: check test-unit test-python test-asan test-tsan
 
-# Layers, formatting and generated files.
+# Layers and formatting.
 check: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/check_format.sh

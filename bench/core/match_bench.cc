@@ -53,7 +53,6 @@ void BM_Match8192(benchmark::State& state) {
     if (match->matched_tokens != kTokens) state.SkipWithError("no full match");
     benchmark::DoNotOptimize(match->pages.data());
   }
-  state.SetLabel("nodes");
 }
 BENCHMARK(BM_Match8192)->Arg(1)->Arg(5)->Arg(64);
 
