@@ -38,8 +38,7 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
   AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
       server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
       [this](const auto& in, auto& out) { return MatchPrefix(in, out); },
-      of("MatchPrefix"),
-      [this](const auto& in, const auto& out) { UndoMatch(in, out); });
+      of("MatchPrefix"));
   AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
       server, [this](auto... call) { grpc_.RequestInsert(call...); },
       [this](const auto& in, auto& out) { return Insert(in, out); },
@@ -83,16 +82,6 @@ absl::Status PrefixCacheService::MatchPrefix(
   response.set_lock_id(result->lock.value());
   AppendPages(result->reserved, response.mutable_reserved_page_ids());
   return absl::OkStatus();
-}
-
-// Nobody knows this lock and these pages.
-void PrefixCacheService::UndoMatch(const v1::MatchPrefixRequest& request,
-                                   const v1::MatchPrefixResponse& response) {
-  if (!request.lock()) return;
-  const SessionId session(request.session_id());
-  const LockId lock(response.lock_id());
-  cache_->Unlock(session, {&lock, 1}).IgnoreError();
-  cache_->Free(session, PagesOf(response.reserved_page_ids())).IgnoreError();
 }
 
 absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,

@@ -26,9 +26,6 @@ class PrefixCacheService {
 
   absl::Status MatchPrefix(const v1::MatchPrefixRequest& request,
                            v1::MatchPrefixResponse& response);
-  // The caller of a match was gone when it was answered.
-  void UndoMatch(const v1::MatchPrefixRequest& request,
-                 const v1::MatchPrefixResponse& response);
   absl::Status Insert(const v1::InsertRequest& request,
                       v1::InsertResponse& response);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);

@@ -29,21 +29,16 @@ class UnaryCall : public Event {
                                  grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
   using Handler = std::function<absl::Status(const Request&, Response&)>;
-  // Takes back what an answer gave to a caller that was gone by then.
-  using Undo = std::function<void(const Request&, const Response&)>;
 
-  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics,
-            Undo undo)
+  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics)
       : server_(server),
         arm_(std::move(arm)),
         handler_(std::move(handler)),
-        metrics_(metrics),
-        undo_(std::move(undo)) {}
+        metrics_(metrics) {}
 
   void Run(bool ok) override {
     switch (next_) {
       case Step::kArm:
-        if (!ok && undo_ && answered_) undo_(request_, response_);
         Rearm();
         break;
       case Step::kAnswer:
@@ -72,8 +67,7 @@ class UnaryCall : public Event {
     const absl::Time start = absl::Now();
     const absl::Status status = handler_(request_, response_);
     metrics_.Record(status, absl::Now() - start);
-    answered_ = status.ok();
-    if (answered_) {
+    if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
       responder_->FinishWithError(ToGrpcStatus(status), this);
@@ -95,9 +89,7 @@ class UnaryCall : public Event {
   const Arm arm_;
   const Handler handler_;
   MethodMetrics metrics_;
-  const Undo undo_;
   Step next_ = Step::kArm;
-  bool answered_ = false;  // with a response
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
@@ -113,11 +105,10 @@ template <typename Request, typename Response>
 void AddUnaryMethod(RpcServer& server,
                     typename UnaryCall<Request, Response>::Arm arm,
                     typename UnaryCall<Request, Response>::Handler handler,
-                    MethodMetrics metrics,
-                    typename UnaryCall<Request, Response>::Undo undo = {}) {
+                    MethodMetrics metrics) {
   for (int i = 0; i < kArmedCalls; ++i) {
     server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, handler, metrics, undo));
+        &server, arm, handler, metrics));
   }
 }
 

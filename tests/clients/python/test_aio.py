@@ -2,13 +2,15 @@
 
 import asyncio
 import inspect
+import random
 import time
 
 import pytest
 from cutter import Cutter
+from eventually import eventually
 from pando_kv import Client, SessionLostError, UnavailableError, UnknownLockError
 from pando_kv.aio import AsyncClient, AsyncLock
-from pandod_process import PAGE_TOKENS
+from pandod_process import PAGE_TOKENS, serving
 
 TOKENS = list(range(2 * PAGE_TOKENS))
 

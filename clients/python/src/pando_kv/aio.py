@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +30,8 @@ class AsyncClient:
     it alive: it resumes it when the connection breaks and opens a new one when the
     server no longer knows it, for example after a restart. `on_session_lost` is then
     called in the event loop, before there is a new session. No call waits longer
-    than `timeout` seconds.
+    than `timeout` seconds. Locks and pages that a call brings when the task that
+    awaited it was cancelled are given back.
     """
 
     def __init__(
@@ -98,18 +99,19 @@ class AsyncClient:
         that many tokens counted from the start of the prompt, and is refused without
         `lock`. All in one atomic step.
         """
-        return await self._connection.send(
-            _calls.match_prefix(
-                self._sessions,
-                self._make_lock,
-                tokens,
-                namespace=namespace,
-                max_tokens=max_tokens,
-                lock=lock,
-                reserve_tokens=reserve_tokens,
-                touch=touch,
-            )
+        call = _calls.match_prefix(
+            self._sessions,
+            self._make_lock,
+            tokens,
+            namespace=namespace,
+            max_tokens=max_tokens,
+            lock=lock,
+            reserve_tokens=reserve_tokens,
+            touch=touch,
         )
+        if lock:
+            return await self._connection.take(call, self._give_back)
+        return await self._connection.send(call)
 
     async def insert(
         self,
@@ -156,8 +158,9 @@ class AsyncClient:
         self, tokens: Any, *, namespace: Namespace | None = None
     ) -> AsyncLock:
         """Locks the longest cached prefix of the tokens."""
-        return await self._connection.send(
-            _calls.lock(self._sessions, self._make_lock, tokens, namespace=namespace)
+        return await self._connection.take(
+            _calls.lock(self._sessions, self._make_lock, tokens, namespace=namespace),
+            AsyncLock.release,
         )
 
     async def unlock(self, *locks: AsyncLock) -> None:
@@ -170,7 +173,10 @@ class AsyncClient:
 
     async def allocate_pages(self, pages: int) -> Uint32Array:
         """Reserves pages for the session, evicting as needed; all or nothing."""
-        return await self._connection.send(_calls.allocate_pages(self._sessions, pages))
+        return await self._connection.take(
+            _calls.allocate_pages(self._sessions, pages),
+            partial(self.free_pages, generation=self.generation),
+        )
 
     async def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
         """Gives reserved pages back, all or none."""
@@ -216,6 +222,11 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
         await self._connection.close()
+
+    async def _give_back(self, match: Match[AsyncLock]) -> None:
+        await self.insert(
+            [], [], lock=match.lock, unlock=True, free_page_ids=match.reserved_page_ids
+        )
 
     async def __aenter__(self) -> AsyncClient:
         await self.connect()
@@ -265,6 +276,8 @@ class _Connection:
         self._methods: dict[str, Any] = {}
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        # Calls whose caller was cancelled; an event loop alone does not keep tasks.
+        self._abandoned: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         self.sessions.require_open()
@@ -286,6 +299,30 @@ class _Connection:
             response = await method(call.request, timeout=self.timeout)
         return call.parse(response)
 
+    async def take(
+        self, call: _calls.Call[T], give_back: Callable[[T], Awaitable[None]]
+    ) -> T:
+        """Sends a call that brings locks or pages.
+
+        It runs to its end even if its caller is cancelled: the server may have
+        carried it out already, and only the answer says what to give back.
+        """
+        taking = asyncio.create_task(self.send(call))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            task = asyncio.create_task(self._abandon(taking, give_back))
+            self._abandoned.add(task)
+            task.add_done_callback(self._abandoned.discard)
+            raise
+
+    async def _abandon(
+        self, taking: asyncio.Task[T], give_back: Callable[[T], Awaitable[None]]
+    ) -> None:
+        # After an error, what the server still holds goes with the session.
+        with contextlib.suppress(PandoError):
+            await give_back(await taking)
+
     async def unlock(self, *locks: AsyncLock) -> None:
         call = _calls.unlock(self.sessions, locks)
         if call is not None:
@@ -297,7 +334,9 @@ class _Connection:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT)
             self._task.cancel()
+        # Ends all calls; what the abandoned ones brought went with the session.
         await self._channel.close()
+        await asyncio.gather(*self._abandoned, return_exceptions=True)
 
     async def _keep_session(self) -> None:
         open_stream = self._channel.stream_stream(OPEN_METHOD)
