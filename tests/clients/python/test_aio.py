@@ -105,6 +105,62 @@ def test_many_tasks_share_a_client(pandod):
     asyncio.run(run())
 
 
+def _admissions(client, index):
+    """Calls that bring a lock, a page or both, each with what gives those back."""
+    tokens = [index] * PAGE_TOKENS
+
+    async def give_back(match):
+        await client.unlock(match.lock)
+        await client.free_pages(match.reserved_page_ids)
+
+    yield client.match_prefix(tokens, lock=True, reserve_tokens=PAGE_TOKENS), give_back
+    yield client.lock(tokens), client.unlock
+    yield client.allocate_pages(1), client.free_pages
+
+
+async def _cancelled_at_random(client, random_numbers):
+    """Cancels many admissions, at any of the ten or so loop turns that one takes."""
+    for index in range(200):
+        for admission, give_back in _admissions(client, index):
+            task = asyncio.create_task(admission)
+            for _ in range(random_numbers.randint(1, 12)):
+                await asyncio.sleep(0)
+            if not task.cancel():
+                await give_back(task.result())
+
+
+def _wait_until_nothing_is_held(server):
+    with Client(server.address) as client:
+
+        def nothing_is_held():
+            stats = client.stats()
+            return (stats.locks, stats.pages.reserved) == (0, 0)
+
+        eventually(nothing_is_held)
+        assert client.check_invariants() == []
+
+
+def test_what_cancelled_admissions_bring_is_given_back(tmp_path):
+    async def run(server):
+        async with AsyncClient(server.address) as client:
+            await _cancelled_at_random(client, random.Random(0))
+            await asyncio.to_thread(_wait_until_nothing_is_held, server)
+
+    # Enough pages for all at once.
+    with serving(tmp_path, pool_pages=1024) as server:
+        asyncio.run(run(server))
+
+
+def test_a_client_can_be_closed_while_cancelled_admissions_run(tmp_path):
+    async def run(server):
+        async with AsyncClient(server.address) as client:
+            await _cancelled_at_random(client, random.Random(1))
+
+    with serving(tmp_path, pool_pages=1024) as server:
+        asyncio.run(run(server))
+        _wait_until_nothing_is_held(server)
+
+
 def test_an_absent_server_is_unavailable(tmp_path):
     async def run():
         with pytest.raises(UnavailableError, match=r"within 0\.3 s: UNAVAILABLE"):
