@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "bench/replay/pandod_process.h"
 #include "bench/replay/report.h"
 #include "bench/replay/trace.h"
@@ -210,6 +211,8 @@ int Main(int argc, char** argv) {
   app.add_option("--json", options.json, "Write the result here, too");
   CLI11_PARSE(app, argc, argv);
 
+  // As in pandod: Debian's Abseil looks for deadlocks at each lock of gRPC.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::StatusOr<Report> report = Replay(options);
   if (!report.ok()) {
     std::cerr << "replay: " << report.status().ToString() << std::endl;
