@@ -29,8 +29,8 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kPageTokens = 16;
-constexpr int kRounds = 10;
-constexpr std::chrono::milliseconds kRoundTime{300};
+constexpr int kRounds = 40;
+constexpr std::chrono::milliseconds kRoundTime{75};
 
 // Runs on the first CPU; what this process starts does, too.
 void PinToOneCpu() {
