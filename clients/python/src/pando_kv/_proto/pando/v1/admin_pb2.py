@@ -11,9 +11,10 @@ from google.protobuf import symbol_database as _symbol_database
 _sym_db = _symbol_database.Default()
 
 
+from pando_kv._proto.pando.v1 import types_pb2 as pando_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14pando/v1/admin.proto\x12\x08pando.v1\"\x11\n\x0fGetStatsRequest\"\x8a\x01\n\nPageStates\x12\x0c\n\x04\x66ree\x18\x01 \x01(\r\x12\x10\n\x08reserved\x18\x02 \x01(\r\x12\x11\n\tevictable\x18\x03 \x01(\r\x12\x11\n\tprotected\x18\x04 \x01(\r\x12\x13\n\x0bquarantined\x18\x05 \x01(\r\x12\x0f\n\x07padding\x18\x06 \x01(\r\x12\x10\n\x08\x63\x61pacity\x18\x07 \x01(\r\"\x9b\x03\n\rCacheCounters\x12\x0f\n\x07matches\x18\x01 \x01(\x04\x12\x14\n\x0cquery_tokens\x18\x02 \x01(\x04\x12\x12\n\nhit_tokens\x18\x03 \x01(\x04\x12\x0f\n\x07inserts\x18\x04 \x01(\x04\x12\x16\n\x0einserted_pages\x18\x05 \x01(\x04\x12\x17\n\x0f\x64uplicate_pages\x18\x06 \x01(\x04\x12\x17\n\x0f\x61llocated_pages\x18\x07 \x01(\x04\x12$\n\x1c\x65victed_pages_for_allocation\x18\x08 \x01(\x04\x12 \n\x18\x65victed_pages_on_request\x18\t \x01(\x04\x12\x1b\n\x13\x61llocation_failures\x18\n \x01(\x04\x12\x13\n\x0blocks_taken\x18\x0b \x01(\x04\x12\x16\n\x0elocks_released\x18\x0c \x01(\x04\x12\x17\n\x0fsessions_opened\x18\r \x01(\x04\x12\x17\n\x0fsessions_closed\x18\x0e \x01(\x04\x12\x15\n\rsessions_lost\x18\x0f \x01(\x04\x12\x19\n\x11quarantined_pages\x18\x10 \x01(\x04\"\xb5\x01\n\x10GetStatsResponse\x12#\n\x05pages\x18\x01 \x01(\x0b\x32\x14.pando.v1.PageStates\x12)\n\x08\x63ounters\x18\x02 \x01(\x0b\x32\x17.pando.v1.CacheCounters\x12\x10\n\x08sessions\x18\x03 \x01(\r\x12\r\n\x05locks\x18\x04 \x01(\r\x12\r\n\x05nodes\x18\x05 \x01(\r\x12\x12\n\nnamespaces\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\x06\"\x0e\n\x0c\x46lushRequest\"?\n\rFlushResponse\x12\x15\n\revicted_pages\x18\x01 \x01(\r\x12\x17\n\x0fprotected_pages\x18\x02 \x01(\r\"\x18\n\x16\x43heckInvariantsRequest\"-\n\x17\x43heckInvariantsResponse\x12\x12\n\nviolations\x18\x01 \x03(\t2\xdc\x01\n\x05\x41\x64min\x12\x41\n\x08GetStats\x12\x19.pando.v1.GetStatsRequest\x1a\x1a.pando.v1.GetStatsResponse\x12\x38\n\x05\x46lush\x12\x16.pando.v1.FlushRequest\x1a\x17.pando.v1.FlushResponse\x12V\n\x0f\x43heckInvariants\x12 .pando.v1.CheckInvariantsRequest\x1a!.pando.v1.CheckInvariantsResponseB\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14pando/v1/admin.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"\x11\n\x0fGetStatsRequest\"\x8a\x01\n\nPageStates\x12\x0c\n\x04\x66ree\x18\x01 \x01(\r\x12\x10\n\x08reserved\x18\x02 \x01(\r\x12\x11\n\tevictable\x18\x03 \x01(\r\x12\x11\n\tprotected\x18\x04 \x01(\r\x12\x13\n\x0bquarantined\x18\x05 \x01(\r\x12\x0f\n\x07padding\x18\x06 \x01(\r\x12\x10\n\x08\x63\x61pacity\x18\x07 \x01(\r\"\x8f\x05\n\rCacheCounters\x12\x0f\n\x07matches\x18\x01 \x01(\x04\x12\x14\n\x0cquery_tokens\x18\x02 \x01(\x04\x12\x12\n\nhit_tokens\x18\x03 \x01(\x04\x12\x0f\n\x07inserts\x18\x04 \x01(\x04\x12\x16\n\x0einserted_pages\x18\x05 \x01(\x04\x12\x17\n\x0f\x64uplicate_pages\x18\x06 \x01(\x04\x12\x17\n\x0f\x61llocated_pages\x18\x07 \x01(\x04\x12$\n\x1c\x65victed_pages_for_allocation\x18\x08 \x01(\x04\x12 \n\x18\x65victed_pages_on_request\x18\t \x01(\x04\x12\x1b\n\x13\x61llocation_failures\x18\n \x01(\x04\x12\x13\n\x0blocks_taken\x18\x0b \x01(\x04\x12\x16\n\x0elocks_released\x18\x0c \x01(\x04\x12\x17\n\x0fsessions_opened\x18\r \x01(\x04\x12\x17\n\x0fsessions_closed\x18\x0e \x01(\x04\x12\x15\n\rsessions_lost\x18\x0f \x01(\x04\x12\x19\n\x11quarantined_pages\x18\x10 \x01(\x04\x12#\n\x1b\x65victed_pages_for_watermark\x18\x11 \x01(\x04\x12\x1f\n\x17\x65victed_pages_for_quota\x18\x12 \x01(\x04\x12\x18\n\x10quota_rejections\x18\x13 \x01(\x04\x12\x15\n\rpending_waits\x18\x14 \x01(\x04\x12\x1f\n\x17pending_waits_published\x18\x15 \x01(\x04\x12\x1e\n\x16pending_waits_given_up\x18\x16 \x01(\x04\x12\x1f\n\x17pending_waits_timed_out\x18\x17 \x01(\x04\x12\x19\n\x11repeated_requests\x18\x18 \x01(\x04\"\x83\x01\n\nQuotaClass\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x66loor_pages\x18\x02 \x01(\r\x12\x16\n\tcap_pages\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x16\n\x0ereserved_pages\x18\x04 \x01(\r\x12\x14\n\x0c\x63\x61\x63hed_pages\x18\x05 \x01(\rB\x0c\n\n_cap_pages\"\x94\x02\n\x10GetStatsResponse\x12#\n\x05pages\x18\x01 \x01(\x0b\x32\x14.pando.v1.PageStates\x12)\n\x08\x63ounters\x18\x02 \x01(\x0b\x32\x17.pando.v1.CacheCounters\x12\x10\n\x08sessions\x18\x03 \x01(\r\x12\r\n\x05locks\x18\x04 \x01(\r\x12\r\n\x05nodes\x18\x05 \x01(\r\x12\x12\n\nnamespaces\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\x06\x12\x17\n\x0f\x65viction_policy\x18\x08 \x01(\t\x12\x17\n\x0fwaiting_matches\x18\t \x01(\r\x12+\n\rquota_classes\x18\n \x03(\x0b\x32\x14.pando.v1.QuotaClass\"]\n\x0c\x46lushRequest\x12(\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.NamespaceH\x00\x12\x1a\n\x10namespace_number\x18\x02 \x01(\x04H\x00\x42\x07\n\x05which\"?\n\rFlushResponse\x12\x15\n\revicted_pages\x18\x01 \x01(\r\x12\x17\n\x0fprotected_pages\x18\x02 \x01(\r\"\x18\n\x16\x43heckInvariantsRequest\"-\n\x17\x43heckInvariantsResponse\x12\x12\n\nviolations\x18\x01 \x03(\t\"*\n\x18SetEvictionPolicyRequest\x12\x0e\n\x06policy\x18\x01 \x01(\t\"-\n\x19SetEvictionPolicyResponse\x12\x10\n\x08previous\x18\x01 \x01(\t\"&\n\x15ListNamespacesRequest\x12\r\n\x05limit\x18\x01 \x01(\r\"\xae\x01\n\rNamespaceInfo\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x16\n\textra_key\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x16\n\x0ehas_cache_salt\x18\x03 \x01(\x08\x12\x0e\n\x06\x62igram\x18\x04 \x01(\x08\x12\x17\n\x0f\x65victable_pages\x18\x05 \x01(\r\x12\x17\n\x0fprotected_pages\x18\x06 \x01(\r\x12\r\n\x05nodes\x18\x07 \x01(\rB\x0c\n\n_extra_key\"T\n\x16ListNamespacesResponse\x12+\n\nnamespaces\x18\x01 \x03(\x0b\x32\x17.pando.v1.NamespaceInfo\x12\r\n\x05total\x18\x02 \x01(\r\"9\n\x10ListLocksRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\x16\n\x0esession_number\x18\x02 \x01(\r\"x\n\x08LockInfo\x12\x16\n\x0esession_number\x18\x01 \x01(\r\x12\x13\n\x0b\x63lient_name\x18\x02 \x01(\t\x12\x15\n\rlocked_tokens\x18\x03 \x01(\r\x12\x0e\n\x06\x61ge_ms\x18\x04 \x01(\x04\x12\x18\n\x10namespace_number\x18\x05 \x01(\x04\"E\n\x11ListLocksResponse\x12!\n\x05locks\x18\x01 \x03(\x0b\x32\x12.pando.v1.LockInfo\x12\r\n\x05total\x18\x02 \x01(\r\"-\n\x13ReleaseLocksRequest\x12\x16\n\x0esession_number\x18\x01 \x01(\r\".\n\x14ReleaseLocksResponse\x12\x16\n\x0ereleased_locks\x18\x01 \x01(\r\"M\n\x13\x45xplainMatchRequest\x12&\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x02 \x03(\x07\"\x80\x02\n\x14\x45xplainMatchResponse\x12\x16\n\x0ematched_tokens\x18\x01 \x01(\r\x12\x1f\n\x03\x65nd\x18\x02 \x01(\x0e\x32\x12.pando.v1.MatchEnd\x12\x13\n\x0b\x64iverged_at\x18\x03 \x01(\r\x12-\n\x0b\x65victed_for\x18\x04 \x01(\x0e\x32\x18.pando.v1.EvictionReason\x12\x16\n\x0e\x65victed_ms_ago\x18\x05 \x01(\x04\x12\x12\n\nis_pending\x18\x06 \x01(\x08\x12\x1c\n\x14longer_in_namespaces\x18\x07 \x03(\x04\x12!\n\x05locks\x18\x08 \x03(\x0b\x32\x12.pando.v1.LockInfo\":\n\x0f\x44umpTreeRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\x18\n\x10namespace_number\x18\x02 \x01(\x04\"\xca\x01\n\x08TreeNode\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\x0e\n\x06parent\x18\x02 \x01(\x06\x12\x18\n\x10namespace_number\x18\x03 \x01(\x04\x12\r\n\x05\x64\x65pth\x18\x04 \x01(\r\x12\x13\n\x0b\x62\x65gin_token\x18\x05 \x01(\r\x12\x0e\n\x06tokens\x18\x06 \x01(\r\x12\r\n\x05pages\x18\x07 \x01(\r\x12\r\n\x05locks\x18\x08 \x01(\r\x12\x0c\n\x04hits\x18\t \x01(\r\x12\x10\n\x08priority\x18\n \x01(\x05\x12\x14\n\x0c\x61ge_accesses\x18\x0b \x01(\x04\"F\n\x10\x44umpTreeResponse\x12!\n\x05nodes\x18\x01 \x03(\x0b\x32\x12.pando.v1.TreeNode\x12\x0f\n\x07omitted\x18\x02 \x01(\r*\xa2\x01\n\x08MatchEnd\x12\x19\n\x15MATCH_END_UNSPECIFIED\x10\x00\x12\x16\n\x12MATCH_END_COMPLETE\x10\x01\x12\x18\n\x14MATCH_END_PAGE_FLOOR\x10\x02\x12\x16\n\x12MATCH_END_DIVERGED\x10\x03\x12\x15\n\x11MATCH_END_EVICTED\x10\x04\x12\x1a\n\x16MATCH_END_NEVER_CACHED\x10\x05\x32\xb8\x05\n\x05\x41\x64min\x12\x41\n\x08GetStats\x12\x19.pando.v1.GetStatsRequest\x1a\x1a.pando.v1.GetStatsResponse\x12\x38\n\x05\x46lush\x12\x16.pando.v1.FlushRequest\x1a\x17.pando.v1.FlushResponse\x12\\\n\x11SetEvictionPolicy\x12\".pando.v1.SetEvictionPolicyRequest\x1a#.pando.v1.SetEvictionPolicyResponse\x12S\n\x0eListNamespaces\x12\x1f.pando.v1.ListNamespacesRequest\x1a .pando.v1.ListNamespacesResponse\x12\x44\n\tListLocks\x12\x1a.pando.v1.ListLocksRequest\x1a\x1b.pando.v1.ListLocksResponse\x12M\n\x0cReleaseLocks\x12\x1d.pando.v1.ReleaseLocksRequest\x1a\x1e.pando.v1.ReleaseLocksResponse\x12M\n\x0c\x45xplainMatch\x12\x1d.pando.v1.ExplainMatchRequest\x1a\x1e.pando.v1.ExplainMatchResponse\x12\x43\n\x08\x44umpTree\x12\x19.pando.v1.DumpTreeRequest\x1a\x1a.pando.v1.DumpTreeResponse0\x01\x12V\n\x0f\x43heckInvariants\x12 .pando.v1.CheckInvariantsRequest\x1a!.pando.v1.CheckInvariantsResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.admin_pb2', globals())
@@ -21,22 +22,56 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\370\001\001'
-  _GETSTATSREQUEST._serialized_start=34
-  _GETSTATSREQUEST._serialized_end=51
-  _PAGESTATES._serialized_start=54
-  _PAGESTATES._serialized_end=192
-  _CACHECOUNTERS._serialized_start=195
-  _CACHECOUNTERS._serialized_end=606
-  _GETSTATSRESPONSE._serialized_start=609
-  _GETSTATSRESPONSE._serialized_end=790
-  _FLUSHREQUEST._serialized_start=792
-  _FLUSHREQUEST._serialized_end=806
-  _FLUSHRESPONSE._serialized_start=808
-  _FLUSHRESPONSE._serialized_end=871
-  _CHECKINVARIANTSREQUEST._serialized_start=873
-  _CHECKINVARIANTSREQUEST._serialized_end=897
-  _CHECKINVARIANTSRESPONSE._serialized_start=899
-  _CHECKINVARIANTSRESPONSE._serialized_end=944
-  _ADMIN._serialized_start=947
-  _ADMIN._serialized_end=1167
+  _MATCHEND._serialized_start=2937
+  _MATCHEND._serialized_end=3099
+  _GETSTATSREQUEST._serialized_start=56
+  _GETSTATSREQUEST._serialized_end=73
+  _PAGESTATES._serialized_start=76
+  _PAGESTATES._serialized_end=214
+  _CACHECOUNTERS._serialized_start=217
+  _CACHECOUNTERS._serialized_end=872
+  _QUOTACLASS._serialized_start=875
+  _QUOTACLASS._serialized_end=1006
+  _GETSTATSRESPONSE._serialized_start=1009
+  _GETSTATSRESPONSE._serialized_end=1285
+  _FLUSHREQUEST._serialized_start=1287
+  _FLUSHREQUEST._serialized_end=1380
+  _FLUSHRESPONSE._serialized_start=1382
+  _FLUSHRESPONSE._serialized_end=1445
+  _CHECKINVARIANTSREQUEST._serialized_start=1447
+  _CHECKINVARIANTSREQUEST._serialized_end=1471
+  _CHECKINVARIANTSRESPONSE._serialized_start=1473
+  _CHECKINVARIANTSRESPONSE._serialized_end=1518
+  _SETEVICTIONPOLICYREQUEST._serialized_start=1520
+  _SETEVICTIONPOLICYREQUEST._serialized_end=1562
+  _SETEVICTIONPOLICYRESPONSE._serialized_start=1564
+  _SETEVICTIONPOLICYRESPONSE._serialized_end=1609
+  _LISTNAMESPACESREQUEST._serialized_start=1611
+  _LISTNAMESPACESREQUEST._serialized_end=1649
+  _NAMESPACEINFO._serialized_start=1652
+  _NAMESPACEINFO._serialized_end=1826
+  _LISTNAMESPACESRESPONSE._serialized_start=1828
+  _LISTNAMESPACESRESPONSE._serialized_end=1912
+  _LISTLOCKSREQUEST._serialized_start=1914
+  _LISTLOCKSREQUEST._serialized_end=1971
+  _LOCKINFO._serialized_start=1973
+  _LOCKINFO._serialized_end=2093
+  _LISTLOCKSRESPONSE._serialized_start=2095
+  _LISTLOCKSRESPONSE._serialized_end=2164
+  _RELEASELOCKSREQUEST._serialized_start=2166
+  _RELEASELOCKSREQUEST._serialized_end=2211
+  _RELEASELOCKSRESPONSE._serialized_start=2213
+  _RELEASELOCKSRESPONSE._serialized_end=2259
+  _EXPLAINMATCHREQUEST._serialized_start=2261
+  _EXPLAINMATCHREQUEST._serialized_end=2338
+  _EXPLAINMATCHRESPONSE._serialized_start=2341
+  _EXPLAINMATCHRESPONSE._serialized_end=2597
+  _DUMPTREEREQUEST._serialized_start=2599
+  _DUMPTREEREQUEST._serialized_end=2657
+  _TREENODE._serialized_start=2660
+  _TREENODE._serialized_end=2862
+  _DUMPTREERESPONSE._serialized_start=2864
+  _DUMPTREERESPONSE._serialized_end=2934
+  _ADMIN._serialized_start=3102
+  _ADMIN._serialized_end=3798
 # @@protoc_insertion_point(module_scope)

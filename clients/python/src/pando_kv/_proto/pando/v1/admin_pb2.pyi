@@ -1,16 +1,26 @@
+from pando_kv._proto.pando.v1 import types_pb2 as _types_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+MATCH_END_COMPLETE: MatchEnd
+MATCH_END_DIVERGED: MatchEnd
+MATCH_END_EVICTED: MatchEnd
+MATCH_END_NEVER_CACHED: MatchEnd
+MATCH_END_PAGE_FLOOR: MatchEnd
+MATCH_END_UNSPECIFIED: MatchEnd
 
 class CacheCounters(_message.Message):
-    __slots__ = ["allocated_pages", "allocation_failures", "duplicate_pages", "evicted_pages_for_allocation", "evicted_pages_on_request", "hit_tokens", "inserted_pages", "inserts", "locks_released", "locks_taken", "matches", "quarantined_pages", "query_tokens", "sessions_closed", "sessions_lost", "sessions_opened"]
+    __slots__ = ["allocated_pages", "allocation_failures", "duplicate_pages", "evicted_pages_for_allocation", "evicted_pages_for_quota", "evicted_pages_for_watermark", "evicted_pages_on_request", "hit_tokens", "inserted_pages", "inserts", "locks_released", "locks_taken", "matches", "pending_waits", "pending_waits_given_up", "pending_waits_published", "pending_waits_timed_out", "quarantined_pages", "query_tokens", "quota_rejections", "repeated_requests", "sessions_closed", "sessions_lost", "sessions_opened"]
     ALLOCATED_PAGES_FIELD_NUMBER: _ClassVar[int]
     ALLOCATION_FAILURES_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_PAGES_FIELD_NUMBER: _ClassVar[int]
     EVICTED_PAGES_FOR_ALLOCATION_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_PAGES_FOR_QUOTA_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_PAGES_FOR_WATERMARK_FIELD_NUMBER: _ClassVar[int]
     EVICTED_PAGES_ON_REQUEST_FIELD_NUMBER: _ClassVar[int]
     HIT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     INSERTED_PAGES_FIELD_NUMBER: _ClassVar[int]
@@ -18,8 +28,14 @@ class CacheCounters(_message.Message):
     LOCKS_RELEASED_FIELD_NUMBER: _ClassVar[int]
     LOCKS_TAKEN_FIELD_NUMBER: _ClassVar[int]
     MATCHES_FIELD_NUMBER: _ClassVar[int]
+    PENDING_WAITS_FIELD_NUMBER: _ClassVar[int]
+    PENDING_WAITS_GIVEN_UP_FIELD_NUMBER: _ClassVar[int]
+    PENDING_WAITS_PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    PENDING_WAITS_TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     QUARANTINED_PAGES_FIELD_NUMBER: _ClassVar[int]
     QUERY_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_REJECTIONS_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_CLOSED_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_LOST_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +43,8 @@ class CacheCounters(_message.Message):
     allocation_failures: int
     duplicate_pages: int
     evicted_pages_for_allocation: int
+    evicted_pages_for_quota: int
+    evicted_pages_for_watermark: int
     evicted_pages_on_request: int
     hit_tokens: int
     inserted_pages: int
@@ -34,12 +52,18 @@ class CacheCounters(_message.Message):
     locks_released: int
     locks_taken: int
     matches: int
+    pending_waits: int
+    pending_waits_given_up: int
+    pending_waits_published: int
+    pending_waits_timed_out: int
     quarantined_pages: int
     query_tokens: int
+    quota_rejections: int
+    repeated_requests: int
     sessions_closed: int
     sessions_lost: int
     sessions_opened: int
-    def __init__(self, matches: _Optional[int] = ..., query_tokens: _Optional[int] = ..., hit_tokens: _Optional[int] = ..., inserts: _Optional[int] = ..., inserted_pages: _Optional[int] = ..., duplicate_pages: _Optional[int] = ..., allocated_pages: _Optional[int] = ..., evicted_pages_for_allocation: _Optional[int] = ..., evicted_pages_on_request: _Optional[int] = ..., allocation_failures: _Optional[int] = ..., locks_taken: _Optional[int] = ..., locks_released: _Optional[int] = ..., sessions_opened: _Optional[int] = ..., sessions_closed: _Optional[int] = ..., sessions_lost: _Optional[int] = ..., quarantined_pages: _Optional[int] = ...) -> None: ...
+    def __init__(self, matches: _Optional[int] = ..., query_tokens: _Optional[int] = ..., hit_tokens: _Optional[int] = ..., inserts: _Optional[int] = ..., inserted_pages: _Optional[int] = ..., duplicate_pages: _Optional[int] = ..., allocated_pages: _Optional[int] = ..., evicted_pages_for_allocation: _Optional[int] = ..., evicted_pages_on_request: _Optional[int] = ..., allocation_failures: _Optional[int] = ..., locks_taken: _Optional[int] = ..., locks_released: _Optional[int] = ..., sessions_opened: _Optional[int] = ..., sessions_closed: _Optional[int] = ..., sessions_lost: _Optional[int] = ..., quarantined_pages: _Optional[int] = ..., evicted_pages_for_watermark: _Optional[int] = ..., evicted_pages_for_quota: _Optional[int] = ..., quota_rejections: _Optional[int] = ..., pending_waits: _Optional[int] = ..., pending_waits_published: _Optional[int] = ..., pending_waits_given_up: _Optional[int] = ..., pending_waits_timed_out: _Optional[int] = ..., repeated_requests: _Optional[int] = ...) -> None: ...
 
 class CheckInvariantsRequest(_message.Message):
     __slots__ = []
@@ -51,9 +75,57 @@ class CheckInvariantsResponse(_message.Message):
     violations: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, violations: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class DumpTreeRequest(_message.Message):
+    __slots__ = ["limit", "namespace_number"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    namespace_number: int
+    def __init__(self, limit: _Optional[int] = ..., namespace_number: _Optional[int] = ...) -> None: ...
+
+class DumpTreeResponse(_message.Message):
+    __slots__ = ["nodes", "omitted"]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[TreeNode]
+    omitted: int
+    def __init__(self, nodes: _Optional[_Iterable[_Union[TreeNode, _Mapping]]] = ..., omitted: _Optional[int] = ...) -> None: ...
+
+class ExplainMatchRequest(_message.Message):
+    __slots__ = ["namespace", "tokens"]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    namespace: _types_pb2.Namespace
+    tokens: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ExplainMatchResponse(_message.Message):
+    __slots__ = ["diverged_at", "end", "evicted_for", "evicted_ms_ago", "is_pending", "locks", "longer_in_namespaces", "matched_tokens"]
+    DIVERGED_AT_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_FOR_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_MS_AGO_FIELD_NUMBER: _ClassVar[int]
+    IS_PENDING_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    LONGER_IN_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    MATCHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    diverged_at: int
+    end: MatchEnd
+    evicted_for: _types_pb2.EvictionReason
+    evicted_ms_ago: int
+    is_pending: bool
+    locks: _containers.RepeatedCompositeFieldContainer[LockInfo]
+    longer_in_namespaces: _containers.RepeatedScalarFieldContainer[int]
+    matched_tokens: int
+    def __init__(self, matched_tokens: _Optional[int] = ..., end: _Optional[_Union[MatchEnd, str]] = ..., diverged_at: _Optional[int] = ..., evicted_for: _Optional[_Union[_types_pb2.EvictionReason, str]] = ..., evicted_ms_ago: _Optional[int] = ..., is_pending: bool = ..., longer_in_namespaces: _Optional[_Iterable[int]] = ..., locks: _Optional[_Iterable[_Union[LockInfo, _Mapping]]] = ...) -> None: ...
+
 class FlushRequest(_message.Message):
-    __slots__ = []
-    def __init__(self) -> None: ...
+    __slots__ = ["namespace", "namespace_number"]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    namespace: _types_pb2.Namespace
+    namespace_number: int
+    def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., namespace_number: _Optional[int] = ...) -> None: ...
 
 class FlushResponse(_message.Message):
     __slots__ = ["evicted_pages", "protected_pages"]
@@ -68,22 +140,90 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["counters", "epoch", "locks", "namespaces", "nodes", "pages", "sessions"]
+    __slots__ = ["counters", "epoch", "eviction_policy", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "waiting_matches"]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_CLASSES_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
     counters: CacheCounters
     epoch: int
+    eviction_policy: str
     locks: int
     namespaces: int
     nodes: int
     pages: PageStates
+    quota_classes: _containers.RepeatedCompositeFieldContainer[QuotaClass]
     sessions: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
+    waiting_matches: int
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ...) -> None: ...
+
+class ListLocksRequest(_message.Message):
+    __slots__ = ["limit", "session_number"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    session_number: int
+    def __init__(self, limit: _Optional[int] = ..., session_number: _Optional[int] = ...) -> None: ...
+
+class ListLocksResponse(_message.Message):
+    __slots__ = ["locks", "total"]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    locks: _containers.RepeatedCompositeFieldContainer[LockInfo]
+    total: int
+    def __init__(self, locks: _Optional[_Iterable[_Union[LockInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class ListNamespacesRequest(_message.Message):
+    __slots__ = ["limit"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+
+class ListNamespacesResponse(_message.Message):
+    __slots__ = ["namespaces", "total"]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    namespaces: _containers.RepeatedCompositeFieldContainer[NamespaceInfo]
+    total: int
+    def __init__(self, namespaces: _Optional[_Iterable[_Union[NamespaceInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class LockInfo(_message.Message):
+    __slots__ = ["age_ms", "client_name", "locked_tokens", "namespace_number", "session_number"]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
+    LOCKED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    age_ms: int
+    client_name: str
+    locked_tokens: int
+    namespace_number: int
+    session_number: int
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locked_tokens: _Optional[int] = ..., age_ms: _Optional[int] = ..., namespace_number: _Optional[int] = ...) -> None: ...
+
+class NamespaceInfo(_message.Message):
+    __slots__ = ["bigram", "evictable_pages", "extra_key", "has_cache_salt", "nodes", "number", "protected_pages"]
+    BIGRAM_FIELD_NUMBER: _ClassVar[int]
+    EVICTABLE_PAGES_FIELD_NUMBER: _ClassVar[int]
+    EXTRA_KEY_FIELD_NUMBER: _ClassVar[int]
+    HAS_CACHE_SALT_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    bigram: bool
+    evictable_pages: int
+    extra_key: str
+    has_cache_salt: bool
+    nodes: int
+    number: int
+    protected_pages: int
+    def __init__(self, number: _Optional[int] = ..., extra_key: _Optional[str] = ..., has_cache_salt: bool = ..., bigram: bool = ..., evictable_pages: _Optional[int] = ..., protected_pages: _Optional[int] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class PageStates(_message.Message):
     __slots__ = ["capacity", "evictable", "free", "padding", "protected", "quarantined", "reserved"]
@@ -102,3 +242,70 @@ class PageStates(_message.Message):
     quarantined: int
     reserved: int
     def __init__(self, free: _Optional[int] = ..., reserved: _Optional[int] = ..., evictable: _Optional[int] = ..., protected: _Optional[int] = ..., quarantined: _Optional[int] = ..., padding: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
+
+class QuotaClass(_message.Message):
+    __slots__ = ["cached_pages", "cap_pages", "floor_pages", "name", "reserved_pages"]
+    CACHED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    CAP_PAGES_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_PAGES_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    cached_pages: int
+    cap_pages: int
+    floor_pages: int
+    name: str
+    reserved_pages: int
+    def __init__(self, name: _Optional[str] = ..., floor_pages: _Optional[int] = ..., cap_pages: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., cached_pages: _Optional[int] = ...) -> None: ...
+
+class ReleaseLocksRequest(_message.Message):
+    __slots__ = ["session_number"]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    session_number: int
+    def __init__(self, session_number: _Optional[int] = ...) -> None: ...
+
+class ReleaseLocksResponse(_message.Message):
+    __slots__ = ["released_locks"]
+    RELEASED_LOCKS_FIELD_NUMBER: _ClassVar[int]
+    released_locks: int
+    def __init__(self, released_locks: _Optional[int] = ...) -> None: ...
+
+class SetEvictionPolicyRequest(_message.Message):
+    __slots__ = ["policy"]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    policy: str
+    def __init__(self, policy: _Optional[str] = ...) -> None: ...
+
+class SetEvictionPolicyResponse(_message.Message):
+    __slots__ = ["previous"]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    previous: str
+    def __init__(self, previous: _Optional[str] = ...) -> None: ...
+
+class TreeNode(_message.Message):
+    __slots__ = ["age_accesses", "begin_token", "depth", "hits", "locks", "namespace_number", "node", "pages", "parent", "priority", "tokens"]
+    AGE_ACCESSES_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    PAGES_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    age_accesses: int
+    begin_token: int
+    depth: int
+    hits: int
+    locks: int
+    namespace_number: int
+    node: int
+    pages: int
+    parent: int
+    priority: int
+    tokens: int
+    def __init__(self, node: _Optional[int] = ..., parent: _Optional[int] = ..., namespace_number: _Optional[int] = ..., depth: _Optional[int] = ..., begin_token: _Optional[int] = ..., tokens: _Optional[int] = ..., pages: _Optional[int] = ..., locks: _Optional[int] = ..., hits: _Optional[int] = ..., priority: _Optional[int] = ..., age_accesses: _Optional[int] = ...) -> None: ...
+
+class MatchEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []

@@ -7,12 +7,16 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocatePagesRequest(_message.Message):
-    __slots__ = ["pages", "session_id"]
+    __slots__ = ["namespace", "pages", "request_id", "session_id"]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: _types_pb2.Namespace
     pages: int
+    request_id: int
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., pages: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., pages: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., request_id: _Optional[int] = ...) -> None: ...
 
 class AllocatePagesResponse(_message.Message):
     __slots__ = ["page_ids"]
@@ -49,12 +53,14 @@ class DescribePoolResponse(_message.Message):
     def __init__(self, pool: _Optional[_Union[_types_pb2.PoolDescription, _Mapping]] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class FreePagesRequest(_message.Message):
-    __slots__ = ["page_ids", "session_id"]
+    __slots__ = ["page_ids", "request_id", "session_id"]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     page_ids: _containers.RepeatedScalarFieldContainer[int]
+    request_id: int
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., request_id: _Optional[int] = ...) -> None: ...
 
 class FreePagesResponse(_message.Message):
     __slots__ = []

@@ -11,6 +11,12 @@ DTYPE_FLOAT32: DType
 DTYPE_FLOAT8_E4M3: DType
 DTYPE_FLOAT8_E5M2: DType
 DTYPE_UNSPECIFIED: DType
+EVICTION_REASON_ALLOCATION: EvictionReason
+EVICTION_REASON_FLUSH: EvictionReason
+EVICTION_REASON_QUOTA: EvictionReason
+EVICTION_REASON_REQUEST: EvictionReason
+EVICTION_REASON_UNSPECIFIED: EvictionReason
+EVICTION_REASON_WATERMARK: EvictionReason
 LAYOUT_ORDER_LAYER_FIRST: LayoutOrder
 LAYOUT_ORDER_PAGE_FIRST: LayoutOrder
 LAYOUT_ORDER_UNSPECIFIED: LayoutOrder
@@ -44,12 +50,14 @@ class KvLayout(_message.Message):
     def __init__(self, layers: _Optional[int] = ..., kv_planes: _Optional[int] = ..., heads: _Optional[int] = ..., head_size: _Optional[int] = ..., dtype: _Optional[_Union[DType, str]] = ..., page_tokens: _Optional[int] = ..., order: _Optional[_Union[LayoutOrder, str]] = ..., layer_stride: _Optional[int] = ..., page_stride: _Optional[int] = ..., kv_stride: _Optional[int] = ..., token_stride: _Optional[int] = ..., head_stride: _Optional[int] = ...) -> None: ...
 
 class Namespace(_message.Message):
-    __slots__ = ["cache_salt", "extra_key"]
+    __slots__ = ["bigram", "cache_salt", "extra_key"]
+    BIGRAM_FIELD_NUMBER: _ClassVar[int]
     CACHE_SALT_FIELD_NUMBER: _ClassVar[int]
     EXTRA_KEY_FIELD_NUMBER: _ClassVar[int]
+    bigram: bool
     cache_salt: str
     extra_key: str
-    def __init__(self, extra_key: _Optional[str] = ..., cache_salt: _Optional[str] = ...) -> None: ...
+    def __init__(self, extra_key: _Optional[str] = ..., cache_salt: _Optional[str] = ..., bigram: bool = ...) -> None: ...
 
 class PoolDescription(_message.Message):
     __slots__ = ["capacity_pages", "fingerprint", "layout", "model", "page_bytes", "shards"]
@@ -67,6 +75,16 @@ class PoolDescription(_message.Message):
     shards: _containers.RepeatedCompositeFieldContainer[Shard]
     def __init__(self, capacity_pages: _Optional[int] = ..., layout: _Optional[_Union[KvLayout, _Mapping]] = ..., shards: _Optional[_Iterable[_Union[Shard, _Mapping]]] = ..., model: _Optional[str] = ..., fingerprint: _Optional[int] = ..., page_bytes: _Optional[int] = ...) -> None: ...
 
+class PrefixHandle(_message.Message):
+    __slots__ = ["epoch", "node", "tokens"]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    node: int
+    tokens: int
+    def __init__(self, epoch: _Optional[int] = ..., node: _Optional[int] = ..., tokens: _Optional[int] = ...) -> None: ...
+
 class Shard(_message.Message):
     __slots__ = ["device", "index", "size_bytes"]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
@@ -76,6 +94,9 @@ class Shard(_message.Message):
     index: int
     size_bytes: int
     def __init__(self, index: _Optional[int] = ..., device: _Optional[str] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class EvictionReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
 
 class DType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
