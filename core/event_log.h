@@ -1,0 +1,90 @@
+#ifndef PANDO_CORE_EVENT_LOG_H_
+#define PANDO_CORE_EVENT_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "core/eviction_reason.h"
+#include "core/ids.h"
+#include "core/namespace_key.h"
+#include "core/segment.h"
+
+namespace pando {
+
+// Pages that entered the tree, one after the other in one prompt: a slice of a
+// segment, which never changes, so that it can be read after the fact and
+// without the cache's mutex.
+struct PagesStored {
+  SegmentRef segment;
+  uint32_t first_page = 0;
+  uint32_t page_count = 0;
+  // The page before the first; kPaddingPage: these begin a prompt.
+  PageId parent;
+  std::shared_ptr<const NamespaceKey> ns;
+
+  const Token* tokens(uint32_t page_tokens) const {
+    return segment->tokens() + size_t{first_page} * page_tokens;
+  }
+  std::span<const PageId> pages() const {
+    return {segment->pages() + first_page, page_count};
+  }
+};
+
+// Pages that left the tree; those that came after them in a prompt went before
+// or with them.
+struct PagesRemoved {
+  std::vector<PageId> pages;
+  EvictionReason reason;
+};
+
+// Nothing is cached any more.
+struct AllCleared {};
+
+using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
+
+// What entered and left the tree, in order, until somebody takes it: no tokens
+// are copied and nothing is hashed. Owned by PrefixCache; not thread-safe.
+//
+// Off until Start. Bounded: when nobody takes the events it drops them all and
+// says, at the next Take, what the tree holds then.
+class EventLog {
+ public:
+  // For a tree of at most `capacity_pages` pages.
+  explicit EventLog(uint32_t capacity_pages);
+
+  // Idempotent. The first Take then describes the tree as it is.
+  void Start() { is_on_ = true; }
+
+  // Each names at least one page, and is cheap when nobody takes events.
+  void Stored(const SegmentRef& segment, uint32_t first_page,
+              uint32_t page_count, PageId parent,
+              const std::shared_ptr<const NamespaceKey>& ns);
+  void Removed(std::span<const PageId> pages, EvictionReason reason);
+  // REQUIRES: nothing is cached.
+  void Cleared();
+
+  // Swaps what happened since the last Take into `events`. After a gap, it is
+  // AllCleared and what `describe` says: Stored for each node, after its
+  // parent.
+  void Take(const std::function<void(EventLog&)>& describe,
+            std::vector<RawEvent>& events);
+
+ private:
+  bool is_keeping() const { return is_on_ && !has_gap_; }
+  void Count(size_t pages);
+
+  const size_t max_pages_;
+  bool is_on_ = false;
+  bool has_gap_ = true;  // until the next Take, which describes the tree
+  size_t pages_ = 0;     // named by events_
+  std::vector<RawEvent> events_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVENT_LOG_H_

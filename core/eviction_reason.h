@@ -1,0 +1,17 @@
+#ifndef PANDO_CORE_EVICTION_REASON_H_
+#define PANDO_CORE_EVICTION_REASON_H_
+
+namespace pando {
+
+// Why pages were evicted; see EvictionReason in proto/pando/v1/types.proto.
+enum class EvictionReason {
+  kAllocation,
+  kRequest,
+  kWatermark,
+  kQuota,
+  kFlush,
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVICTION_REASON_H_

@@ -1,0 +1,90 @@
+#ifndef PANDO_CORE_GHOST_LIST_H_
+#define PANDO_CORE_GHOST_LIST_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/time/time.h"
+#include "core/eviction_reason.h"
+#include "core/ids.h"
+#include "core/namespace_key.h"
+
+namespace pando {
+
+// Remembers the last 65,536 evicted runs of pages, to tell "evicted" from
+// "never cached". A run is known by the place where its first page came and a
+// fingerprint of that page's tokens; no tokens are kept. Owned by PrefixCache;
+// not thread-safe. O(1) a call; the memory is bounded.
+class GhostList {
+ public:
+  // Where a page comes: after the end of a node. A root is made anew each time
+  // its namespace is, so the start of a prompt is named by the namespace.
+  using Place = uint64_t;
+  static Place AfterNode(uint64_t node_handle) { return node_handle; }
+  static Place StartOf(const NamespaceKey& ns);
+
+  // Of the tokens that a page compares: one more than a page's in a bigram
+  // namespace.
+  static uint64_t Fingerprint(std::span<const Token> page);
+
+  struct Ghost {
+    EvictionReason reason;
+    absl::Time evicted_at;
+  };
+
+  static constexpr uint32_t kMaxGhosts = 65'536;
+
+  GhostList() : newest_(0, Hash{&records_}, Equal{&records_}) {}
+  GhostList(const GhostList&) = delete;
+  GhostList& operator=(const GhostList&) = delete;
+
+  // A run whose first page came at `place` is gone. Takes the room of the
+  // oldest one when full.
+  void Add(Place place, uint64_t fingerprint, EvictionReason reason,
+           absl::Time now);
+
+  // The newest run that began with this page there.
+  std::optional<Ghost> Find(Place place, uint64_t fingerprint) const;
+
+ private:
+  using Key = std::pair<Place, uint64_t>;
+  struct Record {
+    Key key;
+    Ghost ghost;
+  };
+
+  // The set holds indexes of records and compares the records' keys.
+  struct Keyed {
+    const std::vector<Record>* records;
+
+    const Key& KeyOf(const Key& key) const { return key; }
+    const Key& KeyOf(uint32_t index) const { return (*records)[index].key; }
+  };
+  struct Hash : Keyed {
+    using is_transparent = void;
+    template <typename T>
+    size_t operator()(const T& item) const {
+      return absl::HashOf(KeyOf(item));
+    }
+  };
+  struct Equal : Keyed {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return KeyOf(a) == KeyOf(b);
+    }
+  };
+
+  std::vector<Record> records_;  // a ring
+  uint32_t next_ = 0;            // its oldest, once it is full
+  absl::flat_hash_set<uint32_t, Hash, Equal> newest_;  // of each key
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_GHOST_LIST_H_
