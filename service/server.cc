@@ -71,10 +71,12 @@ Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
               .capacity_pages = pool_->capacity_pages()}),
       self_check_(&cache_),
       cache_metrics_(std::make_shared<CacheMetrics>(
-          &cache_, &self_check_, PageBytesOfAllShards(*pool_))) {}
+          &cache_, &self_check_, PageBytesOfAllShards(*pool_))),
+      drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })) {}
 
 // What others call is stopped before what they call.
 Server::~Server() {
+  BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
   memory_.reset();
@@ -144,9 +146,6 @@ void Server::MakeServices() {
          cache_.ExpireSessions(MonotonicNow(), options_.quarantine)) {
       watcher_->Forget(gone);
     }
-    if (!is_draining_) return;
-    session_service_->AnnounceDrain();
-    health_service_->AnnounceDrain();
   });
   if (options_.check_invariants_every > absl::ZeroDuration()) {
     rpc_.AddTimer(options_.check_invariants_every,
@@ -179,6 +178,14 @@ absl::Status Server::StartHttp() {
   return absl::OkStatus();
 }
 
-void Server::BeginDrain() { is_draining_ = true; }
+void Server::BeginDrain() {
+  is_draining_ = true;
+  drain_announcement_->Request();
+}
+
+void Server::AnnounceDrain() {
+  session_service_->AnnounceDrain();
+  health_service_->AnnounceDrain();
+}
 
 }  // namespace pando

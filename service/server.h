@@ -44,6 +44,8 @@ class Server {
  private:
   Server(const Options& options, std::unique_ptr<KvPool> pool);
 
+  // Tells those who wait on streams that nothing new is admitted.
+  void AnnounceDrain();
   absl::Status StartMemorySocket();
   void MakeServices();
   absl::Status StartRpc();
@@ -65,6 +67,7 @@ class Server {
   std::unique_ptr<ProcessWatcher> watcher_;
   std::unique_ptr<MemorySocket> memory_;
   RpcServer rpc_;
+  Wakeup* const drain_announcement_;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;

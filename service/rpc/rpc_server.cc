@@ -44,6 +44,7 @@ class RpcServer::Stop : public Event {
   void Run(bool) override {
     server_->is_stopping_ = true;
     for (auto& timer : server_->timers_) timer->Cancel();
+    for (auto& wakeup : server_->wakeups_) wakeup->Close();
     server_->queue_->Shutdown();
   }
 
@@ -58,6 +59,15 @@ RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 void RpcServer::AddTimer(absl::Duration period, std::function<void()> action) {
   timers_.push_back(std::make_unique<Timer>(this, period, std::move(action)));
+}
+
+Wakeup* RpcServer::AddWakeup(std::function<void()> action) {
+  wakeups_.push_back(std::make_unique<Wakeup>(std::move(action)));
+  return wakeups_.back().get();
+}
+
+void RpcServer::StartCall(std::unique_ptr<Event> call) {
+  (*calls_.insert(std::move(call)).first)->Run(true);
 }
 
 absl::Status RpcServer::Start(const Config& config) {
@@ -87,8 +97,9 @@ absl::Status RpcServer::Start(const Config& config) {
         "cannot listen on ", absl::StrJoin(config.addresses, " and "),
         ": is the address free and the folder writable?"));
   }
-  for (auto& call : calls_) call->Run(true);
+  for (const auto& call : calls_) call->Run(true);
   for (auto& timer : timers_) timer->Set();
+  for (auto& wakeup : wakeups_) wakeup->Open(queue_.get());
   thread_ = std::thread([this] { Poll(); });
   return absl::OkStatus();
 }

@@ -10,10 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "service/rpc/event.h"
+#include "service/rpc/wakeup.h"
 
 namespace pando {
 
@@ -40,18 +42,22 @@ class RpcServer {
   // Before Start. `service` outlives the server.
   void AddService(grpc::Service* service) { services_.push_back(service); }
   // What receives a call of one method. It is armed when the server starts.
-  void AddCall(std::unique_ptr<Event> call) {
-    calls_.push_back(std::move(call));
-  }
+  void AddCall(std::unique_ptr<Event> call) { calls_.insert(std::move(call)); }
   // Runs `action` every `period` while the server runs.
   void AddTimer(absl::Duration period, std::function<void()> action);
+  // Runs `action` when any thread requests it; lives as long as the server.
+  Wakeup* AddWakeup(std::function<void()> action);
 
   absl::Status Start(const Config& config);
   // Ends running calls after `grace`, then stops the thread. Idempotent.
   void Shutdown(absl::Duration grace);
 
-  // For calls, on the polling thread. The queue that operations are started on;
-  // none may be once the server is stopping.
+  // For calls, on the polling thread. One more, which is armed at once; and one
+  // less, which has no operation running and is deleted.
+  void StartCall(std::unique_ptr<Event> call);
+  void RemoveCall(Event* call) { calls_.erase(call); }
+  // The queue that operations are started on; none may be once the server is
+  // stopping.
   grpc::ServerCompletionQueue* queue() { return queue_.get(); }
   bool is_stopping() const { return is_stopping_; }
   // The ports of the TCP addresses, in order; 0 for Unix sockets.
@@ -64,8 +70,9 @@ class RpcServer {
   void Poll();
 
   std::vector<grpc::Service*> services_;
-  std::vector<std::unique_ptr<Event>> calls_;
+  absl::flat_hash_set<std::unique_ptr<Event>> calls_;
   std::vector<std::unique_ptr<Timer>> timers_;
+  std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<int> ports_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;

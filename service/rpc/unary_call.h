@@ -10,67 +10,126 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
+#include "service/rpc/step.h"
 
 namespace pando {
 
+// A call as its handler sees it, which may let it wait.
+class WaitingCall {
+ public:
+  // Runs the handler again. On the polling thread, while the call waits.
+  virtual void Resume() = 0;
+  // The caller is gone: the handler was run again for that, and must answer.
+  virtual bool is_cancelled() const = 0;
+
+ protected:
+  ~WaitingCall() = default;
+};
+
+// Whether the handlers of a method may let its calls wait.
+enum class Waiting { kNever, kAllowed };
+
 // One place where calls of one unary method arrive, one after the other. The
-// messages are reused, so that a call allocates little. Lives on the polling
-// thread.
+// messages are reused, so that a call allocates little. A call that waits has
+// its place for itself: a new place receives the next call, and this one is
+// gone when its call has been answered. Lives on the polling thread.
 template <typename Request, typename Response>
-class UnaryCall : public Event {
+class UnaryCall final : public Event, public WaitingCall {
  public:
   using Responder = grpc::ServerAsyncResponseWriter<Response>;
   // Asks gRPC for the next call of the method, with `tag`.
   using Arm = std::function<void(grpc::ServerContext*, Request*, Responder*,
                                  grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
-  using Handler = std::function<absl::Status(const Request&, Response&)>;
+  // None: the call waits. Both messages live on until it is answered.
+  using Handler = std::function<std::optional<absl::Status>(
+      const Request&, Response&, WaitingCall&)>;
 
-  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics)
+  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics,
+            Waiting waiting)
       : server_(server),
         arm_(std::move(arm)),
         handler_(std::move(handler)),
-        metrics_(metrics) {}
+        metrics_(metrics),
+        waiting_(waiting) {}
 
   void Run(bool ok) override {
     switch (next_) {
-      case Step::kArm:
-        Rearm();
+      case Next::kArm:
+        OperationDone();
         break;
-      case Step::kAnswer:
+      case Next::kAnswer:  // not ok: the server stops, nothing has arrived
         if (ok && !server_->is_stopping()) Answer();
         break;
     }
   }
 
+  void Resume() override { Answer(); }
+  bool is_cancelled() const override { return is_cancelled_; }
+
  private:
-  enum class Step { kArm, kAnswer };
+  enum class Next { kArm, kAnswer };
 
   void Rearm() {
     if (server_->is_stopping()) return;
-    next_ = Step::kAnswer;
+    next_ = Next::kAnswer;
     Empty(request_);
     Empty(response_);
     responder_.reset();
     context_.emplace();
     responder_.emplace(&*context_);
+    operations_ = 1;  // Finish
+    if (waiting_ == Waiting::kAllowed) {
+      ++operations_;
+      context_->AsyncNotifyWhenDone(&on_done_);
+    }
     arm_(&*context_, &request_, &*responder_, server_->queue(),
          server_->queue(), this);
   }
 
   void Answer() {
-    next_ = Step::kArm;
     const absl::Time start = absl::Now();
-    const absl::Status status = handler_(request_, response_);
-    metrics_.Record(status, absl::Now() - start);
-    if (status.ok()) {
+    const std::optional<absl::Status> status =
+        handler_(request_, response_, *this);
+    handling_ += absl::Now() - start;
+    if (!status.has_value()) {
+      if (!std::exchange(is_relieved_, true)) Relieve();
+      return;
+    }
+    next_ = Next::kArm;
+    metrics_.Record(*status, std::exchange(handling_, absl::ZeroDuration()));
+    if (status->ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
-      responder_->FinishWithError(ToGrpcStatus(status), this);
+      responder_->FinishWithError(ToGrpcStatus(*status), this);
+    }
+  }
+
+  void Relieve() {
+    server_->StartCall(std::make_unique<UnaryCall>(server_, arm_, handler_,
+                                                   metrics_, waiting_));
+  }
+
+  // The call is over on both sides; only a waiting one is cut short by that.
+  void OnDone() {
+    if (next_ == Next::kAnswer) {
+      is_cancelled_ = true;
+      Answer();
+    }
+    OperationDone();
+  }
+
+  void OperationDone() {
+    if (--operations_ > 0) return;
+    if (is_relieved_) {
+      server_->RemoveCall(this);  // deletes this
+    } else {
+      Rearm();
     }
   }
 
@@ -89,27 +148,49 @@ class UnaryCall : public Event {
   const Arm arm_;
   const Handler handler_;
   MethodMetrics metrics_;
-  Step next_ = Step::kArm;
+  const Waiting waiting_;
+  Next next_ = Next::kArm;
+  int operations_ = 1;  // that have not completed; the first: to be started
+  bool is_relieved_ = false;
+  bool is_cancelled_ = false;
+  absl::Duration handling_;
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
   std::optional<Responder> responder_;
+  Step on_done_{[this](bool) { OnDone(); }};
 };
 
 // How many calls of one method can be in flight between gRPC and the polling
 // thread; more wait inside gRPC.
 inline constexpr int kArmedCalls = 16;
 
-// Adds the places where calls of one unary method arrive.
+// Adds the places where calls of one unary method arrive whose handler may let
+// them wait.
 template <typename Request, typename Response>
-void AddUnaryMethod(RpcServer& server,
-                    typename UnaryCall<Request, Response>::Arm arm,
-                    typename UnaryCall<Request, Response>::Handler handler,
-                    MethodMetrics metrics) {
+void AddWaitingMethod(RpcServer& server,
+                      typename UnaryCall<Request, Response>::Arm arm,
+                      typename UnaryCall<Request, Response>::Handler handler,
+                      MethodMetrics metrics,
+                      Waiting waiting = Waiting::kAllowed) {
   for (int i = 0; i < kArmedCalls; ++i) {
     server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, handler, metrics));
+        &server, arm, handler, metrics, waiting));
   }
+}
+
+// The same for a handler that answers at once:
+// absl::Status handler(const Request&, Response&).
+template <typename Request, typename Response, typename Handler>
+void AddUnaryMethod(RpcServer& server,
+                    typename UnaryCall<Request, Response>::Arm arm,
+                    Handler handler, MethodMetrics metrics) {
+  AddWaitingMethod<Request, Response>(
+      server, std::move(arm),
+      [handler = std::move(handler)](const Request& in, Response& out,
+                                     WaitingCall&)
+          -> std::optional<absl::Status> { return handler(in, out); },
+      metrics, Waiting::kNever);
 }
 
 }  // namespace pando

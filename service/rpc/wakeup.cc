@@ -1,0 +1,35 @@
+#include "service/rpc/wakeup.h"
+
+#include <grpc/support/time.h>
+
+#include <utility>
+
+namespace pando {
+
+void Wakeup::Request() {
+  absl::MutexLock hold(&mutex_);
+  if (queue_ == nullptr || std::exchange(is_requested_, true)) return;
+  // Not "now", which gRPC rounds up to the next millisecond.
+  alarm_.Set(queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
+}
+
+void Wakeup::Open(grpc::CompletionQueue* queue) {
+  absl::MutexLock hold(&mutex_);
+  queue_ = queue;
+}
+
+void Wakeup::Close() {
+  absl::MutexLock hold(&mutex_);
+  queue_ = nullptr;
+}
+
+void Wakeup::Run(bool) {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_requested_ = false;
+    if (queue_ == nullptr) return;
+  }
+  action_();
+}
+
+}  // namespace pando
