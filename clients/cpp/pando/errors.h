@@ -22,10 +22,17 @@ inline constexpr std::string_view kSessionLost = "SESSION_LOST";
 // Too few pages are free or evictable: wait until requests finish, then try
 // again. A request larger than the whole pool never succeeds.
 inline constexpr std::string_view kPoolExhausted = "POOL_EXHAUSTED";
+// The namespace's class is at its cap: as kPoolExhausted, but only requests of
+// that class count.
+inline constexpr std::string_view kQuotaExceeded = "QUOTA_EXCEEDED";
 // The server is shutting down: finish what runs, admit nothing new.
 inline constexpr std::string_view kDraining = "DRAINING";
 // The lock is not, or no longer, one of the session.
 inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
+// Nothing is left of a handle. Client handles it by itself.
+inline constexpr std::string_view kHandleGone = "HANDLE_GONE";
+// A request id was used for another kind of call.
+inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
 // Two calls moved one lock at the same time: try again.
 inline constexpr std::string_view kLockMoved = "LOCK_MOVED";
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "pando/types.h"
 
 namespace pando {
 inline namespace client {
@@ -30,6 +31,8 @@ class Lock {
   // The boundary: tokens that the lock protects, and where the tokens of an
   // Insert anchored at it begin.
   uint32_t tokens() const { return tokens_; }
+  // The same place as a handle, for calls after the lock is released.
+  const PrefixHandle& handle() const { return handle_; }
   uint64_t id() const { return id_; }
   uint64_t session_id() const { return session_id_; }
 
@@ -42,7 +45,9 @@ class Lock {
   friend class Client;
 
   Lock(std::weak_ptr<Connection> connection, uint64_t session_id, uint64_t id,
-       uint32_t tokens);
+       uint32_t tokens, PrefixHandle handle);
+  // The server moved the lock.
+  void MoveTo(uint32_t tokens, PrefixHandle handle);
   void Forget() { id_ = 0; }
   // After a call that failed because the server does not hold the lock.
   void ForgetIfGone(const absl::Status& status);
@@ -52,6 +57,7 @@ class Lock {
   // Zero: nothing is held.
   uint64_t id_ = 0;
   uint32_t tokens_ = 0;
+  PrefixHandle handle_;
 };
 
 }  // namespace client

@@ -3,6 +3,9 @@
 #define PANDO_STATS_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace pando {
 inline namespace client {
@@ -42,6 +45,26 @@ struct CacheCounters {
   uint64_t sessions_closed = 0;
   uint64_t sessions_lost = 0;
   uint64_t quarantined_pages = 0;
+  uint64_t evicted_pages_for_watermark = 0;
+  uint64_t evicted_pages_for_quota = 0;
+  uint64_t quota_rejections = 0;
+  uint64_t pending_waits = 0;
+  uint64_t pending_waits_published = 0;
+  uint64_t pending_waits_given_up = 0;
+  uint64_t pending_waits_timed_out = 0;
+  uint64_t repeated_requests = 0;
+};
+
+// A class of namespaces that a quota holds for.
+struct QuotaClass {
+  // Empty: the class of all namespaces that no configured class names.
+  std::string name;
+  // Others never evict its pages below this.
+  uint32_t floor_pages = 0;
+  // At most so many pages, reserved ones included; unset: no limit.
+  std::optional<uint32_t> cap_pages = {};
+  uint32_t reserved_pages = 0;
+  uint32_t cached_pages = 0;
 };
 
 struct Stats {
@@ -52,6 +75,12 @@ struct Stats {
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
   uint64_t epoch = 0;
+  std::string eviction_policy;
+  // Matches that wait for a page that another request computes.
+  uint32_t waiting_matches = 0;
+  // The classes that are configured, then the one of all others; none when no
+  // class is configured.
+  std::vector<QuotaClass> quota_classes;
 };
 
 }  // namespace client

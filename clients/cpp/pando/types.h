@@ -25,6 +25,24 @@ using PageId = uint32_t;
 struct Namespace {
   std::optional<std::string> extra_key = {};
   std::optional<std::string> cache_salt = {};
+  // The cache compares pairs of neighbours (EAGLE): n tokens are n - 1 units,
+  // pages hold units, and the tokens of a prefix are counted in units.
+  bool bigram = false;
+};
+
+// Where a match or an insert ended: a later call may begin there and send only
+// the tokens after it. Plain data; any worker of this pandod may use it, in the
+// same namespace. It keeps nothing alive: once that end is evicted, the calls
+// that it is given to send everything.
+struct PrefixHandle {
+  // The boot of pandod that it belongs to.
+  uint64_t epoch = 0;
+  uint64_t node = 0;
+  // Tokens of the prefix, whole pages. Zero: the start of the prompt, which is
+  // as good as no handle.
+  uint32_t tokens = 0;
+
+  friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
 // Pages that a session reserved. They are its own until they are inserted or

@@ -7,32 +7,6 @@
 
 namespace pando {
 inline namespace client {
-namespace {
-
-// A message that keeps its memory from call to call: prompts are long, and
-// allocating them anew would cost more than sending them. One per thread, so
-// that a call shares it with nobody.
-template <typename Message>
-Message& Reused() {
-  thread_local Message message;
-  message.Clear();
-  return message;
-}
-
-v1::LockAction ToProto(LockAction action) {
-  switch (action) {
-    case LockAction::kKeep:
-      return v1::LOCK_ACTION_UNSPECIFIED;
-    case LockAction::kRelock:
-      return v1::LOCK_ACTION_RELOCK;
-    case LockAction::kUnlock:
-      return v1::LOCK_ACTION_UNLOCK;
-  }
-  return v1::LOCK_ACTION_UNSPECIFIED;
-}
-
-}  // namespace
-
 Client::Client(std::shared_ptr<Connection> connection)
     : connection_(std::move(connection)) {}
 
@@ -52,106 +26,28 @@ uint64_t Client::session_id() const { return connection_->session().id; }
 
 uint64_t Client::epoch() const { return connection_->session().epoch; }
 
-absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
-                                          const MatchOptions& options) {
-  auto& request = Reused<v1::MatchPrefixRequest>();
-  auto& response = Reused<v1::MatchPrefixResponse>();
-  uint64_t session_id = 0;
-  if (options.lock || options.reserve_tokens > 0) {
-    const absl::StatusOr<uint64_t> present = connection_->PresentSession();
-    if (!present.ok()) return present.status();
-    session_id = *present;
-  }
-  request.set_session_id(session_id);
-  if (IsSet(options.ns)) ToProto(options.ns, request.mutable_namespace_());
-  Fill(tokens, request.mutable_tokens());
-  if (options.max_tokens) request.set_max_tokens(*options.max_tokens);
-  request.set_lock(options.lock);
-  request.set_reserve_tokens(options.reserve_tokens);
-  if (!options.touch) request.set_touch(false);
-
-  if (absl::Status status = connection_->CallInto(
-          connection_->prefix_cache(), &v1::PrefixCache::Stub::MatchPrefix,
-          request, &response);
-      !status.ok()) {
-    return status;
-  }
-  Match match;
-  match.matched_tokens = response.matched_tokens();
-  match.page_ids = ToVector(response.page_ids());
-  if (response.lock_id() != 0) {
-    match.lock = Lock(connection_, session_id, response.lock_id(),
-                      response.matched_tokens());
-  }
-  match.reserved = {.session_id = session_id,
-                    .ids = ToVector(response.reserved_page_ids())};
-  return match;
-}
-
-absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
-                                            std::span<const PageId> page_ids,
-                                            const InsertOptions& options) {
-  Lock* const lock = options.lock;
-  if (lock != nullptr && !lock->held()) {
-    return absl::InvalidArgumentError("InsertOptions.lock: holds nothing");
-  }
-  if (lock != nullptr && lock->connection_.lock() != connection_) {
-    return absl::InvalidArgumentError("InsertOptions.lock: another client's");
-  }
-  if ((lock != nullptr) == (options.session_id != 0)) {
-    return absl::InvalidArgumentError(
-        "InsertOptions: give either lock or session_id");
-  }
-  const uint64_t session_id =
-      lock != nullptr ? lock->session_id() : options.session_id;
-  if (absl::Status status = connection_->CheckSession(session_id);
-      !status.ok()) {
-    if (lock != nullptr) lock->ForgetIfGone(status);
-    return status;
-  }
-
-  auto& request = Reused<v1::InsertRequest>();
-  auto& response = Reused<v1::InsertResponse>();
-  request.set_session_id(session_id);
-  if (lock != nullptr) request.set_lock_id(lock->id());
-  if (IsSet(options.ns)) ToProto(options.ns, request.mutable_namespace_());
-  Fill(tokens, request.mutable_tokens());
-  Fill(page_ids, request.mutable_page_ids());
-  request.set_lock_action(ToProto(options.lock_action));
-  request.set_keep_duplicates(options.keep_duplicates);
-  Fill(options.free_page_ids, request.mutable_free_page_ids());
-  request.set_prompt_tokens(options.prompt_tokens);
-
-  if (absl::Status status = connection_->CallInto(
-          connection_->prefix_cache(), &v1::PrefixCache::Stub::Insert, request,
-          &response);
-      !status.ok()) {
-    if (lock != nullptr) lock->ForgetIfGone(status);
-    return status;
-  }
-  if (options.lock_action == LockAction::kUnlock) lock->Forget();
-  if (options.lock_action == LockAction::kRelock) {
-    lock->tokens_ += page_ids.size() * connection_->session().page_tokens;
-  }
-  return InsertResult{
-      .existing_tokens = response.existing_tokens(),
-      .canonical_page_ids = ToVector(response.canonical_page_ids()),
-      .freed_duplicates = response.freed_duplicates()};
-}
-
 absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
-                                      const Namespace& ns) {
-  const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
-  if (!session_id.ok()) return session_id.status();
-  v1::LockRequest request;
-  request.set_session_id(*session_id);
-  if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
-  Fill(tokens, request.mutable_tokens());
-  const absl::StatusOr<v1::LockResponse> response = connection_->Call(
-      connection_->prefix_cache(), &v1::PrefixCache::Stub::Lock, request);
-  if (!response.ok()) return response.status();
-  return Lock(connection_, *session_id, response->lock_id(),
-              response->locked_tokens());
+                                      const LockOptions& options) {
+  const absl::StatusOr<Session> session = connection_->PresentSession();
+  if (!session.ok()) return session.status();
+  if (absl::Status status = CheckAfter(options.after, tokens.size());
+      !status.ok()) {
+    return status;
+  }
+  v1::LockResponse response;
+  PrefixHandle after = options.after;
+  const absl::Status status = connection_->SendAfter(*session, after, [&] {
+    v1::LockRequest request;
+    request.set_session_id(session->id);
+    FillPlace(options.ns, after, request);
+    Fill(tokens.subspan(after.tokens), request.mutable_tokens());
+    return connection_->Mutate(connection_->prefix_cache(),
+                               &v1::PrefixCache::Stub::Lock, request,
+                               &response);
+  });
+  if (!status.ok()) return status;
+  return Lock(connection_, session->id, response.lock_id(),
+              response.locked_tokens(), FromProto(response.handle()));
 }
 
 absl::Status Client::Unlock(std::span<Lock> locks) {

@@ -23,19 +23,34 @@ absl::Status CheckSizes(const PoolDescription& pool,
   return absl::OkStatus();
 }
 
+absl::StatusOr<FlushResult> SendFlush(Connection& connection,
+                                      const v1::FlushRequest& request) {
+  const absl::StatusOr<v1::FlushResponse> response =
+      connection.Call(connection.admin(), &v1::Admin::Stub::Flush, request);
+  if (!response.ok()) return response.status();
+  return FlushResult{.evicted_pages = response->evicted_pages(),
+                     .protected_pages = response->protected_pages()};
+}
+
 }  // namespace
 
-absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages) {
-  const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
-  if (!session_id.ok()) return session_id.status();
+absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
+                                                    const Namespace& ns) {
+  const absl::StatusOr<Session> session = connection_->PresentSession();
+  if (!session.ok()) return session.status();
   v1::AllocatePagesRequest request;
-  request.set_session_id(*session_id);
+  request.set_session_id(session->id);
   request.set_pages(pages);
-  const absl::StatusOr<v1::AllocatePagesResponse> response = connection_->Call(
-      connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request);
-  if (!response.ok()) return response.status();
-  return ReservedPages{.session_id = *session_id,
-                       .ids = ToVector(response->page_ids())};
+  if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
+  v1::AllocatePagesResponse response;
+  if (absl::Status status = connection_->Mutate(
+          connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request,
+          &response);
+      !status.ok()) {
+    return status;
+  }
+  return ReservedPages{.session_id = session->id,
+                       .ids = ToVector(response.page_ids())};
 }
 
 absl::Status Client::FreePages(const ReservedPages& pages) {
@@ -46,9 +61,10 @@ absl::Status Client::FreePages(const ReservedPages& pages) {
   v1::FreePagesRequest request;
   request.set_session_id(pages.session_id);
   Fill(pages.ids, request.mutable_page_ids());
-  return connection_
-      ->Call(connection_->page_pool(), &v1::PagePool::Stub::FreePages, request)
-      .status();
+  v1::FreePagesResponse response;
+  return connection_->Mutate(connection_->page_pool(),
+                             &v1::PagePool::Stub::FreePages, request,
+                             &response);
 }
 
 absl::StatusOr<PoolDescription> Client::DescribePool() {
@@ -60,8 +76,8 @@ absl::StatusOr<PoolDescription> Client::DescribePool() {
 }
 
 absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
-  const absl::StatusOr<uint64_t> session_id = connection_->PresentSession();
-  if (!session_id.ok()) return session_id.status();
+  const absl::StatusOr<Session> session = connection_->PresentSession();
+  if (!session.ok()) return session.status();
   // Described after the session was opened: should pandod restart from here on,
   // session or token is refused, so what is mapped is always what was
   // described.
@@ -73,7 +89,7 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   if (!pool.ok()) return pool.status();
 
   v1::AttachPoolRequest request;
-  request.set_session_id(*session_id);
+  request.set_session_id(session->id);
   if (options.expected_layout || options.model) {
     request.set_fingerprint(
         Fingerprint(options.expected_layout.value_or(pool->layout),
@@ -101,11 +117,24 @@ absl::StatusOr<Stats> Client::GetStats() {
 }
 
 absl::StatusOr<FlushResult> Client::Flush() {
-  const absl::StatusOr<v1::FlushResponse> response = connection_->Call(
-      connection_->admin(), &v1::Admin::Stub::Flush, v1::FlushRequest());
+  return SendFlush(*connection_, v1::FlushRequest());
+}
+
+absl::StatusOr<FlushResult> Client::Flush(const Namespace& ns) {
+  v1::FlushRequest request;
+  ToProto(ns, request.mutable_namespace_());
+  return SendFlush(*connection_, request);
+}
+
+absl::StatusOr<std::string> Client::SetEvictionPolicy(
+    const std::string& policy) {
+  v1::SetEvictionPolicyRequest request;
+  request.set_policy(policy);
+  const absl::StatusOr<v1::SetEvictionPolicyResponse> response =
+      connection_->Call(connection_->admin(),
+                        &v1::Admin::Stub::SetEvictionPolicy, request);
   if (!response.ok()) return response.status();
-  return FlushResult{.evicted_pages = response->evicted_pages(),
-                     .protected_pages = response->protected_pages()};
+  return response->previous();
 }
 
 absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 
 namespace pando {
@@ -13,6 +14,15 @@ namespace {
 
 // The server limits tokens, not bytes.
 constexpr int kUnlimited = -1;
+
+// Between the attempts of a call whose connection breaks: the pause doubles,
+// so that they span most of a second.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
+constexpr int kRepeats = 5;
+
+bool IsBroken(const absl::Status& status) {
+  return absl::IsUnavailable(status) && ReasonOf(status).empty();
+}
 
 // What gRPC calls the address: a path is that of a Unix socket.
 std::string TargetOf(const std::string& address) {
@@ -23,7 +33,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments args;
   args.SetMaxReceiveMessageSize(kUnlimited);
   args.SetMaxSendMessageSize(kUnlimited);
-  // A call is made at most once; to try again is the caller's decision.
+  // What may be repeated, and how often, is decided here and not by gRPC.
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // The connection is the client's own: sessions break apart from each other.
@@ -37,12 +47,19 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
 
 }  // namespace
 
+absl::Status CheckAfter(const PrefixHandle& after, size_t tokens) {
+  if (after.tokens <= tokens) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "after: a prefix of ", after.tokens, " tokens, given ", tokens));
+}
+
 Connection::Connection(ConnectOptions options)
     : options_(std::move(options)),
       channel_(MakeChannel(options_.address)),
       prefix_cache_(v1::PrefixCache::NewStub(channel_)),
       page_pool_(v1::PagePool::NewStub(channel_)),
       admin_(v1::Admin::NewStub(channel_)),
+      last_request_id_(absl::Uniform<uint64_t>(absl::BitGen())),
       session_(v1::Sessions::NewStub(channel_),
                {.client_name = options_.name,
                 .timeout = options_.timeout,
@@ -59,13 +76,11 @@ absl::Status Connection::AwaitOpened() {
       ReasonOf(status));
 }
 
-absl::StatusOr<uint64_t> Connection::PresentSession() const {
-  const uint64_t id = session().id;
-  if (id == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("no session at ", options_.address, " at present"));
-  }
-  return id;
+absl::StatusOr<Session> Connection::PresentSession() const {
+  const Session present = session();
+  if (present.id != 0) return present;
+  return absl::UnavailableError(
+      absl::StrCat("no session at ", options_.address, " at present"));
 }
 
 absl::Status Connection::CheckSession(uint64_t session_id) const {
@@ -76,6 +91,37 @@ absl::Status Connection::CheckSession(uint64_t session_id) const {
       reason::kSessionLost);
 }
 
+absl::Status Connection::Repeat(
+    uint64_t session_id, absl::Time deadline,
+    const std::function<absl::Status()>& attempt) const {
+  absl::Duration pause = kFirstPause;
+  for (int repeats = 0;; ++repeats) {
+    const absl::Status status = attempt();
+    if (!IsBroken(status)) return status;
+    if (absl::Status lost = CheckSession(session_id); !lost.ok()) return lost;
+    if (repeats == kRepeats || absl::Now() + pause >= deadline) return status;
+    absl::SleepFor(pause);
+    pause *= 2;
+  }
+}
+
+absl::Status Connection::SendAfter(
+    const Session& session, PrefixHandle& after,
+    const std::function<absl::Status()>& send) const {
+  after = session.Usable(after);
+  const absl::Status status = send();
+  if (after.tokens == 0 || ReasonOf(status) != reason::kHandleGone) {
+    return status;
+  }
+  after = {};
+  return send();
+}
+
+uint64_t Connection::NextRequestId() {
+  const uint64_t id = ++last_request_id_;
+  return id != 0 ? id : ++last_request_id_;
+}
+
 absl::Status Connection::Unlock(uint64_t session_id,
                                 std::span<const uint64_t> lock_ids) {
   if (absl::Status status = CheckSession(session_id); !status.ok()) {
@@ -84,7 +130,9 @@ absl::Status Connection::Unlock(uint64_t session_id,
   v1::UnlockRequest request;
   request.set_session_id(session_id);
   request.mutable_lock_ids()->Add(lock_ids.begin(), lock_ids.end());
-  return Call(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request).status();
+  v1::UnlockResponse response;
+  return Mutate(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request,
+                &response);
 }
 
 }  // namespace client

@@ -4,7 +4,9 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -20,6 +22,9 @@
 
 namespace pando {
 inline namespace client {
+
+// Tokens begin after their handle.
+absl::Status CheckAfter(const PrefixHandle& after, size_t tokens);
 
 // The channel, the stubs and the session of one Client.
 //
@@ -39,7 +44,7 @@ class Connection {
 
   Session session() const { return session_.session(); }
   // The session, for a call that brings no handle.
-  absl::StatusOr<uint64_t> PresentSession() const;
+  absl::StatusOr<Session> PresentSession() const;
   // Ok while the session that a handle belongs to is the present one.
   absl::Status CheckSession(uint64_t session_id) const;
 
@@ -50,7 +55,8 @@ class Connection {
                                 Method<Stub, Request, Response> method,
                                 const Request& request) {
     Response response;
-    absl::Status status = CallInto(stub, method, request, &response);
+    absl::Status status =
+        CallInto(stub, method, request, &response, CallDeadline());
     if (!status.ok()) return status;
     return response;
   }
@@ -58,11 +64,38 @@ class Connection {
   // The same, into a response that the caller reuses.
   template <typename Stub, typename Request, typename Response>
   absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
-                        const Request& request, Response* response) {
+                        const Request& request, Response* response,
+                        absl::Time deadline) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    context.set_deadline(absl::ToChronoTime(deadline));
     return FromGrpc((stub.*method)(&context, request, response));
   }
+
+  // A call that changes something in its session. Where the connection breaks
+  // it is repeated with the same request id, so that the server acts once.
+  template <typename Stub, typename Request, typename Response>
+  absl::Status Mutate(Stub& stub, Method<Stub, Request, Response> method,
+                      Request& request, Response* response) {
+    const absl::Time deadline = CallDeadline();
+    request.set_request_id(NextRequestId());
+    return Repeat(request.session_id(), deadline, [&] {
+      return CallInto(stub, method, request, response, deadline);
+    });
+  }
+
+  // Makes attempts until one does not end with a broken connection, while the
+  // session lives and there is time.
+  absl::Status Repeat(uint64_t session_id, absl::Time deadline,
+                      const std::function<absl::Status()>& attempt) const;
+
+  // Makes a call that begins after a handle; if that is gone, again from the
+  // prompt's start, which `after` then says.
+  absl::Status SendAfter(const Session& session, PrefixHandle& after,
+                         const std::function<absl::Status()>& send) const;
+
+  // Unlike any other of the session; not zero.
+  uint64_t NextRequestId();
+  absl::Time CallDeadline() const { return absl::Now() + options_.timeout; }
 
   // Releases locks of one session.
   absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids);
@@ -78,6 +111,8 @@ class Connection {
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
+  // Begins anywhere, so that two clients in a resumed session do not agree.
+  std::atomic<uint64_t> last_request_id_;
   SessionStream session_;
 };
 

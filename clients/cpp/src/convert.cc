@@ -56,6 +56,19 @@ absl::StatusOr<KvLayout> FromProto(const v1::KvLayout& layout) {
                   .head_stride = layout.head_stride()};
 }
 
+std::vector<QuotaClass> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::QuotaClass>& classes) {
+  std::vector<QuotaClass> out;
+  for (const v1::QuotaClass& each : classes) {
+    out.push_back({.name = each.name(),
+                   .floor_pages = each.floor_pages(),
+                   .reserved_pages = each.reserved_pages(),
+                   .cached_pages = each.cached_pages()});
+    if (each.has_cap_pages()) out.back().cap_pages = each.cap_pages();
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
@@ -84,38 +97,68 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
                     .quarantined = pages.quarantined(),
                     .padding = pages.padding(),
                     .capacity = pages.capacity()},
-          .counters = {.matches = counters.matches(),
-                       .query_tokens = counters.query_tokens(),
-                       .hit_tokens = counters.hit_tokens(),
-                       .inserts = counters.inserts(),
-                       .inserted_pages = counters.inserted_pages(),
-                       .duplicate_pages = counters.duplicate_pages(),
-                       .allocated_pages = counters.allocated_pages(),
-                       .evicted_pages_for_allocation =
-                           counters.evicted_pages_for_allocation(),
-                       .evicted_pages_on_request =
-                           counters.evicted_pages_on_request(),
-                       .allocation_failures = counters.allocation_failures(),
-                       .locks_taken = counters.locks_taken(),
-                       .locks_released = counters.locks_released(),
-                       .sessions_opened = counters.sessions_opened(),
-                       .sessions_closed = counters.sessions_closed(),
-                       .sessions_lost = counters.sessions_lost(),
-                       .quarantined_pages = counters.quarantined_pages()},
+          .counters =
+              {.matches = counters.matches(),
+               .query_tokens = counters.query_tokens(),
+               .hit_tokens = counters.hit_tokens(),
+               .inserts = counters.inserts(),
+               .inserted_pages = counters.inserted_pages(),
+               .duplicate_pages = counters.duplicate_pages(),
+               .allocated_pages = counters.allocated_pages(),
+               .evicted_pages_for_allocation =
+                   counters.evicted_pages_for_allocation(),
+               .evicted_pages_on_request = counters.evicted_pages_on_request(),
+               .allocation_failures = counters.allocation_failures(),
+               .locks_taken = counters.locks_taken(),
+               .locks_released = counters.locks_released(),
+               .sessions_opened = counters.sessions_opened(),
+               .sessions_closed = counters.sessions_closed(),
+               .sessions_lost = counters.sessions_lost(),
+               .quarantined_pages = counters.quarantined_pages(),
+               .evicted_pages_for_watermark =
+                   counters.evicted_pages_for_watermark(),
+               .evicted_pages_for_quota = counters.evicted_pages_for_quota(),
+               .quota_rejections = counters.quota_rejections(),
+               .pending_waits = counters.pending_waits(),
+               .pending_waits_published = counters.pending_waits_published(),
+               .pending_waits_given_up = counters.pending_waits_given_up(),
+               .pending_waits_timed_out = counters.pending_waits_timed_out(),
+               .repeated_requests = counters.repeated_requests()},
           .sessions = stats.sessions(),
           .locks = stats.locks(),
           .nodes = stats.nodes(),
           .namespaces = stats.namespaces(),
-          .epoch = stats.epoch()};
+          .epoch = stats.epoch(),
+          .eviction_policy = stats.eviction_policy(),
+          .waiting_matches = stats.waiting_matches(),
+          .quota_classes = FromProto(stats.quota_classes())};
+}
+
+PendingOutcome FromProto(v1::PendingOutcome outcome) {
+  switch (outcome) {
+    case v1::PENDING_OUTCOME_NOT_AWAITED:
+      return PendingOutcome::kNotAwaited;
+    case v1::PENDING_OUTCOME_PUBLISHED:
+      return PendingOutcome::kPublished;
+    case v1::PENDING_OUTCOME_GIVEN_UP:
+      return PendingOutcome::kGivenUp;
+    case v1::PENDING_OUTCOME_OWNER_LOST:
+      return PendingOutcome::kOwnerLost;
+    case v1::PENDING_OUTCOME_TIMED_OUT:
+      return PendingOutcome::kTimedOut;
+    default:
+      return PendingOutcome::kNone;
+  }
 }
 
 bool IsSet(const Namespace& ns) {
-  return ns.extra_key.has_value() || ns.cache_salt.has_value();
+  return ns.extra_key.has_value() || ns.cache_salt.has_value() || ns.bigram;
 }
 
 void ToProto(const Namespace& ns, v1::Namespace* out) {
   if (ns.extra_key) out->set_extra_key(*ns.extra_key);
   if (ns.cache_salt) out->set_cache_salt(*ns.cache_salt);
+  if (ns.bigram) out->set_bigram(true);
 }
 
 }  // namespace client

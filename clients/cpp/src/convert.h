@@ -10,9 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "pando/pool.h"
+#include "pando/requests.h"
 #include "pando/stats.h"
 #include "pando/types.h"
 #include "pando/v1/admin.pb.h"
+#include "pando/v1/prefix_cache.pb.h"
 #include "pando/v1/types.pb.h"
 
 namespace pando {
@@ -21,9 +23,29 @@ inline namespace client {
 // Fails when the server speaks of a type or order this library does not know.
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
 Stats FromProto(const v1::GetStatsResponse& stats);
+PendingOutcome FromProto(v1::PendingOutcome outcome);
+
+inline PrefixHandle FromProto(const v1::PrefixHandle& handle) {
+  return {.epoch = handle.epoch(),
+          .node = handle.node(),
+          .tokens = handle.tokens()};
+}
+inline void ToProto(const PrefixHandle& handle, v1::PrefixHandle* out) {
+  out->set_epoch(handle.epoch);
+  out->set_node(handle.node);
+  out->set_tokens(handle.tokens);
+}
 
 bool IsSet(const Namespace& ns);
 void ToProto(const Namespace& ns, v1::Namespace* out);
+
+// Fills in `namespace` and `after` of a request, where they are set.
+template <typename Request>
+void FillPlace(const Namespace& ns, const PrefixHandle& after,
+               Request& request) {
+  if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
+  if (after.tokens != 0) ToProto(after, request.mutable_after());
+}
 
 // One copy, whatever the length. REQUIRES: *out is empty.
 inline void Fill(std::span<const uint32_t> from,

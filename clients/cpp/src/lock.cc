@@ -10,11 +10,12 @@ namespace pando {
 inline namespace client {
 
 Lock::Lock(std::weak_ptr<Connection> connection, uint64_t session_id,
-           uint64_t id, uint32_t tokens)
+           uint64_t id, uint32_t tokens, PrefixHandle handle)
     : connection_(std::move(connection)),
       session_id_(session_id),
       id_(id),
-      tokens_(tokens) {}
+      tokens_(tokens),
+      handle_(handle) {}
 
 Lock& Lock::operator=(Lock&& other) noexcept {
   if (this == &other) return *this;
@@ -23,6 +24,7 @@ Lock& Lock::operator=(Lock&& other) noexcept {
   session_id_ = other.session_id_;
   id_ = std::exchange(other.id_, 0);
   tokens_ = other.tokens_;
+  handle_ = other.handle_;
   return *this;
 }
 
@@ -40,6 +42,11 @@ absl::Status Lock::Release() {
   if (status.ok()) Forget();
   ForgetIfGone(status);
   return status;
+}
+
+void Lock::MoveTo(uint32_t tokens, PrefixHandle handle) {
+  tokens_ = tokens;
+  handle_ = handle;
 }
 
 void Lock::ForgetIfGone(const absl::Status& status) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "pando/types.h"
 #include "pando/v1/session.grpc.pb.h"
 
 namespace pando {
@@ -21,6 +22,15 @@ struct Session {
   uint64_t id = 0;
   uint64_t epoch = 0;
   uint32_t page_tokens = 0;
+
+  // Another boot's handle stands for nothing.
+  PrefixHandle Usable(const PrefixHandle& handle) const {
+    return id != 0 && handle.epoch == epoch ? handle : PrefixHandle();
+  }
+  // REQUIRES: there is a session, or no tokens.
+  uint32_t PagesOf(uint32_t tokens) const {
+    return tokens == 0 ? 0 : tokens / page_tokens;
+  }
 };
 
 // Keeps a session alive: holds its stream open on a thread of its own, resumes
