@@ -7,13 +7,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "core/namespace.h"
 #include "core/node.h"
 
 namespace pando {
 
-// One hash table for all edges of the tree: from a parent and the tokens of a
-// first page to the child that begins with them. Owned by RadixTree; not
-// thread-safe. Siblings differ within their first page, so a key is unique.
+// One hash table for all edges of the tree: from a parent and the tokens that
+// spell a first page to the child that begins with them. Owned by RadixTree;
+// not thread-safe. Siblings differ within their first page, so a key is unique.
 class ChildIndex {
  public:
   explicit ChildIndex(uint32_t page_tokens)
@@ -48,7 +49,9 @@ class ChildIndex {
     Edge EdgeOf(const Node* node) const {
       return {node->parent, node->tokens(page_tokens)};
     }
-    size_t page_size_bytes() const { return page_tokens * sizeof(Token); }
+    size_t PageBytes(const Edge& edge) const {
+      return (page_tokens + edge.parent->ns->lookahead()) * sizeof(Token);
+    }
   };
 
   struct Hash : PageSize {
@@ -59,7 +62,7 @@ class ChildIndex {
       return absl::HashOf(
           edge.parent,
           absl::string_view(reinterpret_cast<const char*>(edge.first_page),
-                            page_size_bytes()));
+                            PageBytes(edge)));
     }
   };
 
@@ -70,8 +73,8 @@ class ChildIndex {
       const Edge left = EdgeOf(a);
       const Edge right = EdgeOf(b);
       return left.parent == right.parent &&
-             std::memcmp(left.first_page, right.first_page,
-                         page_size_bytes()) == 0;
+             std::memcmp(left.first_page, right.first_page, PageBytes(left)) ==
+                 0;
     }
   };
 

@@ -21,9 +21,12 @@ enum class Reason {
   kNamespaceMismatch,
   kLockUnknown,
   kLockMoved,
+  kHandleGone,
+  kRequestIdReused,
   kSessionLost,
   kLayoutMismatch,
   kPoolExhausted,
+  kQuotaExceeded,
   kDraining,
 };
 

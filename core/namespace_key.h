@@ -12,12 +12,15 @@ namespace pando {
 struct NamespaceKey {
   std::optional<std::string> extra_key;
   std::optional<std::string> cache_salt;
+  // Compares pairs of neighbouring tokens; see proto/pando/v1/types.proto.
+  bool bigram = false;
 
   friend bool operator==(const NamespaceKey&, const NamespaceKey&) = default;
 
   template <typename H>
   friend H AbslHashValue(H state, const NamespaceKey& key) {
-    return H::combine(std::move(state), key.extra_key, key.cache_salt);
+    return H::combine(std::move(state), key.extra_key, key.cache_salt,
+                      key.bigram);
   }
 };
 

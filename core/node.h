@@ -1,6 +1,7 @@
 #ifndef PANDO_CORE_NODE_H_
 #define PANDO_CORE_NODE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -13,33 +14,40 @@ struct Namespace;
 
 // A run of whole pages in the tree: a slice of a segment. The root of a
 // namespace is a node without pages. Plain data, owned by RadixTree's slab and
-// changed only by RadixTree and LruOrder.
+// changed only by RadixTree and its EvictionPolicy.
 struct Node {
   Node* parent = nullptr;  // null for a root
   Node* first_child = nullptr;
   Node* next_sibling = nullptr;
   Node* previous_sibling = nullptr;
 
-  // Links of LruOrder; null while the node is not in it.
+  // Links of LruPolicy; null while the node is not in it.
   Node* older = nullptr;
   Node* newer = nullptr;
 
+  Namespace* ns = nullptr;
   SegmentRef segment;  // none for a root
   uint32_t first_page = 0;
   uint32_t page_count = 0;
+  // Pages before the node, from the root on. With page_count this is where the
+  // node ends, which no split moves.
+  uint32_t depth_pages = 0;
 
   // Locks taken on this node and on all its descendants.
   uint32_t lock_count = 0;
 
+  uint64_t id = 0;  // counts up as nodes are made
   // Logical time of the last access to the whole node.
   uint64_t last_access = 0;
-
-  // Set in roots only.
-  Namespace* root_of = nullptr;
+  // Inserts that contained the whole node; chunks of a prefill not counted.
+  uint32_t hit_count = 0;
+  // The highest priority of those inserts.
+  int32_t priority = 0;
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
+  uint32_t end_pages() const { return depth_pages + page_count; }
 
   const Token* tokens(uint32_t page_tokens) const {
     return segment->tokens() + size_t{first_page} * page_tokens;

@@ -7,28 +7,25 @@
 
 namespace pando {
 
-PagePool::PagePool(uint32_t capacity) : records_(capacity) {
+PagePool::PagePool(uint32_t capacity, uint32_t quota_classes)
+    : records_(capacity), first_free_(1), reserved_(quota_classes) {
   CHECK(capacity >= 2);
   records_[0].state = PageState::kPadding;
   counts_[static_cast<size_t>(PageState::kPadding)] = 1;
   counts_[static_cast<size_t>(PageState::kFree)] = capacity - 1;
-  free_.reserve(capacity - 1);
-  for (uint32_t id = capacity - 1; id > 0; --id) free_.push_back(PageId(id));
+  for (uint32_t id = 1; id + 1 < capacity; ++id) records_[id].position = id + 1;
 }
 
-bool PagePool::IsReservedBy(const PageOwner& owner, PageId page) const {
-  const PageRecord& record = Record(page);
-  return record.state == PageState::kReserved && record.owner == owner.ordinal;
-}
-
-void PagePool::Reserve(uint32_t n, PageOwner& owner, std::vector<PageId>& out) {
-  CHECK(n <= free_.size());
+void PagePool::Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
+                       std::vector<PageId>& out) {
+  CHECK(n <= count(PageState::kFree));
+  reserved_[quota_class] += n;
   for (uint32_t i = 0; i < n; ++i) {
-    const PageId page = free_.back();
-    free_.pop_back();
+    const PageId page(first_free_);
     PageRecord& record = Record(page);
+    first_free_ = record.position;
     Move(record, PageState::kReserved);
-    record.owner = owner.ordinal;
+    record.quota_class = static_cast<uint16_t>(quota_class);
     record.position = static_cast<uint32_t>(owner.pages.size());
     owner.pages.push_back(page);
     out.push_back(page);
@@ -55,7 +52,10 @@ void PagePool::FreeSealed(std::span<const PageId> pages) {
 }
 
 std::vector<PageId> PagePool::Quarantine(PageOwner& owner) {
-  for (PageId page : owner.pages) Move(Record(page), PageState::kQuarantined);
+  for (PageId page : owner.pages) {
+    --reserved_[Record(page).quota_class];
+    Move(Record(page), PageState::kQuarantined);
+  }
   return std::exchange(owner.pages, {});
 }
 
@@ -80,12 +80,14 @@ void PagePool::PushFree(PageId page) {
   PageRecord& record = Record(page);
   ++record.generation;
   Move(record, PageState::kFree);
-  free_.push_back(page);
+  record.position = first_free_;
+  first_free_ = page.value();
 }
 
 // The last page of the list takes the place of the one that leaves.
 void PagePool::TakeFromOwner(PageOwner& owner, PageId page) {
   CHECK(IsReservedBy(owner, page));
+  --reserved_[Record(page).quota_class];
   const uint32_t position = Record(page).position;
   const PageId last = owner.pages.back();
   owner.pages[position] = last;
@@ -95,26 +97,30 @@ void PagePool::TakeFromOwner(PageOwner& owner, PageId page) {
 
 void PagePool::AppendViolations(std::vector<std::string>& violations) const {
   std::array<uint32_t, kPageStates> counted{};
+  std::vector<uint32_t> reserved(reserved_.size());
   for (uint32_t id = 0; id < capacity(); ++id) {
     const PageRecord& record = records_[id];
     ++counted[static_cast<size_t>(record.state)];
+    if (record.state == PageState::kReserved) ++reserved[record.quota_class];
     if (record.is_marked) {
       violations.push_back(absl::StrCat("pool: page ", id, " is left marked"));
     }
   }
-  if (counted != counts_) {
-    violations.push_back("pool: the counts by state are wrong");
+  if (counted != counts_ || reserved != reserved_) {
+    violations.push_back("pool: the counts by state or class are wrong");
   }
-  if (free_.size() != count(PageState::kFree)) {
-    violations.push_back(absl::StrCat("pool: ", free_.size(),
-                                      " pages in the free list, but ",
-                                      count(PageState::kFree), " are free"));
-  }
-  for (PageId page : free_) {
-    if (state(page) != PageState::kFree) {
-      violations.push_back(absl::StrCat("pool: page ", page.value(),
-                                        " is in the free list, but not free"));
+  uint32_t chained = 0;
+  for (uint32_t id = first_free_; id != 0; id = records_[id].position) {
+    if (++chained > count(PageState::kFree)) break;
+    if (records_[id].state != PageState::kFree) {
+      violations.push_back(absl::StrCat("pool: page ", id,
+                                        " is in the free chain, but not free"));
     }
+  }
+  if (chained != count(PageState::kFree)) {
+    violations.push_back(absl::StrCat("pool: ", chained,
+                                      " pages in the free chain, but ",
+                                      count(PageState::kFree), " are free"));
   }
 }
 

@@ -22,37 +22,47 @@ inline constexpr size_t kPageStates = 5;
 
 // The reserved pages of one session. A plain list, kept by PagePool.
 struct PageOwner {
-  // Unlike any other owner's since the start of the process.
-  uint32_t ordinal = 0;
   std::vector<PageId> pages;
 };
 
-// Which state each page is in, and who owns the reserved ones: ids, no bytes.
-// Owned by PrefixCache; not thread-safe; every step is O(1) a page.
+// Which state each page is in, and which quota class a reserved one counts for:
+// ids, no bytes. Owned by PrefixCache; not thread-safe; every step is O(1) a
+// page.
 //
 // Invariant: a page is in exactly one state; the counts by state are exact and
 // sum to the capacity; a page of an owner's list is reserved and knows its
-// place in that list.
+// place in that list; the free pages are one chain.
 class PagePool {
  public:
   // `capacity` counts page 0; at least 2.
-  explicit PagePool(uint32_t capacity);
+  PagePool(uint32_t capacity, uint32_t quota_classes);
 
   uint32_t capacity() const { return static_cast<uint32_t>(records_.size()); }
   uint32_t count(PageState state) const {
     return counts_[static_cast<size_t>(state)];
+  }
+  uint32_t reserved_count(uint32_t quota_class) const {
+    return reserved_[quota_class];
   }
   bool IsInRange(PageId page) const {
     return page != kPaddingPage && page.value() < capacity();
   }
   // REQUIRES for the rest: every page is in range.
   PageState state(PageId page) const { return Record(page).state; }
-  bool IsReservedBy(const PageOwner& owner, PageId page) const;
+  bool IsReservedBy(const PageOwner& owner, PageId page) const {
+    const PageRecord& record = Record(page);
+    return record.state == PageState::kReserved &&
+           record.position < owner.pages.size() &&
+           owner.pages[record.position] == page;
+  }
+  // REQUIRES: the page is reserved.
+  uint32_t quota_class(PageId page) const { return Record(page).quota_class; }
   // Changes whenever the page is sealed or freed.
   uint32_t generation(PageId page) const { return Record(page).generation; }
 
   // Free -> reserved. REQUIRES: count(kFree) >= n. Appends the pages to `out`.
-  void Reserve(uint32_t n, PageOwner& owner, std::vector<PageId>& out);
+  void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
+               std::vector<PageId>& out);
   // Reserved -> free. REQUIRES: reserved by `owner`.
   void Release(PageOwner& owner, PageId page);
   // Reserved -> sealed. REQUIRES: reserved by `owner`.
@@ -74,11 +84,12 @@ class PagePool {
 
  private:
   struct PageRecord {
+    uint32_t generation = 0;
+    // Reserved: its place in the owner's list. Free: the next free page, or 0.
+    uint32_t position = 0;
+    uint16_t quota_class = 0;  // reserved pages only
     PageState state = PageState::kFree;
     bool is_marked = false;
-    uint32_t generation = 0;
-    uint32_t owner = 0;     // ordinal; reserved pages only
-    uint32_t position = 0;  // in the owner's list; reserved pages only
   };
 
   PageRecord& Record(PageId page) { return records_[page.value()]; }
@@ -88,8 +99,9 @@ class PagePool {
   void TakeFromOwner(PageOwner& owner, PageId page);
 
   std::vector<PageRecord> records_;
-  std::vector<PageId> free_;  // a stack: what was freed last is warm
+  uint32_t first_free_ = 0;  // a stack: what was freed last is warm
   std::array<uint32_t, kPageStates> counts_{};
+  std::vector<uint32_t> reserved_;  // by quota class
 };
 
 }  // namespace pando

@@ -1,5 +1,7 @@
-// The data path of PrefixCache: match, lock, pages. prefix_cache_insert.cc has
-// insert; prefix_cache_sessions.cc has sessions, statistics, the self-check.
+// The prefixes of PrefixCache: match, lock, unlock. prefix_cache_insert.cc has
+// insert, prefix_cache_pages.cc allocation and eviction,
+// prefix_cache_sessions.cc the life of sessions, prefix_cache_checks.cc the
+// statistics and the self-check.
 
 #include "core/prefix_cache.h"
 
@@ -8,26 +10,31 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/check.h"
 #include "core/errors.h"
 
 namespace pando {
 namespace {
 
-// The most pages evicted under one hold of the mutex when nobody waits for
-// them.
-constexpr uint32_t kEvictionStep = 256;
-
 uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
+}
+
+PrefixQuery QueryOf(const MatchRequest& request) {
+  return {.ns = request.ns,
+          .tokens = request.tokens,
+          .max_tokens = request.max_tokens,
+          .after = request.after};
 }
 
 }  // namespace
 
 PrefixCache::PrefixCache(const Options& options)
     : options_(options),
-      tree_(options.page_tokens, options.capacity_pages),
-      pool_(options.capacity_pages) {}
+      quotas_(options.quota_classes),
+      tree_(options.page_tokens, options.capacity_pages,
+            options.eviction_policy, &quotas_),
+      pool_(options.capacity_pages, quotas_.count()),
+      limits_(quotas_.count()) {}
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
   if (request.reserve_tokens > 0 && !request.lock) {
@@ -35,25 +42,20 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
                      absl::StrCat("reserve_tokens is ", request.reserve_tokens,
                                   ", which needs lock = true"));
   }
-  size_t max_tokens = request.tokens.size();
-  if (request.max_tokens.has_value()) {
-    max_tokens = std::min<size_t>(max_tokens, *request.max_tokens);
-  }
-  const size_t max_pages = max_tokens / options_.page_tokens;
   MatchResult result;
-  result.pages.reserve(max_pages);
+  result.pages.reserve(request.tokens.size() / options_.page_tokens);
   result.reserved.reserve(
       std::min(PagesFor(request.reserve_tokens, options_.page_tokens),
                options_.capacity_pages));
   {
     absl::MutexLock hold(&mutex_);
-    absl::Status status =
-        MatchAndLock(request, static_cast<uint32_t>(max_pages), result);
+    absl::Status status = MatchAndLock(request, result);
     if (!status.ok()) return status;
   }
   if (request.reserve_tokens > result.matched_tokens) {
     // No more than the reserved pages have room for.
-    const auto rest = request.tokens.subspan(result.matched_tokens);
+    const auto rest =
+        request.tokens.subspan(result.matched_tokens - request.after.tokens);
     const size_t room = request.reserve_tokens - result.matched_tokens;
     HoldPrompt(request.session, result.lock,
                rest.first(std::min(rest.size(), room)));
@@ -62,46 +64,52 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
 }
 
 absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
-                                       uint32_t max_pages,
                                        MatchResult& result) {
   Session* session = nullptr;
   if (request.lock) {
-    absl::StatusOr<Session*> found = FindSession(request.session);
-    if (!found.ok()) return std::move(found).status();
-    session = *found;
+    absl::StatusOr<Session*> live = FindSession(request.session);
+    if (!live.ok()) return std::move(live).status();
+    session = *live;
   }
-  Node* root = tree_.FindRoot(request.ns);
-  TreePosition position{root, 0};
-  if (root != nullptr) {
-    position = tree_.Walk(*root, request.tokens, max_pages, result.pages);
-  }
-  const auto matched_pages = static_cast<uint32_t>(result.pages.size());
+  absl::StatusOr<FoundPrefix> found =
+      FindPrefix(QueryOf(request), &result.pages);
+  if (!found.ok()) return std::move(found).status();
+  auto [ns, position, max_pages] = *found;
+  const uint32_t matched_pages = found->pages();
   const uint32_t wanted_pages =
       PagesFor(request.reserve_tokens, options_.page_tokens);
   const uint32_t missing_pages =
       wanted_pages - std::min(wanted_pages, matched_pages);
+  const uint32_t quota_class =
+      ns == nullptr ? quotas_.ClassOf(request.ns) : ns->quota_class;
   if (missing_pages > 0) {
     const uint32_t held_back =
-        root == nullptr ? 0 : RadixTree::EvictablePagesUpTo(position);
-    if (absl::Status room = CheckRoom(missing_pages, held_back); !room.ok()) {
+        ns == nullptr ? 0 : RadixTree::EvictablePagesUpTo(position);
+    if (absl::Status room = CheckRoom(missing_pages, quota_class, held_back);
+        !room.ok()) {
       return room;
     }
   }
 
   result.matched_tokens = matched_pages * options_.page_tokens;
   if (request.lock) {
-    Node& end = root == nullptr ? tree_.MakeRoot(request.ns)
-                                : tree_.NodeEndingAt(position);
-    if (request.touch) tree_.Touch(end);
+    Node& end = ns == nullptr ? *tree_.MakeNamespace(request.ns).root
+                              : tree_.NodeEndingAt(position);
+    position = EndOf(end);
     result.lock = TakeLock(*session, end);
-    Reserve(missing_pages, *session, result.reserved);
-  } else if (request.touch && root != nullptr) {
+    if (request.touch) tree_.Touch(end);
+    Reserve(missing_pages, quota_class, *session, result.reserved);
+  } else if (request.touch && ns != nullptr) {
     tree_.Touch(position.LastWholeNode());
   }
+  if (matched_pages > 0) result.handle = HandleTo(position);
   ++counters_.matches;
   if (request.touch) {
     counters_.query_tokens +=
-        request.tokens.size() / options_.page_tokens * options_.page_tokens;
+        uint64_t{WholePages(LookaheadOf(request.ns),
+                            request.after.tokens + request.tokens.size(),
+                            options_.page_tokens)} *
+        options_.page_tokens;
     counters_.hit_tokens += result.matched_tokens;
   }
   return absl::OkStatus();
@@ -120,53 +128,84 @@ void PrefixCache::HoldPrompt(SessionId session_id, LockId id,
   if (lock != nullptr) lock->prompt.tokens = std::move(held);
 }
 
-absl::Status PrefixCache::CheckReserved(const Session& session,
-                                        std::span<const PageId> pages) {
-  absl::Status status;
-  size_t marked = 0;
-  for (; marked < pages.size(); ++marked) {
-    const PageId page = pages[marked];
-    if (!pool_.IsInRange(page)) {
-      status = MakeError(
-          Reason::kPageOutOfRange,
-          absl::StrCat("page id ", page.value(), " is not in 1..",
-                       pool_.capacity() - 1,
-                       page == kPaddingPage ? " (page 0 is padding)" : ""));
-      break;
-    }
-    if (!pool_.IsReservedBy(session.reserved, page)) {
-      status = MakeError(Reason::kPageNotOwned,
-                         absl::StrCat("page ", page.value(),
-                                      " is not reserved by this session"));
-      break;
-    }
-    if (!pool_.Mark(page)) {
-      status =
-          MakeError(Reason::kDuplicatePage,
-                    absl::StrCat("page ", page.value(), " is listed twice"));
-      break;
-    }
-  }
-  for (PageId page : pages.first(marked)) pool_.Unmark(page);
-  return status;
+absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
+  absl::MutexLock hold(&mutex_);
+  absl::StatusOr<FoundPrefix> found = FindPrefix(query, nullptr);
+  if (!found.ok()) return std::move(found).status();
+  return PrefixScore{.matched_tokens = found->pages() * options_.page_tokens};
 }
 
-absl::StatusOr<LockResult> PrefixCache::Lock(SessionId session_id,
-                                             const NamespaceKey& ns,
-                                             std::span<const Token> tokens) {
-  const auto max_pages =
-      static_cast<uint32_t>(tokens.size() / options_.page_tokens);
-  std::vector<PageId> pages;
-  pages.reserve(max_pages);
+// Appends to `pages` those that come after the query's handle.
+absl::StatusOr<PrefixCache::FoundPrefix> PrefixCache::FindPrefix(
+    const PrefixQuery& query, std::vector<PageId>* pages) {
+  size_t tokens = query.after.tokens + query.tokens.size();
+  if (query.max_tokens.has_value()) {
+    tokens = std::min<size_t>(tokens, *query.max_tokens);
+  }
+  FoundPrefix found;
+  found.max_pages =
+      WholePages(LookaheadOf(query.ns), tokens, options_.page_tokens);
+  if (query.after == PrefixHandle()) {
+    found.ns = tree_.FindNamespace(query.ns);
+    if (found.ns == nullptr) return found;
+    found.position = EndOf(*found.ns->root);
+  } else {
+    absl::StatusOr<TreePosition> position = FindHandle(query.ns, query.after);
+    if (!position.ok()) return std::move(position).status();
+    found.position = *position;
+    found.ns = found.position.node->ns;
+    if (found.max_pages < found.position.pages()) {
+      found.position = *tree_.FindPosition(query.after.node, found.max_pages);
+    }
+  }
+  found.position = tree_.Walk(found.position, query.tokens,
+                              found.max_pages - found.position.pages(), pages);
+  return found;
+}
 
+absl::StatusOr<TreePosition> PrefixCache::FindHandle(const NamespaceKey& ns,
+                                                     PrefixHandle handle) {
+  if (handle.tokens % options_.page_tokens != 0) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("after.tokens is ", handle.tokens,
+                     "; it must be a multiple of ", options_.page_tokens));
+  }
+  const std::optional<TreePosition> position =
+      tree_.FindPosition(handle.node, handle.tokens / options_.page_tokens);
+  if (!position.has_value()) {
+    return MakeError(Reason::kHandleGone,
+                     "the prefix that `after` names was evicted; send the "
+                     "whole prompt");
+  }
+  if (position->node->ns->key != ns) {
+    return MakeError(Reason::kNamespaceMismatch,
+                     "namespace is not the one of `after`");
+  }
+  return *position;
+}
+
+PrefixHandle PrefixCache::HandleTo(TreePosition position) const {
+  return {Slab<Node>::HandleOf(*position.node),
+          position.pages() * options_.page_tokens};
+}
+
+absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(session_id);
+  absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
-  Node& end = tree_.NodeEndingAt(
-      tree_.Walk(tree_.MakeRoot(ns), tokens, max_pages, pages));
+  absl::StatusOr<FoundPrefix> found = FindPrefix(
+      {.ns = request.ns, .tokens = request.tokens, .after = request.after},
+      nullptr);
+  if (!found.ok()) return std::move(found).status();
+  LockResult result;
+  result.locked_tokens = found->pages() * options_.page_tokens;
+  Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root
+                                   : tree_.NodeEndingAt(found->position);
+  result.lock = TakeLock(**session, end);
   tree_.Touch(end);
-  return LockResult{TakeLock(**session, end),
-                    static_cast<uint32_t>(pages.size()) * options_.page_tokens};
+  if (!end.is_root()) result.handle = HandleTo(EndOf(end));
+  return result;
 }
 
 absl::Status PrefixCache::Unlock(SessionId session_id,
@@ -192,51 +231,6 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(SessionId session_id,
-                                                          uint32_t pages) {
-  std::vector<PageId> allocated;
-  allocated.reserve(std::min(pages, options_.capacity_pages));
-  absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(session_id);
-  if (!session.ok()) return std::move(session).status();
-  if (absl::Status room = CheckRoom(pages, 0); !room.ok()) return room;
-  Reserve(pages, **session, allocated);
-  return allocated;
-}
-
-absl::Status PrefixCache::Free(SessionId session_id,
-                               std::span<const PageId> pages) {
-  absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(session_id);
-  if (!session.ok()) return std::move(session).status();
-  if (absl::Status owned = CheckReserved(**session, pages); !owned.ok()) {
-    return owned;
-  }
-  for (PageId page : pages) pool_.Release((*session)->reserved, page);
-  return absl::OkStatus();
-}
-
-uint32_t PrefixCache::Evict(uint32_t pages) {
-  uint32_t evicted = 0;
-  while (evicted < pages) {
-    absl::MutexLock hold(&mutex_);
-    const uint32_t step =
-        EvictFromTree(std::min(pages - evicted, kEvictionStep));
-    if (step == 0) break;
-    counters_.evicted_pages_on_request += step;
-    evicted += step;
-  }
-  return evicted;
-}
-
-FlushResult PrefixCache::Flush() {
-  FlushResult result;
-  result.evicted_pages = Evict(options_.capacity_pages);
-  absl::MutexLock hold(&mutex_);
-  result.protected_pages = tree_.protected_pages();
-  return result;
-}
-
 absl::StatusOr<Session*> PrefixCache::FindSession(SessionId id) {
   Session* session = sessions_.Find(id);
   if (session != nullptr) return session;
@@ -254,38 +248,6 @@ absl::StatusOr<LockRecord*> PrefixCache::FindLock(const Session& session,
       absl::StrCat("lock ", id.value(), " is not held by this session"));
 }
 
-absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t held_back) {
-  const uint32_t free = pool_.count(PageState::kFree);
-  const uint32_t evictable = tree_.evictable_pages() - held_back;
-  if (pages <= uint64_t{free} + evictable) return absl::OkStatus();
-  ++counters_.allocation_failures;
-  return MakeError(
-      Reason::kPoolExhausted,
-      absl::StrCat(pages, " pages are needed, but only ", free,
-                   " are free and ", evictable, " evictable of ",
-                   pool_.capacity() - 1, "; ",
-                   tree_.protected_pages() + held_back, " are protected, ",
-                   pool_.count(PageState::kReserved), " reserved, ",
-                   pool_.count(PageState::kQuarantined), " quarantined"));
-}
-
-void PrefixCache::Reserve(uint32_t pages, Session& session,
-                          std::vector<PageId>& out) {
-  const uint32_t free = pool_.count(PageState::kFree);
-  if (free < pages) {
-    counters_.evicted_pages_for_allocation += EvictFromTree(pages - free);
-  }
-  pool_.Reserve(pages, session.reserved, out);
-  counters_.allocated_pages += pages;
-}
-
-uint32_t PrefixCache::EvictFromTree(uint32_t pages) {
-  evicted_.clear();
-  tree_.Evict(pages, evicted_);
-  pool_.FreeSealed(evicted_);
-  return static_cast<uint32_t>(evicted_.size());
-}
-
 LockId PrefixCache::TakeLock(Session& session, Node& node) {
   tree_.Lock(node);
   ++counters_.locks_taken;
@@ -293,10 +255,10 @@ LockId PrefixCache::TakeLock(Session& session, Node& node) {
 }
 
 void PrefixCache::ReleaseLock(LockRecord& lock) {
-  Node& root = RadixTree::RootOf(*lock.node);
+  Namespace& ns = *lock.node->ns;
   tree_.Unlock(*lock.node);
   sessions_.RemoveLock(lock);
-  tree_.PruneRoot(root);
+  tree_.Prune(ns);
   ++counters_.locks_released;
 }
 

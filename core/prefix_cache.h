@@ -11,9 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/eviction_policy.h"
 #include "core/ids.h"
 #include "core/page_pool.h"
 #include "core/quarantine.h"
+#include "core/quota_classes.h"
 #include "core/radix_tree.h"
 #include "core/requests.h"
 #include "core/session_table.h"
@@ -39,6 +41,11 @@ class PrefixCache {
   struct Options {
     uint32_t page_tokens;     // at least 1
     uint32_t capacity_pages;  // at least 2; page 0 is padding
+    EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+    // EvictToWatermark: below `low` free pages it evicts until `high` are free.
+    uint32_t low_free_pages = 0;
+    uint32_t high_free_pages = 0;
+    std::vector<QuotaClass> quota_classes = {};
   };
 
   explicit PrefixCache(const Options& options);
@@ -46,19 +53,27 @@ class PrefixCache {
   // Finds the longest cached prefix; on request locks it and reserves pages for
   // the rest, evicting as needed, in one step.
   absl::StatusOr<MatchResult> Match(const MatchRequest& request);
+  // How much of a waiting prompt is cached. Changes nothing.
+  absl::StatusOr<PrefixScore> Score(const PrefixQuery& query);
   // Publishes pages under a prefix. The caller's writes to them are complete.
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
-  absl::StatusOr<LockResult> Lock(SessionId session, const NamespaceKey& ns,
-                                  std::span<const Token> tokens);
+  absl::StatusOr<LockResult> Lock(const LockRequest& request);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks);
 
-  absl::StatusOr<std::vector<PageId>> Allocate(SessionId session,
-                                               uint32_t pages);
+  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages);
-  // Evicts up to `pages` pages and returns how many it did.
+  // Evicts up to `pages` pages, none that takes a class below its floor, and
+  // returns how many it did.
   uint32_t Evict(uint32_t pages);
-  // Evicts all that is not locked.
+  // The same for the watermark of the options: a bounded step, to be repeated.
+  uint32_t EvictToWatermark();
+  // Evicts all that is not locked: of all namespaces, or of one.
   FlushResult Flush();
+  FlushResult FlushNamespace(const NamespaceKey& key);
+  FlushResult FlushNamespace(NamespaceNumber number);
+  // Changes the order of eviction, of what is cached already, too. Returns the
+  // policy of before.
+  EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   // REQUIRES: `id` is random, not 0.
   void OpenSession(SessionId id, std::string client_name);
@@ -97,47 +112,84 @@ class PrefixCache {
   absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Where a prefix ends that is as long as possible.
+  struct FoundPrefix {
+    Namespace* ns = nullptr;  // null: nothing is cached in it
+    TreePosition position = {};
+    uint32_t max_pages = 0;  // more were not asked for
+
+    uint32_t pages() const { return ns == nullptr ? 0 : position.pages(); }
+  };
+  absl::StatusOr<FoundPrefix> FindPrefix(const PrefixQuery& query,
+                                         std::vector<PageId>* pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<TreePosition> FindHandle(const NamespaceKey& ns,
+                                          PrefixHandle handle)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PrefixHandle HandleTo(TreePosition position) const;
+
   // Parts of Match.
-  absl::Status MatchAndLock(const MatchRequest& request, uint32_t max_pages,
-                            MatchResult& result)
+  absl::Status MatchAndLock(const MatchRequest& request, MatchResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HoldPrompt(SessionId session, LockId lock,
                   std::span<const Token> tokens);
 
   // Parts of Insert.
+  struct InsertSource {
+    uint32_t lookahead;
+    HeldPrompt prompt;
+  };
   struct InsertTarget {
     Session* session;
     LockRecord* anchor;  // null: none
-    Node* start;         // null: the namespace is empty
+    Namespace* ns;       // null: nothing is cached in it
+    TreePosition start;
   };
-  absl::StatusOr<HeldPrompt> FindPrompt(const InsertRequest& request);
+  absl::StatusOr<InsertSource> FindSource(const InsertRequest& request);
   absl::StatusOr<InsertTarget> FindTarget(const InsertRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckInsertedPages(const InsertRequest& request,
                                   const Session& session,
                                   std::span<const PageId> canonical)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Node* Publish(const InsertRequest& request, Session& session,
-                SegmentRef& segment, TreePosition position, size_t existing)
+  absl::Status CheckInsertQuota(const InsertRequest& request,
+                                const NamespaceKey& ns, size_t existing)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  TreePosition Publish(const InsertRequest& request, InsertTarget& target,
+                       SegmentRef& segment, TreePosition position,
+                       size_t existing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t FreeDuplicates(const InsertRequest& request, Session& session,
                           std::span<const PageId> canonical)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MoveLock(LockRecord& lock, Node& descendant,
                 const InsertRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::span<const Token> TokensOf(const SegmentRef& segment) const;
 
   // Pages.
   absl::Status CheckReserved(const Session& session,
                              std::span<const PageId> pages)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether `pages` can be reserved, `held_back` evictable pages not counted.
-  absl::Status CheckRoom(uint32_t pages, uint32_t held_back)
+  // Whether `pages` can be reserved for a class, of whose evictable pages
+  // `held_back` are not counted.
+  absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
+                         uint32_t held_back)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Reserve(uint32_t pages, Session& session, std::vector<PageId>& out)
+  // REQUIRES: CheckRoom says so.
+  void Reserve(uint32_t pages, uint32_t quota_class, Session& session,
+               std::vector<PageId>& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Eviction.
+  uint32_t UsedPages(uint32_t quota_class) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t EvictFromTree(uint32_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Evictable pages of a class that are above its floor.
+  uint32_t SparePages(uint32_t quota_class) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t EvictSpare(uint32_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t EvictFromTree(uint32_t pages, std::span<uint32_t> limits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A step of a flush; returns whether there is more to evict.
+  bool FlushStep(Namespace& ns, FlushResult& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Locks.
   LockId TakeLock(Session& session, Node& node)
@@ -149,6 +201,7 @@ class PrefixCache {
   void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  const QuotaClasses quotas_;
 
   absl::Mutex mutex_;
   RadixTree tree_ ABSL_GUARDED_BY(mutex_);
@@ -156,7 +209,10 @@ class PrefixCache {
   SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
   Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
   CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
-  std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);  // scratch
+  // Scratch.
+  std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mutex_);  // of each class
+  bool is_below_watermark_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace pando

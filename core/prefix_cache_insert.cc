@@ -10,17 +10,12 @@
 namespace pando {
 namespace {
 
-absl::Status CheckShape(const InsertRequest& request, uint32_t page_tokens) {
-  const size_t tokens = request.prompt_tokens + request.tokens.size();
-  const size_t whole_pages = tokens / page_tokens;
-  if (request.pages.size() != whole_pages) {
-    return MakeError(
-        Reason::kInvalidAlignment,
-        absl::StrCat("page_ids has ", request.pages.size(), " ids, but ",
-                     tokens, " tokens are ", whole_pages, " whole pages of ",
-                     page_tokens));
+absl::Status CheckAnchor(const InsertRequest& request) {
+  if (request.anchor != LockId()) {
+    if (request.after == PrefixHandle()) return absl::OkStatus();
+    return MakeError(Reason::kInvalidField,
+                     "both lock_id and `after` say where the insert begins");
   }
-  if (request.anchor != LockId()) return absl::OkStatus();
   if (request.lock_action != LockAction::kKeep) {
     return MakeError(Reason::kInvalidField,
                      "lock_action is set, but lock_id is 0");
@@ -33,32 +28,49 @@ absl::Status CheckShape(const InsertRequest& request, uint32_t page_tokens) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPageCount(const InsertRequest& request, uint32_t lookahead,
+                            uint32_t page_tokens) {
+  const size_t tokens = request.prompt_tokens + request.tokens.size();
+  const uint32_t whole_pages = WholePages(lookahead, tokens, page_tokens);
+  if (request.pages.size() == whole_pages) return absl::OkStatus();
+  return MakeError(
+      Reason::kInvalidAlignment,
+      absl::StrCat("page_ids has ", request.pages.size(), " ids, but ", tokens,
+                   " tokens are ", whole_pages, " whole pages of ", page_tokens,
+                   lookahead > 0 ? " pairs of neighbouring tokens" : ""));
+}
+
 // The whole pages of an insert.
 SegmentRef MakeSegment(const InsertRequest& request, const HeldPrompt& prompt,
-                       uint32_t page_tokens) {
+                       uint32_t lookahead, uint32_t page_tokens) {
   if (request.pages.empty()) return SegmentRef();
-  const size_t count = request.pages.size() * page_tokens;
+  const size_t count =
+      SpelledTokens(lookahead, request.pages.size(), page_tokens);
   const std::span<const Token> held =
       prompt.remaining().first(std::min<size_t>(request.prompt_tokens, count));
   return SegmentRef::Copy(held, request.tokens.first(count - held.size()),
                           request.pages);
 }
 
+std::span<const Token> TokensOf(const SegmentRef& segment) {
+  return {segment->tokens(), segment->token_count()};
+}
+
 }  // namespace
 
 absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
-  if (absl::Status shape = CheckShape(request, options_.page_tokens);
-      !shape.ok()) {
-    return shape;
-  }
-  HeldPrompt prompt;
-  if (request.prompt_tokens > 0) {
-    absl::StatusOr<HeldPrompt> held = FindPrompt(request);
-    if (!held.ok()) return std::move(held).status();
-    prompt = *std::move(held);
+  if (absl::Status status = CheckAnchor(request); !status.ok()) return status;
+  absl::StatusOr<InsertSource> source = FindSource(request);
+  if (!source.ok()) return std::move(source).status();
+  const auto& [lookahead, prompt] = *source;
+  if (absl::Status status =
+          CheckPageCount(request, lookahead, options_.page_tokens);
+      !status.ok()) {
+    return status;
   }
   // Made, and if not needed freed, outside the mutex.
-  SegmentRef segment = MakeSegment(request, prompt, options_.page_tokens);
+  SegmentRef segment =
+      MakeSegment(request, prompt, lookahead, options_.page_tokens);
   InsertResult result;
   std::vector<PageId>& canonical = result.canonical_pages;
   canonical.reserve(request.pages.size());
@@ -66,42 +78,57 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<InsertTarget> target = FindTarget(request);
   if (!target.ok()) return std::move(target).status();
-  auto [session, anchor, start] = *target;
-  if (request.prompt_tokens > 0 && anchor->prompt != prompt) {
+  Session& session = *target->session;
+  if (request.prompt_tokens > 0 && target->anchor->prompt != prompt) {
     return MakeError(Reason::kLockMoved,
                      absl::StrCat("lock ", request.anchor.value(),
                                   " was moved by another call meanwhile"));
   }
-  TreePosition position{start, start == nullptr ? 0 : start->page_count};
-  if (start != nullptr && segment) {
-    position =
-        tree_.Walk(*start, TokensOf(segment), segment->page_count(), canonical);
+  TreePosition position = target->start;
+  if (target->ns != nullptr && segment) {
+    position = tree_.Walk(target->start, TokensOf(segment),
+                          segment->page_count(), &canonical);
   }
-  if (absl::Status pages = CheckInsertedPages(request, *session, canonical);
+  if (absl::Status pages = CheckInsertedPages(request, session, canonical);
       !pages.ok()) {
     return pages;
   }
+  if (absl::Status quota = CheckInsertQuota(
+          request, target->ns == nullptr ? request.ns : target->ns->key,
+          canonical.size());
+      !quota.ok()) {
+    return quota;
+  }
 
-  Node* end = Publish(request, *session, segment, position, canonical.size());
+  position = Publish(request, *target, segment, position, canonical.size());
+  if (position.node != nullptr && position.pages() > 0) {
+    result.handle = HandleTo(position);
+  }
   result.existing_tokens =
       static_cast<uint32_t>(canonical.size()) * options_.page_tokens;
-  result.freed_duplicates = FreeDuplicates(request, *session, canonical);
-  for (PageId page : request.free_pages) pool_.Release(session->reserved, page);
+  result.freed_duplicates = FreeDuplicates(request, session, canonical);
+  for (PageId page : request.free_pages) pool_.Release(session.reserved, page);
   if (request.lock_action == LockAction::kRelock) {
-    MoveLock(*anchor, *end, request);
+    MoveLock(*target->anchor, *position.node, request);
   }
-  if (request.lock_action == LockAction::kUnlock) ReleaseLock(*anchor);
+  if (request.lock_action == LockAction::kUnlock) ReleaseLock(*target->anchor);
   ++counters_.inserts;
   return result;
 }
 
-absl::StatusOr<HeldPrompt> PrefixCache::FindPrompt(
+// What the insert reads before it makes its segment.
+absl::StatusOr<PrefixCache::InsertSource> PrefixCache::FindSource(
     const InsertRequest& request) {
+  if (request.anchor == LockId()) {
+    return InsertSource{LookaheadOf(request.ns), HeldPrompt()};
+  }
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
   absl::StatusOr<LockRecord*> lock = FindLock(**session, request.anchor);
   if (!lock.ok()) return std::move(lock).status();
+  const uint32_t lookahead = (*lock)->node->ns->lookahead();
+  if (request.prompt_tokens == 0) return InsertSource{lookahead, HeldPrompt()};
   const size_t held = (*lock)->prompt.remaining().size();
   if (request.prompt_tokens > held) {
     return MakeError(Reason::kInvalidField,
@@ -109,58 +136,82 @@ absl::StatusOr<HeldPrompt> PrefixCache::FindPrompt(
                                   ", but lock ", request.anchor.value(),
                                   " holds ", held, " tokens of a prompt"));
   }
-  return (*lock)->prompt;
+  return InsertSource{lookahead, (*lock)->prompt};
 }
 
 absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
     const InsertRequest& request) {
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
-  if (request.anchor == LockId()) {
-    return InsertTarget{*session, nullptr, tree_.FindRoot(request.ns)};
+  if (request.anchor != LockId()) {
+    absl::StatusOr<LockRecord*> anchor = FindLock(**session, request.anchor);
+    if (!anchor.ok()) return std::move(anchor).status();
+    Node& start = *(*anchor)->node;
+    if (request.ns != NamespaceKey() && request.ns != start.ns->key) {
+      return MakeError(Reason::kNamespaceMismatch,
+                       "namespace is not the one of lock_id");
+    }
+    return InsertTarget{*session, *anchor, start.ns, EndOf(start)};
   }
-  absl::StatusOr<LockRecord*> anchor = FindLock(**session, request.anchor);
-  if (!anchor.ok()) return std::move(anchor).status();
-  Node* start = (*anchor)->node;
-  if (request.ns != NamespaceKey() &&
-      request.ns != RadixTree::RootOf(*start).root_of->key) {
-    return MakeError(Reason::kNamespaceMismatch,
-                     "namespace is not the one of lock_id");
+  if (request.after != PrefixHandle()) {
+    absl::StatusOr<TreePosition> start = FindHandle(request.ns, request.after);
+    if (!start.ok()) return std::move(start).status();
+    return InsertTarget{*session, nullptr, start->node->ns, *start};
   }
-  return InsertTarget{*session, *anchor, start};
+  Namespace* ns = tree_.FindNamespace(request.ns);
+  return InsertTarget{*session, nullptr, ns,
+                      ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
 }
 
-std::span<const Token> PrefixCache::TokensOf(const SegmentRef& segment) const {
-  return {segment->tokens(),
-          size_t{segment->page_count()} * options_.page_tokens};
+// Pages that were reserved for another class now count for this one.
+absl::Status PrefixCache::CheckInsertQuota(const InsertRequest& request,
+                                           const NamespaceKey& ns,
+                                           size_t existing) {
+  if (!quotas_.are_configured()) return absl::OkStatus();
+  const uint32_t quota_class = quotas_.ClassOf(ns);
+  const QuotaClass& quota = quotas_[quota_class];
+  if (!quota.cap_pages.has_value()) return absl::OkStatus();
+  uint32_t joining = 0;
+  for (PageId page : request.pages.subspan(existing)) {
+    if (pool_.quota_class(page) != quota_class) ++joining;
+  }
+  const uint32_t used = UsedPages(quota_class);
+  if (joining == 0 || uint64_t{used} + joining <= *quota.cap_pages) {
+    return absl::OkStatus();
+  }
+  ++counters_.quota_rejections;
+  return MakeError(
+      Reason::kQuotaExceeded,
+      absl::StrCat(joining, " pages of another class were to join class '",
+                   quota.name, "', whose namespaces have ", used, " of ",
+                   *quota.cap_pages, " pages"));
 }
 
 // Adds what is new after `position`, where the first `existing` pages end.
-// Returns the node that ends with the insert, if one has to.
-Node* PrefixCache::Publish(const InsertRequest& request, Session& session,
-                           SegmentRef& segment, TreePosition position,
-                           size_t existing) {
+// Returns where the insert ends.
+TreePosition PrefixCache::Publish(const InsertRequest& request,
+                                  InsertTarget& target, SegmentRef& segment,
+                                  TreePosition position, size_t existing) {
+  const bool is_chunk = request.lock_action == LockAction::kRelock;
+  const Use use{.is_hit = !is_chunk, .priority = request.priority};
   if (existing == request.pages.size()) {
-    if (position.node == nullptr) return nullptr;
-    if (request.lock_action != LockAction::kRelock) {
-      tree_.Touch(position.LastWholeNode());
-      return nullptr;
-    }
-    Node& end = tree_.NodeEndingAt(position);
-    tree_.Touch(end);
-    return &end;
+    if (position.node == nullptr) return position;
+    if (is_chunk) position = EndOf(tree_.NodeEndingAt(position));
+    tree_.Touch(position.LastWholeNode(), use);
+    return position;
   }
   const std::span<const PageId> added = request.pages.subspan(existing);
   if (existing > 0) {
     segment = SegmentRef::Copy(
         TokensOf(segment).subspan(existing * options_.page_tokens), added);
   }
-  Node& parent = position.node == nullptr ? tree_.MakeRoot(request.ns)
-                                          : tree_.NodeEndingAt(position);
-  Node& leaf = tree_.AddLeaf(parent, std::move(segment));
-  for (PageId page : added) pool_.Seal(session.reserved, page);
+  Node& parent = position.node == nullptr
+                     ? *tree_.MakeNamespace(request.ns).root
+                     : tree_.NodeEndingAt(position);
+  Node& leaf = tree_.AddLeaf(parent, std::move(segment), use);
+  for (PageId page : added) pool_.Seal(target.session->reserved, page);
   counters_.inserted_pages += added.size();
-  return &leaf;
+  return EndOf(leaf);
 }
 
 uint32_t PrefixCache::FreeDuplicates(const InsertRequest& request,

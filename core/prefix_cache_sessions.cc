@@ -1,11 +1,8 @@
-// The life of sessions in PrefixCache, its statistics and its self-check.
+// The life of sessions in PrefixCache.
 
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -93,7 +90,7 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
   // Oldest first: the order in which locks go decides what is evicted first,
   // and that of the hash table differs from run to run.
   std::sort(lost.begin(), lost.end(), [](const Session* a, const Session* b) {
-    return a->reserved.ordinal < b->reserved.ordinal;
+    return a->number < b->number;
   });
   for (Session* session : lost) {
     ReleaseAllLocks(*session);
@@ -119,92 +116,6 @@ void PrefixCache::FreeReserved(Session& session) {
   while (!session.reserved.pages.empty()) {
     pool_.Release(session.reserved, session.reserved.pages.back());
   }
-}
-
-CacheStats PrefixCache::Stats() {
-  absl::MutexLock hold(&mutex_);
-  CacheStats stats;
-  stats.pages.free = pool_.count(PageState::kFree);
-  stats.pages.reserved = pool_.count(PageState::kReserved);
-  stats.pages.evictable = tree_.evictable_pages();
-  stats.pages.protected_ = tree_.protected_pages();
-  stats.pages.quarantined = pool_.count(PageState::kQuarantined);
-  stats.pages.padding = pool_.count(PageState::kPadding);
-  stats.pages.capacity = pool_.capacity();
-  stats.counters = counters_;
-  stats.sessions = sessions_.session_count();
-  stats.locks = sessions_.lock_count();
-  stats.nodes = tree_.node_count();
-  stats.namespaces = tree_.namespace_count();
-  return stats;
-}
-
-bool PrefixCache::IsIdle() {
-  absl::MutexLock hold(&mutex_);
-  return sessions_.lock_count() == 0 && pool_.count(PageState::kReserved) == 0;
-}
-
-std::vector<std::string> PrefixCache::CheckInvariants() {
-  absl::MutexLock hold(&mutex_);
-  std::vector<std::string> violations;
-  pool_.AppendViolations(violations);
-
-  absl::flat_hash_map<const Node*, uint32_t> locks_on;
-  sessions_.ForEachLock([&](const LockRecord& lock) {
-    mutex_.AssertHeld();  // for the analysis: a lambda is a function apart
-    ++locks_on[lock.node];
-    if (sessions_.Find(lock.session->id) != lock.session) {
-      violations.push_back("sessions: a lock belongs to no live session");
-    }
-  });
-  tree_.AppendViolations(
-      [&](const Node& node) {
-        const auto it = locks_on.find(&node);
-        if (it == locks_on.end()) return 0u;
-        const uint32_t locks = it->second;
-        locks_on.erase(it);
-        return locks;
-      },
-      violations);
-  if (!locks_on.empty()) {
-    violations.push_back("sessions: a lock names a node that is gone");
-  }
-
-  absl::flat_hash_set<PageId> in_tree;
-  tree_.ForEachNode([&](const Node& node) {
-    mutex_.AssertHeld();
-    for (PageId page : node.pages()) {
-      if (!in_tree.insert(page).second) {
-        violations.push_back(
-            absl::StrCat("tree: page ", page.value(), " is in two nodes"));
-      }
-      if (pool_.state(page) != PageState::kSealed) {
-        violations.push_back(
-            absl::StrCat("tree: page ", page.value(), " is not sealed"));
-      }
-    }
-  });
-  if (in_tree.size() != pool_.count(PageState::kSealed)) {
-    violations.push_back("pool: a sealed page is in no node");
-  }
-  size_t reserved = 0;
-  sessions_.ForEachSession([&](const Session& session) {
-    mutex_.AssertHeld();
-    reserved += session.reserved.pages.size();
-    for (PageId page : session.reserved.pages) {
-      if (!pool_.IsReservedBy(session.reserved, page)) {
-        violations.push_back(absl::StrCat("sessions: page ", page.value(),
-                                          " is not reserved by its owner"));
-      }
-    }
-  });
-  if (reserved != pool_.count(PageState::kReserved)) {
-    violations.push_back("pool: a reserved page belongs to no session");
-  }
-  if (quarantine_.page_count() != pool_.count(PageState::kQuarantined)) {
-    violations.push_back("pool: a quarantined page is in no batch");
-  }
-  return violations;
 }
 
 }  // namespace pando

@@ -5,76 +5,115 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/eviction_rank.h"
 
 namespace pando {
+namespace {
 
-RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages)
-    : page_tokens_(page_tokens), index_(page_tokens) {
-  index_.Reserve(max_pages);  // a node has at least one page
+// What a node holds on average when the pool is full, or more.
+constexpr uint64_t kTokensPerNode = 256;
+
+}  // namespace
+
+RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
+                     EvictionPolicyKind policy, const QuotaClasses* classes)
+    : page_tokens_(page_tokens),
+      quota_classes_(classes),
+      policy_(policy),
+      index_(page_tokens),
+      classes_(classes->count()) {
+  // So that the index seldom grows while requests wait.
+  index_.Reserve(std::min<uint64_t>(
+      max_pages, uint64_t{max_pages} * page_tokens / kTokensPerNode));
+  for (ClassState& c : classes_) c.order = MakeEvictionPolicy(policy, {});
 }
 
 RadixTree::~RadixTree() = default;
 
-Node* RadixTree::FindRoot(const NamespaceKey& key) const {
+Namespace* RadixTree::FindNamespace(const NamespaceKey& key) const {
   const auto it = namespaces_.find(key);
-  return it == namespaces_.end() ? nullptr : it->second->root;
+  return it == namespaces_.end() ? nullptr : it->second.get();
 }
 
-Node& RadixTree::MakeRoot(const NamespaceKey& key) {
+Namespace* RadixTree::FindNamespace(NamespaceNumber number) const {
+  const auto it = namespaces_by_number_.find(number);
+  return it == namespaces_by_number_.end() ? nullptr : it->second;
+}
+
+Namespace& RadixTree::MakeNamespace(const NamespaceKey& key) {
   auto [it, is_new] = namespaces_.try_emplace(key);
   if (is_new) {
-    Node& root = nodes_.New();
-    it->second = std::make_unique<Namespace>(Namespace{key, &root});
-    root.root_of = it->second.get();
+    it->second = std::make_unique<Namespace>(
+        Namespace{.key = key,
+                  .number = NamespaceNumber(++made_namespaces_),
+                  .quota_class = quota_classes_->ClassOf(key)});
+    it->second->root = &NewNode(*it->second);
+    namespaces_by_number_[it->second->number] = it->second.get();
   }
-  return *it->second->root;
+  return *it->second;
 }
 
-void RadixTree::PruneRoot(Node& root) {
-  if (!root.is_leaf() || root.is_locked()) return;
-  const NamespaceKey key = root.root_of->key;
-  namespaces_.erase(key);
-  nodes_.Delete(Slab<Node>::HandleOf(root));
+void RadixTree::Prune(Namespace& ns) {
+  if (!ns.root->is_leaf() || ns.root->is_locked()) return;
+  nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
+  namespaces_by_number_.erase(ns.number);
+  namespaces_.erase(NamespaceKey(ns.key));
 }
 
-Node& RadixTree::RootOf(Node& node) {
-  Node* root = &node;
-  while (!root->is_root()) root = root->parent;
-  return *root;
+std::optional<TreePosition> RadixTree::FindPosition(Slab<Node>::Handle handle,
+                                                    uint32_t pages) {
+  Node* node = nodes_.Find(handle);
+  if (node == nullptr || node->end_pages() < pages) return std::nullopt;
+  while (pages <= node->depth_pages && !node->is_root()) node = node->parent;
+  return TreePosition{node, pages - node->depth_pages};
 }
 
-TreePosition RadixTree::Walk(Node& from, std::span<const Token> tokens,
-                             uint32_t max_pages,
-                             std::vector<PageId>& pages) const {
-  TreePosition position{&from, from.page_count};
+TreePosition RadixTree::Walk(TreePosition position,
+                             std::span<const Token> tokens, uint32_t max_pages,
+                             std::vector<PageId>* pages) const {
   const Token* next = tokens.data();
-  uint32_t left = std::min<uint32_t>(max_pages, tokens.size() / page_tokens_);
-  while (left > 0) {
-    Node* child = index_.Find(*position.node, next);
-    if (child == nullptr) break;
-    const uint32_t common = CommonPages(child->tokens(page_tokens_), next,
-                                        std::min(left, child->page_count));
-    const PageId* first = child->pages().data();
-    pages.insert(pages.end(), first, first + common);
-    position = {child, common};
-    if (position.is_inside_node()) break;
+  uint32_t left = std::min(max_pages, WholePages(position.node->ns->lookahead(),
+                                                 tokens.size(), page_tokens_));
+  const auto advance = [&](uint32_t known) {
+    Node& node = *position.node;
+    const uint32_t begin = position.pages_in_node;
+    const uint32_t common = CommonPages(
+        node, begin, next, std::min(left, node.page_count - begin), known);
+    if (pages != nullptr) {
+      const PageId* first = node.pages().data() + begin;
+      pages->insert(pages->end(), first, first + common);
+    }
+    position.pages_in_node += common;
     next += size_t{common} * page_tokens_;
     left -= common;
+  };
+  if (position.is_inside_node()) advance(0);
+  while (left > 0 && !position.is_inside_node()) {
+    Node* child = index_.Find(*position.node, next);
+    if (child == nullptr) break;
+    position = {child, 0};
+    advance(1);  // the index compared the first page
   }
   return position;
 }
 
-// The first page is known to be equal. Compares everything at once, which is
-// the usual case, and halves the range on a difference.
-uint32_t RadixTree::CommonPages(const Token* a, const Token* b,
-                                uint32_t pages) const {
+// How many of the `pages` pages of `node` from `first_page` on `tokens` spell,
+// when the first `known` are known to be equal. Compares everything at once,
+// which is the usual case, and halves the range on a difference.
+uint32_t RadixTree::CommonPages(const Node& node, uint32_t first_page,
+                                const Token* tokens, uint32_t pages,
+                                uint32_t known) const {
+  const Token* const own =
+      node.tokens(page_tokens_) + size_t{first_page} * page_tokens_;
+  const size_t lookahead = node.ns->lookahead();
   const auto equal = [&](uint32_t begin, uint32_t end) {
     const size_t offset = size_t{begin} * page_tokens_;
-    const size_t bytes = size_t{end - begin} * page_tokens_ * sizeof(Token);
-    return std::memcmp(a + offset, b + offset, bytes) == 0;
+    const size_t count = size_t{end - begin} * page_tokens_ + lookahead;
+    return std::memcmp(own + offset, tokens + offset, count * sizeof(Token)) ==
+           0;
   };
-  if (equal(1, pages)) return pages;
-  uint32_t same = 1;
+  if (known == pages || equal(known, pages)) return pages;
+  uint32_t same = known;
   uint32_t differs_before = pages;  // the first difference is in [same, this)
   while (differs_before - same > 1) {
     const uint32_t middle = same + (differs_before - same) / 2;
@@ -93,64 +132,99 @@ Node& RadixTree::NodeEndingAt(TreePosition position) {
              : *position.node;
 }
 
-// The old node stays the suffix, so that locks on it stay valid; its new parent
-// takes the first `pages` pages and copies the lock count.
+Node& RadixTree::NewNode(Namespace& ns) {
+  Node& node = nodes_.New();
+  node.ns = &ns;
+  node.id = ++made_nodes_;
+  return node;
+}
+
+// The old node stays the suffix, so that locks on it and handles to it stay
+// valid; its new parent takes the first `pages` pages and copies the rest.
 Node& RadixTree::Split(Node& node, uint32_t pages) {
   Node& parent = *node.parent;
-  Node& front = nodes_.New();
+  Node& front = NewNode(*node.ns);
   front.segment = node.segment;
   front.first_page = node.first_page;
   front.page_count = pages;
   front.lock_count = node.lock_count;
   front.last_access = node.last_access;
+  front.hit_count = node.hit_count;
+  front.priority = node.priority;
 
   RemoveChild(node);
   node.first_page += pages;
   node.page_count -= pages;
   AddChild(parent, front);
   AddChild(front, node);
-  if (!node.is_locked()) order_.AddAfter(front, node);
+  if (!node.is_locked()) OrderOf(node).AddFront(front, node);
   return front;
 }
 
-Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment) {
-  Node& leaf = nodes_.New();
+Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
+  Node& leaf = NewNode(*parent.ns);
   leaf.page_count = segment->page_count();
   leaf.segment = std::move(segment);
+  leaf.priority = use.priority;
+  const bool was_leaf = parent.is_leaf();
   AddChild(parent, leaf);
-  order_.AddNewest(leaf);
-  evictable_pages_ += leaf.page_count;
-  Touch(leaf);
+  if (was_leaf && !parent.is_root() && !parent.is_locked()) {
+    OrderOf(parent).LeafChanged(parent);
+  }
+  OrderOf(leaf).Add(leaf);
+  CountPages(*leaf.ns, leaf.page_count, 0);
+  Touch(leaf, use);
   return leaf;
 }
 
-void RadixTree::Touch(Node& node) {
+void RadixTree::Touch(Node& node, const Use& use) {
   ++now_;
+  if (node.is_root()) return;
+  OrderOf(node).BeforeUse(node);
   for (Node* n = &node; !n->is_root(); n = n->parent) {
     n->last_access = now_;
-    if (!n->is_locked()) order_.MoveToNewest(*n);
+    n->hit_count += use.is_hit;
+    n->priority = std::max(n->priority, use.priority);
   }
+  OrderOf(node).AfterUse(node);
 }
 
 void RadixTree::Lock(Node& node, const Node* ancestor) {
+  EvictionPolicy& order = OrderOf(node);
+  uint32_t pages = 0;
   for (Node* n = &node; n != ancestor; n = n->parent) {
     if (n->lock_count++ > 0 || n->is_root()) continue;
-    order_.Remove(*n);
-    evictable_pages_ -= n->page_count;
-    protected_pages_ += n->page_count;
+    order.Remove(*n);
+    pages += n->page_count;
   }
+  if (pages > 0) CountPages(*node.ns, -int64_t{pages}, pages);
 }
 
 void RadixTree::Unlock(Node& node) {
   ++now_;
+  EvictionPolicy& order = OrderOf(node);
+  uint32_t pages = 0;
   for (Node* n = &node; n != nullptr; n = n->parent) {
     CHECK(n->lock_count > 0);
     if (--n->lock_count > 0 || n->is_root()) continue;
     n->last_access = now_;
-    order_.AddNewest(*n);
-    protected_pages_ -= n->page_count;
-    evictable_pages_ += n->page_count;
+    order.Add(*n);
+    pages += n->page_count;
   }
+  if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
+}
+
+// Adds to the page counts of `ns`, of its class and of the tree.
+void RadixTree::CountPages(Namespace& ns, int64_t evictable, int64_t locked) {
+  ClassState& of_class = classes_[ns.quota_class];
+  for (uint32_t* count :
+       {&ns.evictable_pages, &of_class.evictable_pages, &evictable_pages_}) {
+    *count += static_cast<uint32_t>(evictable);
+  }
+  for (uint32_t* count : {&ns.protected_pages, &protected_pages_}) {
+    *count += static_cast<uint32_t>(locked);
+  }
+  of_class.cached_pages += static_cast<uint32_t>(evictable + locked);
 }
 
 uint32_t RadixTree::EvictablePagesUpTo(TreePosition position) {
@@ -163,43 +237,92 @@ uint32_t RadixTree::EvictablePagesUpTo(TreePosition position) {
   return pages;
 }
 
-void RadixTree::Evict(uint32_t count, std::vector<PageId>& evicted) {
+void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
+                      TrimVisitor visit, std::vector<PageId>& evicted) {
   while (count > 0) {
-    Node* victim = order_.Oldest();
+    Node* victim = NextVictim(limits);
     if (victim == nullptr) return;
-    CHECK(victim->is_leaf());
-    const uint32_t pages = std::min(count, victim->page_count);
-    TrimTail(*victim, pages, evicted);
+    CHECK(victim->is_leaf() && !victim->is_locked());
+    uint32_t& limit = limits[victim->ns->quota_class];
+    const uint32_t pages = std::min({count, victim->page_count, limit});
     count -= pages;
+    limit -= pages;
+    TrimTail(*victim, pages, visit, evicted);
   }
 }
 
-void RadixTree::TrimTail(Node& leaf, uint32_t pages,
+// Of the classes that may lose pages, the victim that goes first.
+Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
+  Node* first = nullptr;
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    Node* victim = limits[c] == 0 ? nullptr : classes_[c].order->Victim();
+    if (victim == nullptr) continue;
+    if (first == nullptr ||
+        EvictionRankOf(policy_, *victim) < EvictionRankOf(policy_, *first)) {
+      first = victim;
+    }
+  }
+  return first;
+}
+
+// Below an unlocked node nothing is locked, so the locked nodes are a tree of
+// their own, at whose edge the unlocked subtrees hang.
+bool RadixTree::EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
+                          std::vector<PageId>& evicted) {
+  std::vector<Node*> locked = {ns.root};
+  while (!locked.empty()) {
+    Node* node = locked.back();
+    locked.pop_back();
+    for (Node* child = node->first_child; child != nullptr;) {
+      Node* const next = child->next_sibling;
+      if (child->is_locked()) {
+        locked.push_back(child);
+        child = next;
+        continue;
+      }
+      if (count == 0) return true;
+      Node* leaf = child;
+      while (!leaf->is_leaf()) leaf = leaf->first_child;
+      if (leaf == child) child = next;
+      const uint32_t pages = std::min(count, leaf->page_count);
+      count -= pages;
+      if (!TrimTail(*leaf, pages, visit, evicted)) return false;
+      if (count == 0) return true;
+    }
+  }
+  return true;
+}
+
+bool RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
                          std::vector<PageId>& trimmed) {
+  visit(leaf, leaf.page_count - pages);
   const std::span<const PageId> tail = leaf.pages().last(pages);
   trimmed.insert(trimmed.end(), tail.begin(), tail.end());
-  evictable_pages_ -= pages;
+  CountPages(*leaf.ns, -int64_t{pages}, 0);
   leaf.segment.NoteEvicted(pages);
-  if (pages == leaf.page_count) {
-    RemoveLeaf(leaf);
-  } else {
-    leaf.page_count -= pages;
-    RepackAround(leaf);
-  }
+  if (pages == leaf.page_count) return RemoveLeaf(leaf);
+  leaf.page_count -= pages;
+  RepackAround(leaf);
+  return true;
 }
 
-void RadixTree::RemoveLeaf(Node& leaf) {
+bool RadixTree::RemoveLeaf(Node& leaf) {
   Node& parent = *leaf.parent;
   const bool shares_segment =
       !parent.is_root() && &*parent.segment == &*leaf.segment;
-  order_.Remove(leaf);
+  OrderOf(leaf).Remove(leaf);
   RemoveChild(leaf);
   nodes_.Delete(Slab<Node>::HandleOf(leaf));
   if (parent.is_root()) {
-    PruneRoot(parent);
-  } else if (shares_segment) {
-    RepackAround(parent);
+    const bool stays = !parent.is_leaf() || parent.is_locked();
+    Prune(*parent.ns);
+    return stays;
   }
+  if (parent.is_leaf() && !parent.is_locked()) {
+    OrderOf(parent).LeafChanged(parent);
+  }
+  if (shares_segment) RepackAround(parent);
+  return true;
 }
 
 // Slices of a segment lie on one path of the tree. When the slices that are
@@ -210,7 +333,8 @@ void RadixTree::RepackAround(Node& node) {
   if (shared->used_pages() * 2 > shared->page_count()) return;
   for (Node* n = &node; !n->is_root() && &*n->segment == shared;
        n = n->parent) {
-    const size_t tokens = size_t{n->page_count} * page_tokens_;
+    const size_t tokens =
+        SpelledTokens(n->ns->lookahead(), n->page_count, page_tokens_);
     n->segment =
         SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages());
     n->first_page = 0;
@@ -219,17 +343,20 @@ void RadixTree::RepackAround(Node& node) {
 
 void RadixTree::AddChild(Node& parent, Node& node) {
   node.parent = &parent;
+  node.depth_pages = parent.end_pages();
   node.previous_sibling = nullptr;
   node.next_sibling = parent.first_child;
   if (parent.first_child != nullptr) {
     parent.first_child->previous_sibling = &node;
   }
   parent.first_child = &node;
+  ++node.ns->nodes;
   index_.Add(node);
 }
 
 void RadixTree::RemoveChild(Node& node) {
   index_.Remove(node);
+  --node.ns->nodes;
   if (node.previous_sibling != nullptr) {
     node.previous_sibling->next_sibling = node.next_sibling;
   } else {
@@ -240,10 +367,29 @@ void RadixTree::RemoveChild(Node& node) {
   }
 }
 
-void RadixTree::ForEachNode(const std::function<void(const Node&)>& visit) {
+void RadixTree::SetPolicy(EvictionPolicyKind policy) {
+  std::vector<std::vector<Node*>> unlocked(classes_.size());
+  nodes_.ForEach([&](Node& node) {
+    node.older = node.newer = nullptr;
+    if (!node.is_root() && !node.is_locked()) {
+      unlocked[node.ns->quota_class].push_back(&node);
+    }
+  });
+  policy_ = policy;
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    classes_[c].order = MakeEvictionPolicy(policy, std::move(unlocked[c]));
+  }
+}
+
+void RadixTree::ForEachNode(absl::FunctionRef<void(const Node&)> visit) {
   nodes_.ForEach([&](const Node& node) {
     if (!node.is_root()) visit(node);
   });
+}
+
+void RadixTree::ForEachNamespace(
+    absl::FunctionRef<void(Namespace&)> visit) const {
+  for (const auto& [key, ns] : namespaces_) visit(*ns);
 }
 
 }  // namespace pando

@@ -3,26 +3,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "core/child_index.h"
+#include "core/eviction_policy.h"
 #include "core/ids.h"
-#include "core/lru_order.h"
-#include "core/namespace_key.h"
+#include "core/namespace.h"
 #include "core/node.h"
+#include "core/quota_classes.h"
 #include "core/slab.h"
 
 namespace pando {
-
-// One closed world of prefixes: the node where its walks begin.
-struct Namespace {
-  NamespaceKey key;
-  Node* root;
-};
 
 // Where a walk ended: `pages_in_node` pages into `node`.
 struct TreePosition {
@@ -34,6 +32,15 @@ struct TreePosition {
   Node& LastWholeNode() const {
     return is_inside_node() ? *node->parent : *node;
   }
+  uint32_t pages() const { return node->depth_pages + pages_in_node; }
+};
+
+inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
+
+// How a prefix was used.
+struct Use {
+  bool is_hit = false;  // counts for hit_count
+  int32_t priority = std::numeric_limits<int32_t>::min();  // at least this
 };
 
 // The radix tree from (namespace, token prefix) to page ids, with the locks on
@@ -41,43 +48,50 @@ struct TreePosition {
 // page ids, not their states.
 //
 // Invariants, verified by AppendViolations:
-// - a node other than a root has at least one page;
+// - a node other than a root has at least one page, and begins where its parent
+//   ends;
 // - siblings differ within their first page, and each node is found in the
 //   child index by its parent and first page;
 // - lock_count of a node is the locks taken on it plus those of its children;
 // - evictable_pages and protected_pages are the page sums over unlocked and
-//   locked nodes;
-// - the eviction order holds exactly the unlocked nodes, each newer than its
-//   children;
-// - a namespace exists only while something is cached or locked in it.
+//   locked nodes, of the tree and of each namespace;
+// - what each class's eviction policy can choose is its unlocked leaves;
+// - a namespace exists only while something is cached or locked in it, and its
+//   nodes are its own.
 class RadixTree {
  public:
-  // `max_pages` is the most pages that the tree can ever hold.
-  RadixTree(uint32_t page_tokens, uint32_t max_pages);
+  // `max_pages` is the most pages that the tree can ever hold. `classes`
+  // outlives the tree.
+  RadixTree(uint32_t page_tokens, uint32_t max_pages, EvictionPolicyKind policy,
+            const QuotaClasses* classes);
   ~RadixTree();
 
-  // The root of a namespace; null when there is none.
-  Node* FindRoot(const NamespaceKey& key) const;
-  // The same, made when there is none. Give it back to PruneRoot if it stays
-  // empty.
-  Node& MakeRoot(const NamespaceKey& key);
-  // Removes the namespace of `root` when nothing is cached or locked in it.
-  void PruneRoot(Node& root);
-  static Node& RootOf(Node& node);
+  // Null when there is none.
+  Namespace* FindNamespace(const NamespaceKey& key) const;
+  Namespace* FindNamespace(NamespaceNumber number) const;
+  // Makes it when there is none. Give it back to Prune if it stays empty.
+  Namespace& MakeNamespace(const NamespaceKey& key);
+  // Removes the namespace when nothing is cached or locked in it.
+  void Prune(Namespace& ns);
 
-  // Follows `tokens`, which come after the end of `from`, as far as they are
-  // cached, for at most `max_pages` whole pages. Appends the pages found to
-  // `pages`. Changes nothing.
-  TreePosition Walk(Node& from, std::span<const Token> tokens,
-                    uint32_t max_pages, std::vector<PageId>& pages) const;
+  // Where a prefix of `pages` pages ends that ended in `node` or above it.
+  // Empty when the node is gone or no longer reaches so far.
+  std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
+                                           uint32_t pages);
+
+  // Follows `tokens`, which come after `from`, as far as they are cached, for
+  // at most `max_pages` whole pages. Appends the pages found to `pages` unless
+  // null. Changes nothing.
+  TreePosition Walk(TreePosition from, std::span<const Token> tokens,
+                    uint32_t max_pages, std::vector<PageId>* pages) const;
 
   // The node that ends at `position`; splits a node if need be.
   Node& NodeEndingAt(TreePosition position);
   // A new leaf below `parent`, used just now, that holds all of `segment`.
-  Node& AddLeaf(Node& parent, SegmentRef segment);
+  Node& AddLeaf(Node& parent, SegmentRef segment, const Use& use);
 
   // Marks `node` and its ancestors as used just now.
-  void Touch(Node& node);
+  void Touch(Node& node, const Use& use = {});
 
   // Locks `node` and its ancestors, up to `ancestor` which is left as it is
   // (null: all of them).
@@ -89,41 +103,86 @@ class RadixTree {
   // evictable now.
   static uint32_t EvictablePagesUpTo(TreePosition position);
 
-  // Takes `count` pages out of the tree, least recently used first, each leaf
-  // from its tail; fewer when no more are evictable. Appends them to `evicted`.
-  void Evict(uint32_t count, std::vector<PageId>& evicted);
+  // Told of each leaf that is about to lose what comes after its first
+  // `kept_pages` pages.
+  using TrimVisitor =
+      absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
+
+  // Takes `count` pages out of the tree in the order of the policy, each leaf
+  // from its tail, at most limits[c] of class c, from which it takes off what
+  // it evicts; fewer when no more are evictable. Appends them to `evicted`.
+  void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
+             std::vector<PageId>& evicted);
+  // The same, of one namespace in any order. Returns whether the namespace is
+  // still there.
+  bool EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
+                 std::vector<PageId>& evicted);
+
+  EvictionPolicyKind policy() const { return policy_; }
+  // Builds the order of eviction anew; linear in the tree.
+  void SetPolicy(EvictionPolicyKind policy);
 
   uint32_t evictable_pages() const { return evictable_pages_; }
   uint32_t protected_pages() const { return protected_pages_; }
+  // Evictable and protected pages of a class.
+  uint32_t cached_pages(uint32_t quota_class) const {
+    return classes_[quota_class].cached_pages;
+  }
+  uint32_t evictable_pages(uint32_t quota_class) const {
+    return classes_[quota_class].evictable_pages;
+  }
   uint32_t node_count() const { return static_cast<uint32_t>(index_.size()); }
   uint32_t namespace_count() const {
     return static_cast<uint32_t>(namespaces_.size());
   }
+  // Accesses so far: the logical clock of last_access.
+  uint64_t now() const { return now_; }
 
   // Visits every node with pages.
-  void ForEachNode(const std::function<void(const Node&)>& visit);
+  void ForEachNode(absl::FunctionRef<void(const Node&)> visit);
+  void ForEachNamespace(absl::FunctionRef<void(Namespace&)> visit) const;
 
   // Adds a sentence for each invariant that does not hold; linear in the tree.
   // `locks_taken_on` counts the locks that name a node.
-  void AppendViolations(
-      const std::function<uint32_t(const Node&)>& locks_taken_on,
-      std::vector<std::string>& violations);
+  void AppendViolations(absl::FunctionRef<uint32_t(const Node&)> locks_taken_on,
+                        std::vector<std::string>& violations);
 
  private:
-  uint32_t CommonPages(const Token* a, const Token* b, uint32_t pages) const;
+  struct ClassState {
+    std::unique_ptr<EvictionPolicy> order;
+    uint32_t cached_pages = 0;
+    uint32_t evictable_pages = 0;
+  };
+
+  EvictionPolicy& OrderOf(const Node& node) {
+    return *classes_[node.ns->quota_class].order;
+  }
+  uint32_t CommonPages(const Node& node, uint32_t first_page,
+                       const Token* tokens, uint32_t pages,
+                       uint32_t known) const;
+  Node& NewNode(Namespace& ns);
   Node& Split(Node& node, uint32_t pages);
   void AddChild(Node& parent, Node& node);
   void RemoveChild(Node& node);
-  void TrimTail(Node& leaf, uint32_t pages, std::vector<PageId>& trimmed);
-  void RemoveLeaf(Node& leaf);
+  Node* NextVictim(std::span<const uint32_t> limits) const;
+  void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
+  // These return whether the leaf's namespace is still there.
+  bool TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
+                std::vector<PageId>& trimmed);
+  bool RemoveLeaf(Node& leaf);
   void RepackAround(Node& node);
 
   const uint32_t page_tokens_;
+  const QuotaClasses* const quota_classes_;
+  EvictionPolicyKind policy_;
   Slab<Node> nodes_;
   ChildIndex index_;
-  LruOrder order_;
+  std::vector<ClassState> classes_;
   absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>> namespaces_;
-  uint64_t now_ = 0;  // logical time: counts accesses
+  absl::flat_hash_map<NamespaceNumber, Namespace*> namespaces_by_number_;
+  uint64_t made_namespaces_ = 0;
+  uint64_t made_nodes_ = 0;
+  uint64_t now_ = 0;  // counts accesses
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;
 };

@@ -2,7 +2,6 @@
 // one against what the structure itself shows.
 
 #include <unordered_map>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "core/radix_tree.h"
@@ -18,24 +17,45 @@ uint32_t LocksOfChildren(const Node& node) {
   return locks;
 }
 
+struct Sums {
+  uint32_t evictable = 0;
+  uint32_t locked = 0;
+  uint32_t nodes = 0;
+
+  void Add(const Node& node) {
+    (node.is_locked() ? locked : evictable) += node.page_count;
+    ++nodes;
+  }
+  friend bool operator==(const Sums&, const Sums&) = default;
+};
+
+std::string Describe(const Sums& sums) {
+  return absl::StrCat(sums.nodes, " nodes, ", sums.evictable, " evictable and ",
+                      sums.locked, " protected pages");
+}
+
 }  // namespace
 
 void RadixTree::AppendViolations(
-    const std::function<uint32_t(const Node&)>& locks_taken_on,
+    absl::FunctionRef<uint32_t(const Node&)> locks_taken_on,
     std::vector<std::string>& violations) {
   const auto expect = [&](bool holds, const Node& node, const char* what) {
     if (holds) return;
-    violations.push_back(
-        absl::StrCat("tree: node ", Slab<Node>::HandleOf(node), ": ", what));
+    violations.push_back(absl::StrCat("tree: node ", node.id, ": ", what));
   };
-  uint32_t evictable = 0;
-  uint32_t protected_sum = 0;
-  uint32_t unlocked_nodes = 0;
-  uint32_t nodes = 0;
+  const auto expect_sums = [&](const Sums& seen, const Sums& counted,
+                               const std::string& of) {
+    if (seen == counted) return;
+    violations.push_back(absl::StrCat("tree: ", of, " has ", Describe(seen),
+                                      ", but ", Describe(counted),
+                                      " are counted"));
+  };
+  Sums all;
   uint32_t roots = 0;
+  std::unordered_map<const Namespace*, Sums> of_namespace;
+  std::vector<std::vector<const Node*>> unlocked(classes_.size());
   std::unordered_map<const Segment*, uint32_t> used;
   nodes_.ForEach([&](const Node& node) {
-    if (!node.is_root()) used[&*node.segment] += node.page_count;
     expect(node.lock_count == locks_taken_on(node) + LocksOfChildren(node),
            node, "lock_count is not its own locks plus its children's");
     for (const Node* c = node.first_child; c != nullptr; c = c->next_sibling) {
@@ -45,57 +65,54 @@ void RadixTree::AppendViolations(
       ++roots;
       expect(!node.is_leaf() || node.is_locked(), node,
              "is the root of a namespace with nothing in it");
-      expect(FindRoot(node.root_of->key) == &node, node,
-             "is not the root of its namespace");
+      expect(FindNamespace(node.ns->key) == node.ns &&
+                 FindNamespace(node.ns->number) == node.ns &&
+                 node.ns->root == &node,
+             node, "is not the root of its namespace");
       return;
     }
-    ++nodes;
+    all.Add(node);
+    of_namespace[node.ns].Add(node);
+    used[&*node.segment] += node.page_count;
     expect(node.page_count > 0, node, "has no pages");
     expect(node.first_page + node.page_count <= node.segment->page_count(),
            node, "reaches past its segment");
+    expect(node.ns == node.parent->ns, node,
+           "is in another namespace than its parent");
+    expect(node.depth_pages == node.parent->end_pages(), node,
+           "does not begin where its parent ends");
     // Also shows that siblings differ in their first page: the index holds one
     // node for each key.
     expect(index_.Find(*node.parent, node.tokens(page_tokens_)) == &node, node,
            "is not found by its first page");
-    expect((node.older != nullptr) == !node.is_locked(), node,
-           "is in the eviction order although locked, or missing there");
-    if (node.is_locked()) {
-      protected_sum += node.page_count;
-    } else {
-      evictable += node.page_count;
-      ++unlocked_nodes;
-    }
+    if (!node.is_locked()) unlocked[node.ns->quota_class].push_back(&node);
   });
-  if (nodes != index_.size() || roots != namespaces_.size()) {
-    violations.push_back(absl::StrCat(
-        "tree: ", nodes, " nodes and ", roots, " roots, but ", index_.size(),
-        " indexed and ", namespaces_.size(), " namespaces"));
+  expect_sums(all, {evictable_pages_, protected_pages_, node_count()},
+              "the tree");
+  if (roots != namespaces_.size() || roots != namespaces_by_number_.size()) {
+    violations.push_back(absl::StrCat("tree: ", roots, " roots, but ",
+                                      namespaces_.size(), " namespaces"));
   }
-  if (evictable != evictable_pages_ || protected_sum != protected_pages_) {
-    violations.push_back(absl::StrCat("tree: ", evictable, " evictable and ",
-                                      protected_sum, " protected pages, but ",
-                                      evictable_pages_, " and ",
-                                      protected_pages_, " counted"));
+  std::vector<Sums> of_class(classes_.size());
+  for (const auto& [key, ns] : namespaces_) {
+    const Sums& sums = of_namespace[ns.get()];
+    expect_sums(sums, {ns->evictable_pages, ns->protected_pages, ns->nodes},
+                "a namespace");
+    of_class[ns->quota_class].evictable += sums.evictable;
+    of_class[ns->quota_class].locked += sums.locked;
+  }
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    const uint32_t locked =
+        classes_[c].cached_pages - classes_[c].evictable_pages;
+    expect_sums(of_class[c], {classes_[c].evictable_pages, locked, 0},
+                "a class of namespaces");
+    classes_[c].order->AppendViolations(unlocked[c], violations);
   }
   for (const auto& [segment, pages] : used) {
     if (pages == segment->used_pages()) continue;
     violations.push_back(absl::StrCat("tree: the nodes of a segment hold ",
                                       pages, " pages, but ",
                                       segment->used_pages(), " are counted"));
-  }
-  uint32_t ordered = 0;
-  std::unordered_set<const Node*> older;
-  for (Node* n = order_.Oldest(); n != nullptr; n = order_.NewerThan(*n)) {
-    ++ordered;
-    for (const Node* c = n->first_child; c != nullptr; c = c->next_sibling) {
-      expect(older.contains(c), *c, "is newer than its parent");
-    }
-    older.insert(n);
-  }
-  if (ordered != unlocked_nodes) {
-    violations.push_back(absl::StrCat("tree: ", ordered,
-                                      " nodes in order, but ", unlocked_nodes,
-                                      " unlocked"));
   }
 }
 

@@ -15,6 +15,16 @@
 
 namespace pando {
 
+// Where a match or an insert ended: `tokens` from the prompt's start, in a node
+// or above it. Weak: it keeps nothing alive. A node's end is never moved by a
+// split, so that the handle outlives splits. Default: none, the prompt's start.
+struct PrefixHandle {
+  uint64_t node = 0;
+  uint32_t tokens = 0;
+
+  friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
+};
+
 struct MatchRequest {
   SessionId session = {};
   const NamespaceKey& ns;
@@ -23,6 +33,10 @@ struct MatchRequest {
   bool lock = false;
   uint32_t reserve_tokens = 0;
   bool touch = true;
+  PrefixHandle after = {};
+  // Wait, rather than match, while another call computes the next page.
+  bool wait = false;
+  RequestId request_id = {};
 };
 
 struct MatchResult {
@@ -30,6 +44,31 @@ struct MatchResult {
   std::vector<PageId> pages;
   LockId lock;
   std::vector<PageId> reserved;
+  PrefixHandle handle = {};
+  // Another call is computing the page after the match.
+  bool is_pending = false;
+  // Not none: nothing was locked or reserved; ask again when this wait is over.
+  WaitId wait = {};
+};
+
+// How a wait for a page that another call computes ended.
+enum class PendingOutcome {
+  kPublished,
+  kGivenUp,    // its owner unlocked, or freed the page
+  kOwnerLost,  // its owner's session ended
+};
+
+// One prompt to score; nothing is changed.
+struct PrefixQuery {
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  std::optional<uint32_t> max_tokens = {};
+  PrefixHandle after = {};
+};
+
+struct PrefixScore {
+  uint32_t matched_tokens = 0;
+  bool is_pending = false;
 };
 
 enum class LockAction { kKeep, kRelock, kUnlock };
@@ -44,17 +83,37 @@ struct InsertRequest {
   bool keep_duplicates = false;
   std::span<const PageId> free_pages = {};
   uint32_t prompt_tokens = 0;
+  PrefixHandle after = {};
+  int32_t priority = 0;
+  RequestId request_id = {};
 };
 
 struct InsertResult {
   uint32_t existing_tokens = 0;
   std::vector<PageId> canonical_pages;
   uint32_t freed_duplicates = 0;
+  PrefixHandle handle = {};
+};
+
+struct LockRequest {
+  SessionId session;
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  PrefixHandle after = {};
+  RequestId request_id = {};
 };
 
 struct LockResult {
   LockId lock;
   uint32_t locked_tokens = 0;
+  PrefixHandle handle = {};
+};
+
+struct AllocateRequest {
+  SessionId session;
+  const NamespaceKey& ns;  // whose quota the pages count for
+  uint32_t pages;
+  RequestId request_id = {};
 };
 
 struct FlushResult {

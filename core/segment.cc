@@ -26,7 +26,10 @@ SegmentRef SegmentRef::Copy(std::span<const Token> first_tokens,
 }
 
 SegmentRef::~SegmentRef() {
-  if (segment_ == nullptr || --segment_->references_ > 0) return;
+  if (segment_ == nullptr ||
+      segment_->references_.fetch_sub(1, std::memory_order_acq_rel) > 1) {
+    return;
+  }
   segment_->~Segment();
   ::operator delete(segment_);
 }

@@ -1,6 +1,7 @@
 #ifndef PANDO_CORE_SEGMENT_H_
 #define PANDO_CORE_SEGMENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -9,9 +10,10 @@
 
 namespace pando {
 
-// A run of whole pages, never changed: their tokens and their page ids, in one
+// A run of whole pages: the tokens that spell them and their page ids, in one
 // allocation. Nodes hold slices of a segment, so that splitting a node copies
-// nothing. Made through SegmentRef; freed with its last reference.
+// nothing. Made through SegmentRef; freed with its last reference. Tokens and
+// pages never change, and may be read by any thread that holds a reference.
 class Segment {
  public:
   Segment(const Segment&) = delete;
@@ -23,6 +25,7 @@ class Segment {
   const Token* tokens() const {
     return reinterpret_cast<const Token*>(this + 1);
   }
+  uint32_t token_count() const { return token_count_; }
   const PageId* pages() const {
     return reinterpret_cast<const PageId*>(tokens() + token_count_);
   }
@@ -34,18 +37,18 @@ class Segment {
         token_count_(token_count),
         page_count_(page_count) {}
 
-  uint32_t references_ = 1;
-  uint32_t used_pages_;
+  std::atomic<uint32_t> references_ = 1;
+  uint32_t used_pages_;  // guarded by the cache's mutex
   const uint32_t token_count_;
   const uint32_t page_count_;
 };
 
-// A counted reference to a Segment, or none. Not thread-safe: the references of
-// one segment are handled by one thread at a time (under the cache's mutex).
+// A counted reference to a Segment, or none. One reference is used by one
+// thread at a time; the references of one segment may be on several threads.
 class SegmentRef {
  public:
   SegmentRef() = default;
-  // Copies the tokens and `pages`, a whole page of tokens for each.
+  // Copies the tokens and the `pages` that they spell.
   static SegmentRef Copy(std::span<const Token> tokens,
                          std::span<const PageId> pages) {
     return Copy(tokens, {}, pages);
@@ -56,7 +59,9 @@ class SegmentRef {
                          std::span<const PageId> pages);
 
   SegmentRef(const SegmentRef& other) : segment_(other.segment_) {
-    if (segment_ != nullptr) ++segment_->references_;
+    if (segment_ != nullptr) {
+      segment_->references_.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   SegmentRef(SegmentRef&& other) noexcept
       : segment_(std::exchange(other.segment_, nullptr)) {}

@@ -10,7 +10,7 @@ Session& SessionTable::Open(SessionId id, std::string client_name) {
   auto session = std::make_unique<Session>();
   session->id = id;
   session->client_name = std::move(client_name);
-  session->reserved.ordinal = ++opened_;
+  session->number = SessionNumber(++opened_);
   auto [it, is_new] = sessions_.emplace(id, std::move(session));
   CHECK(is_new);
   return *it->second;

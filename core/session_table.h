@@ -23,6 +23,7 @@ struct LockRecord;
 // SessionTable.
 struct Session {
   SessionId id;
+  SessionNumber number;
   std::string client_name;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;

@@ -2,6 +2,11 @@
 #define PANDO_CORE_STATS_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/eviction_policy.h"
 
 namespace pando {
 
@@ -34,6 +39,23 @@ struct CacheCounters {
   uint64_t sessions_closed = 0;
   uint64_t sessions_lost = 0;
   uint64_t quarantined_pages = 0;
+  uint64_t evicted_pages_for_watermark = 0;
+  uint64_t evicted_pages_for_quota = 0;
+  uint64_t quota_rejections = 0;
+  uint64_t pending_waits = 0;
+  uint64_t pending_waits_published = 0;
+  uint64_t pending_waits_given_up = 0;
+  uint64_t pending_waits_timed_out = 0;
+  uint64_t repeated_requests = 0;
+};
+
+// The pages of one quota class; see QuotaClass.
+struct QuotaClassStats {
+  std::string name;
+  uint32_t floor_pages = 0;
+  std::optional<uint32_t> cap_pages;
+  uint32_t reserved_pages = 0;
+  uint32_t cached_pages = 0;
 };
 
 // One consistent picture of the cache.
@@ -44,6 +66,10 @@ struct CacheStats {
   uint32_t locks = 0;
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
+  uint32_t waits = 0;
+  EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+  // Empty when no class is configured.
+  std::vector<QuotaClassStats> quota_classes;
 };
 
 }  // namespace pando

@@ -66,7 +66,9 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }
   const absl::StatusOr<std::vector<PageId>> pages =
-      cache_->Allocate(SessionId(request.session_id()), request.pages());
+      cache_->Allocate({.session = SessionId(request.session_id()),
+                        .ns = NamespaceKey(),
+                        .pages = request.pages()});
   if (!pages.ok()) return pages.status();
   AppendPages(*pages, response.mutable_page_ids());
   return absl::OkStatus();

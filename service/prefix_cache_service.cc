@@ -123,7 +123,7 @@ absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<LockResult> result =
-      cache_->Lock(SessionId(request.session_id()), *ns, *tokens);
+      cache_->Lock({SessionId(request.session_id()), *ns, *tokens});
   if (!result.ok()) return result.status();
   response.set_lock_id(result->lock.value());
   response.set_locked_tokens(result->locked_tokens);

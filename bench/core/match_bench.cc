@@ -32,7 +32,8 @@ void CachePath(PrefixCache& cache, std::span<const Token> prompt, int nodes) {
   for (int i = 0; i < nodes; ++i) {
     const size_t end = i + 1 == nodes ? prompt.size() : step * (i + 1);
     const auto more = cache.Allocate(
-        session, static_cast<uint32_t>(end / kPageTokens - pages.size()));
+        {session, kDefault,
+         static_cast<uint32_t>(end / kPageTokens - pages.size())});
     pages.insert(pages.end(), more->begin(), more->end());
     cache
         .Insert({.session = session,

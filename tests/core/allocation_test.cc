@@ -42,8 +42,10 @@ TEST_F(AllocationTest, BeyondWhatCanBeEvictedFailsAndEvictsNothing) {
   Publish("abcd");
   Lock("ab");
   const auto before = Snapshot();
-  EXPECT_EQ(Outcome(cache_.Allocate(session_, kUsable - 1)), "POOL_EXHAUSTED");
-  EXPECT_EQ(Outcome(cache_.Allocate(session_, UINT32_MAX)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(cache_.Allocate({session_, kNoNamespace, kUsable - 1})),
+            "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(cache_.Allocate({session_, kNoNamespace, UINT32_MAX})),
+            "POOL_EXHAUSTED");
   EXPECT_EQ(Snapshot(), before);
   EXPECT_EQ(cache_.Stats().counters.allocation_failures, 2u);
   EXPECT_EQ(Allocate(kUsable - 2).size(), kUsable - 2);

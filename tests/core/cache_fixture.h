@@ -66,7 +66,7 @@ class CacheFixture : public testing::Test {
     return Allocate(session_, pages);
   }
   std::vector<PageId> Allocate(SessionId session, uint32_t pages) {
-    auto allocated = cache_.Allocate(session, pages);
+    auto allocated = cache_.Allocate({session, kNoNamespace, pages});
     EXPECT_EQ(Outcome(allocated), "OK") << allocated.status();
     return allocated.value_or(std::vector<PageId>());
   }
@@ -136,7 +136,7 @@ class CacheFixture : public testing::Test {
 
   LockId Lock(std::string_view letters) { return Lock(session_, letters); }
   LockId Lock(SessionId session, std::string_view letters) {
-    const auto lock = cache_.Lock(session, kNoNamespace, Spell(letters));
+    const auto lock = cache_.Lock({session, kNoNamespace, Spell(letters)});
     EXPECT_EQ(Outcome(lock), "OK");
     return lock.ok() ? lock->lock : LockId();
   }

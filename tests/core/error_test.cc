@@ -130,7 +130,8 @@ TEST_F(ErrorTest, UnlockRefusesUnknownLocks) {
 }
 
 TEST_F(ErrorTest, MessagesNameTheValueAndTheLimit) {
-  const auto exhausted = cache_.Allocate(session_, 100).status();
+  const auto exhausted =
+      cache_.Allocate({session_, kNoNamespace, 100}).status();
   EXPECT_THAT(std::string(exhausted.message()), HasSubstr("100 pages"));
   EXPECT_THAT(std::string(exhausted.message()), HasSubstr("of 15"));
   const auto range = cache_.Free(session_, std::vector{PageId(16)});

@@ -138,7 +138,7 @@ void Executor::operator()(const Lock& lock) {
   const SessionId session = sessions_[lock.slot];
   const NamespaceKey& ns = NamespaceOf(lock.prompt.ns);
   const std::vector<Token> tokens = Tokens(lock.prompt);
-  const auto real = real_.Lock(session, ns, tokens);
+  const auto real = real_.Lock({session, ns, tokens});
   const auto model =
       model_.Lock(session, ns, tokens, real.ok() ? real->lock : LockId());
   if (!CompareStatus(real.status(), model.status())) return;
@@ -155,7 +155,7 @@ void Executor::operator()(const Unlock& unlock) {
 
 void Executor::operator()(const Allocate& allocate) {
   const SessionId session = sessions_[allocate.slot];
-  const auto real = real_.Allocate(session, allocate.pages);
+  const auto real = real_.Allocate({session, NamespaceOf(0), allocate.pages});
   ReferenceCache::Choice choice;
   if (real.ok()) choice.pages = *real;
   CompareStatus(real.status(),

@@ -7,7 +7,7 @@ using LockTest = CacheFixture;
 
 TEST_F(LockTest, ProtectsTheCachedPrefixAndUnlockRestores) {
   Publish("abcd");
-  const auto lock = cache_.Lock(session_, kNoNamespace, Spell("abx", 1));
+  const auto lock = cache_.Lock({session_, kNoNamespace, Spell("abx", 1)});
   ASSERT_EQ(Outcome(lock), "OK");
   EXPECT_EQ(lock->locked_tokens, 2 * kPageTokens);
   EXPECT_EQ(Counts().protected_, 2u);

@@ -45,7 +45,7 @@ TEST_F(NamespaceTest, ExistsOnlyWhileSomethingIsCachedOrLockedInIt) {
   const NamespaceKey ns{"lora", std::nullopt};
   EXPECT_EQ(CachedPages("ab", ns), 0u);
   EXPECT_EQ(cache_.Stats().namespaces, 0u);
-  const auto lock = cache_.Lock(session_, ns, {});
+  const auto lock = cache_.Lock({session_, ns, {}});
   ASSERT_EQ(Outcome(lock), "OK");
   EXPECT_EQ(cache_.Stats().namespaces, 1u);
   ASSERT_EQ(Outcome(InsertAt(lock->lock, "ab", Allocate(2))), "OK");
@@ -58,7 +58,7 @@ TEST_F(NamespaceTest, ExistsOnlyWhileSomethingIsCachedOrLockedInIt) {
 
 TEST_F(NamespaceTest, OfALockIsImpliedInAnAnchoredInsert) {
   const NamespaceKey ns{"lora", "tenant"};
-  const auto lock = cache_.Lock(session_, ns, {});
+  const auto lock = cache_.Lock({session_, ns, {}});
   ASSERT_EQ(Outcome(lock), "OK");
   ASSERT_EQ(Outcome(InsertAt(lock->lock, "ab", Allocate(2))), "OK");
   EXPECT_EQ(CachedPages("ab", ns), 2u);
@@ -68,7 +68,7 @@ TEST_F(NamespaceTest, OfALockIsImpliedInAnAnchoredInsert) {
 TEST_F(NamespaceTest, OtherThanTheAnchorsIsAnErrorAndChangesNothing) {
   const NamespaceKey ns{"lora", "tenant"};
   const NamespaceKey other{"lora", std::nullopt};
-  const auto lock = cache_.Lock(session_, ns, {});
+  const auto lock = cache_.Lock({session_, ns, {}});
   const auto pages = Allocate(1);
   const auto tokens = Spell("a");
   const auto insert = [&](const NamespaceKey& named) {

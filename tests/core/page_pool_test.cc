@@ -20,12 +20,12 @@ class PagePoolTest : public testing::Test {
 
   std::vector<PageId> Reserve(uint32_t n) {
     std::vector<PageId> pages;
-    pool_.Reserve(n, owner_, pages);
+    pool_.Reserve(n, 0, owner_, pages);
     return pages;
   }
 
-  PagePool pool_{8};
-  PageOwner owner_{.ordinal = 1, .pages = {}};
+  PagePool pool_{8, 1};
+  PageOwner owner_;
 };
 
 TEST_F(PagePoolTest, StartsWithAllPagesFreeButThePaddingPage) {
@@ -38,14 +38,14 @@ TEST_F(PagePoolTest, StartsWithAllPagesFreeButThePaddingPage) {
 
 TEST_F(PagePoolTest, AppendsToTheOutput) {
   std::vector<PageId> pages = {PageId(99)};
-  pool_.Reserve(2, owner_, pages);
+  pool_.Reserve(2, 0, owner_, pages);
   EXPECT_EQ(pages.size(), 3u);
   EXPECT_EQ(pages[0], PageId(99));
 }
 
 TEST_F(PagePoolTest, KnowsTheOwnerOfAReservedPage) {
   const auto pages = Reserve(2);
-  PageOwner other{.ordinal = 2, .pages = {}};
+  PageOwner other;
   EXPECT_TRUE(pool_.IsReservedBy(owner_, pages[0]));
   EXPECT_FALSE(pool_.IsReservedBy(other, pages[0]));
   pool_.Seal(owner_, pages[0]);

@@ -18,9 +18,12 @@ class RadixTreeTest : public testing::Test {
  protected:
   void TearDown() override {
     std::vector<std::string> violations;
-    tree_.AppendViolations([](const Node&) { return 0u; }, violations);
+    tree_.AppendViolations([](const Node&) -> uint32_t { return 0; },
+                           violations);
     EXPECT_THAT(violations, IsEmpty());
   }
+
+  TreePosition Start() { return EndOf(*tree_.MakeNamespace({}).root); }
 
   // Adds what is not cached of the prompt.
   void Add(std::string_view letters) {
@@ -28,18 +31,21 @@ class RadixTreeTest : public testing::Test {
     const auto page_count = static_cast<uint32_t>(letters.size());
     std::vector<PageId> found;
     const TreePosition position =
-        tree_.Walk(tree_.MakeRoot({}), tokens, page_count, found);
+        tree_.Walk(Start(), tokens, page_count, &found);
     std::vector<PageId> pages;
     while (found.size() + pages.size() < page_count) {
       pages.push_back(PageId(++last_page_));
     }
     const auto rest = std::span(tokens).last(pages.size() * kPageTokens);
-    tree_.AddLeaf(tree_.NodeEndingAt(position), SegmentRef::Copy(rest, pages));
+    tree_.AddLeaf(tree_.NodeEndingAt(position), SegmentRef::Copy(rest, pages),
+                  {});
   }
 
   uint32_t Evict(uint32_t pages) {
     std::vector<PageId> evicted;
-    tree_.Evict(pages, evicted);
+    std::vector<uint32_t> limits = {pages};
+    tree_.Evict(
+        pages, limits, [](const Node&, uint32_t) {}, evicted);
     return static_cast<uint32_t>(evicted.size());
   }
 
@@ -53,7 +59,8 @@ class RadixTreeTest : public testing::Test {
   }
 
   static constexpr uint32_t kPageTokens = 4;
-  RadixTree tree_{kPageTokens, 100};
+  const QuotaClasses classes_{{}};
+  RadixTree tree_{kPageTokens, 100, EvictionPolicyKind::kLru, &classes_};
   uint32_t last_page_ = 0;
 };
 
@@ -85,7 +92,7 @@ TEST_F(RadixTreeTest, EvictingABranchDoesNotCopyTheTrunkThatAnotherOneShares) {
   Add("aab");
   std::vector<PageId> found;
   const auto trunk = SpellTokens("aaaaaaaa", kPageTokens);
-  tree_.Touch(*tree_.Walk(tree_.MakeRoot({}), trunk, 8, found).node);
+  tree_.Touch(*tree_.Walk(Start(), trunk, 8, &found).node);
   EXPECT_EQ(Evict(1), 1u);  // the branch
   EXPECT_EQ(SegmentPages(), 8u);
 }

@@ -74,19 +74,16 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   const size_t page_count =
       (request.prompt_tokens + request.tokens.size()) / page_tokens();
   const bool is_anchored = request.anchor != LockId();
-  if (request.pages.size() != page_count) {
-    return MakeError(Reason::kInvalidAlignment, "");
-  }
   if (!is_anchored &&
       (request.lock_action != LockAction::kKeep || request.prompt_tokens > 0)) {
     return MakeError(Reason::kInvalidField, "");
   }
   Session* session = FindSession(request.session);
-  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   Place place{request.ns, {}};
   HeldLock* lock = nullptr;
   std::vector<Token> tokens;
   if (is_anchored) {
+    if (session == nullptr) return MakeError(Reason::kSessionLost, "");
     lock = FindLock(*session, request.anchor);
     if (lock == nullptr) return MakeError(Reason::kLockUnknown, "");
     if (request.prompt_tokens > lock->prompt.size()) {
@@ -95,9 +92,13 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     tokens = lock->prompt;
     tokens.resize(request.prompt_tokens);
     place = lock->place;
-    if (request.ns != NamespaceKey() && request.ns != place.ns) {
-      return MakeError(Reason::kNamespaceMismatch, "");
-    }
+  }
+  if (request.pages.size() != page_count) {
+    return MakeError(Reason::kInvalidAlignment, "");
+  }
+  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+  if (is_anchored && request.ns != NamespaceKey() && request.ns != place.ns) {
+    return MakeError(Reason::kNamespaceMismatch, "");
   }
   tokens.insert(tokens.end(), request.tokens.begin(), request.tokens.end());
   InsertResult result;

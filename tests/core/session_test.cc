@@ -43,9 +43,11 @@ TEST_F(SessionTest, ClosedOrUnknownIsRefusedEverywhereAndChangesNothing) {
         Outcome(cache_.Insert(
             {.session = gone, .ns = kNoNamespace, .tokens = {}, .pages = {}})),
         "SESSION_LOST");
-    EXPECT_EQ(Outcome(cache_.Lock(gone, kNoNamespace, tokens)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Lock({gone, kNoNamespace, tokens})),
+              "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.Unlock(gone, {})), "SESSION_LOST");
-    EXPECT_EQ(Outcome(cache_.Allocate(gone, 1)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.Allocate({gone, kNoNamespace, 1})),
+              "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.Free(gone, {})), "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.AttachSession(gone)), "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.ResumeSession(gone)), "SESSION_LOST");
@@ -134,7 +136,8 @@ TEST_F(SessionTest, QuarantinedPagesAreNotGivenOut) {
   cache_.SuspendSession(session_, kNow);
   cache_.ExpireSessions(kNow, kQuarantine);
   const SessionId next = OpenSession();
-  EXPECT_EQ(Outcome(cache_.Allocate(next, kUsable - 2)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(cache_.Allocate({next, kNoNamespace, kUsable - 2})),
+            "POOL_EXHAUSTED");
   EXPECT_EQ(Allocate(next, kUsable - 3).size(), kUsable - 3);
 }
 

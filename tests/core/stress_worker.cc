@@ -120,7 +120,7 @@ void StressWorker::ServeRequest() {
 
 void StressWorker::LockAndUnlock() {
   const std::vector<Token> prompt = AnyPrompt();
-  const auto lock = world_.cache.Lock(session_, NamespaceOf(prompt), prompt);
+  const auto lock = world_.cache.Lock({session_, NamespaceOf(prompt), prompt});
   ExpectOk(lock.status());
   if (!lock.ok()) return;
   ++locks_taken_;
@@ -138,7 +138,8 @@ void StressWorker::LockAndUnlock() {
 }
 
 void StressWorker::AllocateAndFree() {
-  const auto pages = world_.cache.Allocate(session_, Below(6));
+  const auto pages =
+      world_.cache.Allocate({session_, kNamespaces[0], Below(6)});
   if (!pages.ok()) return;
   allocated_pages_ += pages->size();
   BeginWriting(*pages);
@@ -159,7 +160,8 @@ void StressWorker::MakeMistakes() {
          "a page that is not owned cannot be freed");
   Expect(!cache.Unlock(session_, std::vector{LockId(1)}).ok(),
          "an unknown lock cannot be released");
-  Expect(!cache.Allocate(SessionId(), 1).ok(), "session 0 is nobody");
+  Expect(!cache.Allocate({SessionId(), kNamespaces[0], 1}).ok(),
+         "session 0 is nobody");
 }
 
 // Dies with a lock and reserved pages. Some process notices; the worker comes

@@ -1,0 +1,56 @@
+#include "core/eviction_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/errors.h"
+#include "core/lru_policy.h"
+#include "core/ranked_policy.h"
+
+namespace pando {
+namespace {
+
+// In the order of the enum.
+constexpr std::array<const char*, 7> kNames = {
+    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru"};
+
+}  // namespace
+
+std::string_view EvictionPolicyName(EvictionPolicyKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name) {
+  const std::string wanted = absl::AsciiStrToLower(std::string(name));
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (wanted == kNames[i]) return static_cast<EvictionPolicyKind>(i);
+  }
+  return MakeError(Reason::kInvalidField,
+                   absl::StrCat("eviction policy is '", std::string(name),
+                                "'; it may be ", absl::StrJoin(kNames, ", ")));
+}
+
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(
+    EvictionPolicyKind kind, std::vector<Node*> unlocked) {
+  std::unique_ptr<EvictionPolicy> policy;
+  if (kind == EvictionPolicyKind::kLru) {
+    policy = std::make_unique<LruPolicy>();
+    // The oldest first; of one path, which was used at once, the deepest.
+    std::sort(unlocked.begin(), unlocked.end(),
+              [](const Node* a, const Node* b) {
+                return a->last_access != b->last_access
+                           ? a->last_access < b->last_access
+                           : a->depth_pages > b->depth_pages;
+              });
+  } else {
+    policy = std::make_unique<RankedPolicy>(kind);
+  }
+  for (Node* node : unlocked) policy->Add(*node);
+  return policy;
+}
+
+}  // namespace pando

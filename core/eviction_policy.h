@@ -1,0 +1,64 @@
+#ifndef PANDO_CORE_EVICTION_POLICY_H_
+#define PANDO_CORE_EVICTION_POLICY_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/node.h"
+
+namespace pando {
+
+// What goes first; ties go to the smaller node id.
+enum class EvictionPolicyKind {
+  kLru,       // the least recently used
+  kLfu,       // the least often inserted, then the least recently used
+  kFifo,      // the oldest
+  kMru,       // the most recently used
+  kFilo,      // the youngest
+  kPriority,  // the lowest priority, then the least recently used
+  kSlru,      // what was inserted once, then the least recently used
+};
+
+// "lru" and so on.
+std::string_view EvictionPolicyName(EvictionPolicyKind kind);
+// Takes upper case, too; an error lists the names.
+absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
+
+// The order in which unlocked leaves are evicted, kept up to date as nodes are
+// used. Owned by RadixTree, which tells it of every change; not thread-safe.
+class EvictionPolicy {
+ public:
+  virtual ~EvictionPolicy() = default;
+
+  // `node` is unlocked from now on, and was just used.
+  virtual void Add(Node& node) = 0;
+  // The reverse; or `node` is about to be deleted.
+  virtual void Remove(Node& node) = 0;
+  // `front`, whose only child is `back`, was split off it. Both are unlocked.
+  virtual void AddFront(Node& front, Node& back) = 0;
+  // `node`, which is unlocked, got its first child or lost its last.
+  virtual void LeafChanged(Node& node) = 0;
+  // What the order looks at in `node` and its ancestors is about to change, and
+  // has changed, because they were used.
+  virtual void BeforeUse(Node& node) = 0;
+  virtual void AfterUse(Node& node) = 0;
+
+  // The unlocked leaf that goes first; null when everything is locked.
+  virtual Node* Victim() const = 0;
+
+  // Adds a sentence for each of `nodes` (all unlocked nodes that the order is
+  // for) that is missing in the order, and if there is more in it.
+  virtual void AppendViolations(const std::vector<const Node*>& nodes,
+                                std::vector<std::string>& violations) const = 0;
+};
+
+// An order of the nodes `unlocked`.
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
+                                                   std::vector<Node*> unlocked);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVICTION_POLICY_H_

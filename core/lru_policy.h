@@ -1,0 +1,45 @@
+#ifndef PANDO_CORE_LRU_POLICY_H_
+#define PANDO_CORE_LRU_POLICY_H_
+
+#include <string>
+#include <vector>
+
+#include "core/eviction_policy.h"
+
+namespace pando {
+
+// All unlocked nodes in a ring from the least to the most recently used; its
+// links live in the nodes, and every step is O(1) a node.
+//
+// Invariant: a node is newer than its descendants, since an access to a node is
+// an access to all its ancestors and these are added after it. Unlocked nodes
+// have no locked descendants, so the oldest node is always an unlocked leaf:
+// the next victim, with no search.
+class LruPolicy : public EvictionPolicy {
+ public:
+  LruPolicy() { end_.older = end_.newer = &end_; }
+  LruPolicy(const LruPolicy&) = delete;
+  LruPolicy& operator=(const LruPolicy&) = delete;
+
+  void Add(Node& node) override { LinkAfter(node, *end_.older); }
+  void Remove(Node& node) override { Unlink(node); }
+  void AddFront(Node& front, Node& back) override { LinkAfter(front, back); }
+  void LeafChanged(Node&) override {}
+  void BeforeUse(Node&) override {}
+  void AfterUse(Node& node) override;
+  Node* Victim() const override {
+    return end_.newer == &end_ ? nullptr : end_.newer;
+  }
+  void AppendViolations(const std::vector<const Node*>& nodes,
+                        std::vector<std::string>& violations) const override;
+
+ private:
+  static void LinkAfter(Node& node, Node& other);
+  static void Unlink(Node& node);
+
+  Node end_;  // closes the ring: its newer is the oldest, its older the newest
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_LRU_POLICY_H_

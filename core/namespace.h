@@ -1,0 +1,49 @@
+#ifndef PANDO_CORE_NAMESPACE_H_
+#define PANDO_CORE_NAMESPACE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/ids.h"
+#include "core/namespace_key.h"
+
+namespace pando {
+
+struct Node;
+
+// Tokens after its last unit that a run of units reads: in a bigram namespace
+// the second token of the last pair.
+inline uint32_t LookaheadOf(const NamespaceKey& ns) {
+  return ns.bigram ? 1 : 0;
+}
+
+// Tokens that spell `pages` whole pages.
+inline size_t SpelledTokens(uint32_t lookahead, size_t pages,
+                            uint32_t page_tokens) {
+  return pages == 0 ? 0 : pages * page_tokens + lookahead;
+}
+
+// Whole pages that `tokens` tokens spell.
+inline uint32_t WholePages(uint32_t lookahead, size_t tokens,
+                           uint32_t page_tokens) {
+  if (tokens < lookahead) return 0;
+  return static_cast<uint32_t>((tokens - lookahead) / page_tokens);
+}
+
+// One closed world of prefixes, while something is in it. Plain data, owned and
+// changed by RadixTree.
+struct Namespace {
+  const NamespaceKey key;
+  const NamespaceNumber number;
+  const uint32_t quota_class;  // index in QuotaClasses
+  Node* root = nullptr;
+  uint32_t evictable_pages = 0;
+  uint32_t protected_pages = 0;
+  uint32_t nodes = 0;
+
+  uint32_t lookahead() const { return LookaheadOf(key); }
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_NAMESPACE_H_

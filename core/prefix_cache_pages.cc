@@ -1,0 +1,240 @@
+// The pages of PrefixCache: allocation, quotas, eviction.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/check.h"
+#include "core/errors.h"
+#include "core/prefix_cache.h"
+
+namespace pando {
+namespace {
+
+// The most pages evicted under one hold of the mutex when nobody waits for
+// them.
+constexpr uint32_t kEvictionStep = 256;
+
+}  // namespace
+
+absl::Status PrefixCache::CheckReserved(const Session& session,
+                                        std::span<const PageId> pages) {
+  absl::Status status;
+  size_t marked = 0;
+  for (; marked < pages.size(); ++marked) {
+    const PageId page = pages[marked];
+    if (!pool_.IsInRange(page)) {
+      status = MakeError(
+          Reason::kPageOutOfRange,
+          absl::StrCat("page id ", page.value(), " is not in 1..",
+                       pool_.capacity() - 1,
+                       page == kPaddingPage ? " (page 0 is padding)" : ""));
+      break;
+    }
+    if (!pool_.IsReservedBy(session.reserved, page)) {
+      status = MakeError(Reason::kPageNotOwned,
+                         absl::StrCat("page ", page.value(),
+                                      " is not reserved by this session"));
+      break;
+    }
+    if (!pool_.Mark(page)) {
+      status =
+          MakeError(Reason::kDuplicatePage,
+                    absl::StrCat("page ", page.value(), " is listed twice"));
+      break;
+    }
+  }
+  for (PageId page : pages.first(marked)) pool_.Unmark(page);
+  return status;
+}
+
+absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
+    const AllocateRequest& request) {
+  std::vector<PageId> allocated;
+  allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  absl::MutexLock hold(&mutex_);
+  absl::StatusOr<Session*> session = FindSession(request.session);
+  if (!session.ok()) return std::move(session).status();
+  const uint32_t quota_class = quotas_.ClassOf(request.ns);
+  if (absl::Status room = CheckRoom(request.pages, quota_class, 0);
+      !room.ok()) {
+    return room;
+  }
+  Reserve(request.pages, quota_class, **session, allocated);
+  return allocated;
+}
+
+absl::Status PrefixCache::Free(SessionId session_id,
+                               std::span<const PageId> pages) {
+  absl::MutexLock hold(&mutex_);
+  absl::StatusOr<Session*> session = FindSession(session_id);
+  if (!session.ok()) return std::move(session).status();
+  if (absl::Status owned = CheckReserved(**session, pages); !owned.ok()) {
+    return owned;
+  }
+  for (PageId page : pages) pool_.Release((*session)->reserved, page);
+  return absl::OkStatus();
+}
+
+uint32_t PrefixCache::UsedPages(uint32_t quota_class) const {
+  return tree_.cached_pages(quota_class) + pool_.reserved_count(quota_class);
+}
+
+uint32_t PrefixCache::SparePages(uint32_t quota_class) const {
+  const uint32_t used = UsedPages(quota_class);
+  const uint32_t floor = quotas_[quota_class].floor_pages;
+  return std::min(tree_.evictable_pages(quota_class),
+                  used - std::min(used, floor));
+}
+
+absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t quota_class,
+                                    uint32_t held_back) {
+  const uint32_t own = tree_.evictable_pages(quota_class) - held_back;
+  const QuotaClass& quota = quotas_[quota_class];
+  if (quota.cap_pages.has_value()) {
+    const uint64_t needed = uint64_t{UsedPages(quota_class)} + pages;
+    if (needed > uint64_t{*quota.cap_pages} + own) {
+      ++counters_.quota_rejections;
+      return MakeError(
+          Reason::kQuotaExceeded,
+          absl::StrCat(pages, " pages are needed, but namespaces of class '",
+                       quota.name, "' have ", UsedPages(quota_class), " of ",
+                       *quota.cap_pages, " pages, ", own,
+                       " of them evictable"));
+    }
+  }
+  const uint32_t free = pool_.count(PageState::kFree);
+  uint64_t evictable = own;
+  for (uint32_t c = 0; c < quotas_.count(); ++c) {
+    if (c != quota_class) evictable += SparePages(c);
+  }
+  if (pages <= free + evictable) return absl::OkStatus();
+  ++counters_.allocation_failures;
+  return MakeError(
+      Reason::kPoolExhausted,
+      absl::StrCat(pages, " pages are needed, but only ", free,
+                   " are free and ", evictable, " evictable of ",
+                   pool_.capacity() - 1, "; ",
+                   tree_.protected_pages() + held_back, " are protected, ",
+                   pool_.count(PageState::kReserved), " reserved, ",
+                   pool_.count(PageState::kQuarantined), " quarantined"));
+}
+
+void PrefixCache::Reserve(uint32_t pages, uint32_t quota_class,
+                          Session& session, std::vector<PageId>& out) {
+  if (const auto cap = quotas_[quota_class].cap_pages; cap.has_value()) {
+    const uint32_t used = UsedPages(quota_class) + pages;
+    if (used > *cap) {
+      std::fill(limits_.begin(), limits_.end(), 0);
+      limits_[quota_class] = used - *cap;
+      counters_.evicted_pages_for_quota += EvictFromTree(used - *cap, limits_);
+    }
+  }
+  const uint32_t free = pool_.count(PageState::kFree);
+  if (free < pages) {
+    for (uint32_t c = 0; c < quotas_.count(); ++c) limits_[c] = SparePages(c);
+    limits_[quota_class] = tree_.evictable_pages(quota_class);
+    counters_.evicted_pages_for_allocation +=
+        EvictFromTree(pages - free, limits_);
+  }
+  pool_.Reserve(pages, quota_class, session.reserved, out);
+  counters_.allocated_pages += pages;
+}
+
+uint32_t PrefixCache::Evict(uint32_t pages) {
+  uint32_t evicted = 0;
+  while (evicted < pages) {
+    absl::MutexLock hold(&mutex_);
+    const uint32_t step = EvictSpare(std::min(pages - evicted, kEvictionStep));
+    if (step == 0) break;
+    counters_.evicted_pages_on_request += step;
+    evicted += step;
+  }
+  return evicted;
+}
+
+uint32_t PrefixCache::EvictToWatermark() {
+  absl::MutexLock hold(&mutex_);
+  const uint32_t free = pool_.count(PageState::kFree);
+  is_below_watermark_ = free < (is_below_watermark_ ? options_.high_free_pages
+                                                    : options_.low_free_pages);
+  if (!is_below_watermark_) return 0;
+  const uint32_t evicted =
+      EvictSpare(std::min(options_.high_free_pages - free, kEvictionStep));
+  counters_.evicted_pages_for_watermark += evicted;
+  return evicted;
+}
+
+uint32_t PrefixCache::EvictSpare(uint32_t pages) {
+  for (uint32_t c = 0; c < quotas_.count(); ++c) limits_[c] = SparePages(c);
+  return EvictFromTree(pages, limits_);
+}
+
+uint32_t PrefixCache::EvictFromTree(uint32_t pages,
+                                    std::span<uint32_t> limits) {
+  evicted_.clear();
+  tree_.Evict(
+      pages, limits, [](const Node&, uint32_t) {}, evicted_);
+  pool_.FreeSealed(evicted_);
+  return static_cast<uint32_t>(evicted_.size());
+}
+
+FlushResult PrefixCache::Flush() {
+  std::vector<NamespaceNumber> namespaces;
+  {
+    absl::MutexLock hold(&mutex_);
+    tree_.ForEachNamespace(
+        [&](const Namespace& ns) { namespaces.push_back(ns.number); });
+  }
+  std::sort(namespaces.begin(), namespaces.end());
+  FlushResult result;
+  for (NamespaceNumber number : namespaces) {
+    result.evicted_pages += FlushNamespace(number).evicted_pages;
+  }
+  absl::MutexLock hold(&mutex_);
+  result.protected_pages = tree_.protected_pages();
+  return result;
+}
+
+FlushResult PrefixCache::FlushNamespace(const NamespaceKey& key) {
+  NamespaceNumber number;
+  {
+    absl::MutexLock hold(&mutex_);
+    const Namespace* ns = tree_.FindNamespace(key);
+    if (ns == nullptr) return {};
+    number = ns->number;
+  }
+  return FlushNamespace(number);
+}
+
+FlushResult PrefixCache::FlushNamespace(NamespaceNumber number) {
+  FlushResult result;
+  bool has_more = true;
+  while (has_more) {
+    absl::MutexLock hold(&mutex_);
+    Namespace* ns = tree_.FindNamespace(number);
+    has_more = ns != nullptr && FlushStep(*ns, result);
+  }
+  return result;
+}
+
+bool PrefixCache::FlushStep(Namespace& ns, FlushResult& result) {
+  result.protected_pages = ns.protected_pages;
+  evicted_.clear();
+  const bool stays = tree_.EvictFrom(
+      ns, kEvictionStep, [](const Node&, uint32_t) {}, evicted_);
+  pool_.FreeSealed(evicted_);
+  const auto evicted = static_cast<uint32_t>(evicted_.size());
+  counters_.evicted_pages_on_request += evicted;
+  result.evicted_pages += evicted;
+  return stays && evicted > 0;
+}
+
+EvictionPolicyKind PrefixCache::SetEvictionPolicy(EvictionPolicyKind policy) {
+  absl::MutexLock hold(&mutex_);
+  const EvictionPolicyKind previous = tree_.policy();
+  tree_.SetPolicy(policy);
+  return previous;
+}
+
+}  // namespace pando

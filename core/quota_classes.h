@@ -1,0 +1,40 @@
+#ifndef PANDO_CORE_QUOTA_CLASSES_H_
+#define PANDO_CORE_QUOTA_CLASSES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/namespace_key.h"
+
+namespace pando {
+
+// How many pages the namespaces of one class may have together.
+struct QuotaClass {
+  std::string name;
+  std::string pattern;       // of extra_key, as for file names: "tenant-a/*"
+  uint32_t floor_pages = 0;  // others never evict below this
+  std::optional<uint32_t> cap_pages = {};  // reserved pages included
+};
+
+// The classes that are configured, then one without limits for all other
+// namespaces. Immutable.
+class QuotaClasses {
+ public:
+  explicit QuotaClasses(std::vector<QuotaClass> configured);
+
+  uint32_t count() const { return static_cast<uint32_t>(classes_.size()); }
+  bool are_configured() const { return count() > 1; }
+  const QuotaClass& operator[](uint32_t index) const { return classes_[index]; }
+  // The first class whose pattern matches; an unset extra_key is like an empty
+  // one here.
+  uint32_t ClassOf(const NamespaceKey& key) const;
+
+ private:
+  std::vector<QuotaClass> classes_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_QUOTA_CLASSES_H_
