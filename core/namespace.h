@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/ids.h"
 #include "core/namespace_key.h"
@@ -33,7 +34,7 @@ inline uint32_t WholePages(uint32_t lookahead, size_t tokens,
 // One closed world of prefixes, while something is in it. Plain data, owned and
 // changed by RadixTree.
 struct Namespace {
-  const NamespaceKey key;
+  const std::shared_ptr<const NamespaceKey> key;  // shared with events
   const NamespaceNumber number;
   const uint32_t quota_class;  // index in QuotaClasses
   Node* root = nullptr;
@@ -41,7 +42,7 @@ struct Namespace {
   uint32_t protected_pages = 0;
   uint32_t nodes = 0;
 
-  uint32_t lookahead() const { return LookaheadOf(key); }
+  uint32_t lookahead() const { return LookaheadOf(*key); }
 };
 
 }  // namespace pando

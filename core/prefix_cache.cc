@@ -34,6 +34,7 @@ PrefixCache::PrefixCache(const Options& options)
       tree_(options.page_tokens, options.capacity_pages,
             options.eviction_policy, &quotas_),
       pool_(options.capacity_pages, quotas_.count()),
+      events_(options.capacity_pages),
       limits_(quotas_.count()) {}
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
@@ -178,7 +179,7 @@ absl::StatusOr<TreePosition> PrefixCache::FindHandle(const NamespaceKey& ns,
                      "the prefix that `after` names was evicted; send the "
                      "whole prompt");
   }
-  if (position->node->ns->key != ns) {
+  if (*position->node->ns->key != ns) {
     return MakeError(Reason::kNamespaceMismatch,
                      "namespace is not the one of `after`");
   }
@@ -251,7 +252,7 @@ absl::StatusOr<LockRecord*> PrefixCache::FindLock(const Session& session,
 LockId PrefixCache::TakeLock(Session& session, Node& node) {
   tree_.Lock(node);
   ++counters_.locks_taken;
-  return sessions_.AddLock(session, node);
+  return sessions_.AddLock(session, node, time_);
 }
 
 void PrefixCache::ReleaseLock(LockRecord& lock) {

@@ -11,7 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/event_log.h"
 #include "core/eviction_policy.h"
+#include "core/eviction_reason.h"
+#include "core/ghost_list.h"
 #include "core/ids.h"
 #include "core/page_pool.h"
 #include "core/quarantine.h"
@@ -28,7 +31,8 @@ namespace pando {
 //
 // Owned by Server. Thread-safe: a monitor with one mutex, the only lock on the
 // data path. What it owns is single-threaded code that knows no lock. It has no
-// clock and no threads; time is an argument.
+// clock and no threads; time is an argument of ExpireSessions, and stands still
+// in between.
 //
 // A call that fails changes nothing; its status carries a Reason. A session
 // that is unknown, ended or of an earlier epoch gives SESSION_LOST.
@@ -96,6 +100,12 @@ class PrefixCache {
   // Returns the lost sessions of which no page is left to wait for.
   std::vector<SessionId> ExpireSessions(absl::Time now,
                                         absl::Duration quarantine);
+
+  // From now on what enters and leaves the cache is logged. Idempotent.
+  void StartEvents();
+  // Swaps what happened since the last call into `events`. The first call, and
+  // one that comes much too late, begins with AllCleared and what is cached.
+  void TakeEvents(std::vector<RawEvent>& events);
 
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
@@ -184,9 +194,21 @@ class PrefixCache {
   // Evictable pages of a class that are above its floor.
   uint32_t SparePages(uint32_t quota_class) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t EvictSpare(uint32_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t EvictFromTree(uint32_t pages, std::span<uint32_t> limits)
+  uint32_t EvictSpare(uint32_t pages, EvictionReason reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t EvictFromTree(uint32_t pages, std::span<uint32_t> limits,
+                         EvictionReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RememberEvicted(const Node& leaf, uint32_t kept_pages,
+                       EvictionReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Frees evicted_ and tells of it; returns how many pages that were.
+  uint32_t FreeEvicted(EvictionReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t& EvictionCounter(EvictionReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogTree(EventLog& log);
+  static void LogNode(const Node& node, EventLog& log);
   // A step of a flush; returns whether there is more to evict.
   bool FlushStep(Namespace& ns, FlushResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -209,6 +231,9 @@ class PrefixCache {
   SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
   Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
   CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
+  EventLog events_ ABSL_GUARDED_BY(mutex_);
+  GhostList ghosts_ ABSL_GUARDED_BY(mutex_);
+  absl::Time time_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
   // Scratch.
   std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mutex_);  // of each class

@@ -94,7 +94,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
     return pages;
   }
   if (absl::Status quota = CheckInsertQuota(
-          request, target->ns == nullptr ? request.ns : target->ns->key,
+          request, target->ns == nullptr ? request.ns : *target->ns->key,
           canonical.size());
       !quota.ok()) {
     return quota;
@@ -147,7 +147,7 @@ absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
     absl::StatusOr<LockRecord*> anchor = FindLock(**session, request.anchor);
     if (!anchor.ok()) return std::move(anchor).status();
     Node& start = *(*anchor)->node;
-    if (request.ns != NamespaceKey() && request.ns != start.ns->key) {
+    if (request.ns != NamespaceKey() && request.ns != *start.ns->key) {
       return MakeError(Reason::kNamespaceMismatch,
                        "namespace is not the one of lock_id");
     }
@@ -211,6 +211,7 @@ TreePosition PrefixCache::Publish(const InsertRequest& request,
   Node& leaf = tree_.AddLeaf(parent, std::move(segment), use);
   for (PageId page : added) pool_.Seal(target.session->reserved, page);
   counters_.inserted_pages += added.size();
+  LogNode(leaf, events_);
   return EndOf(leaf);
 }
 

@@ -127,15 +127,14 @@ void PrefixCache::Reserve(uint32_t pages, uint32_t quota_class,
     if (used > *cap) {
       std::fill(limits_.begin(), limits_.end(), 0);
       limits_[quota_class] = used - *cap;
-      counters_.evicted_pages_for_quota += EvictFromTree(used - *cap, limits_);
+      EvictFromTree(used - *cap, limits_, EvictionReason::kQuota);
     }
   }
   const uint32_t free = pool_.count(PageState::kFree);
   if (free < pages) {
     for (uint32_t c = 0; c < quotas_.count(); ++c) limits_[c] = SparePages(c);
     limits_[quota_class] = tree_.evictable_pages(quota_class);
-    counters_.evicted_pages_for_allocation +=
-        EvictFromTree(pages - free, limits_);
+    EvictFromTree(pages - free, limits_, EvictionReason::kAllocation);
   }
   pool_.Reserve(pages, quota_class, session.reserved, out);
   counters_.allocated_pages += pages;
@@ -145,9 +144,9 @@ uint32_t PrefixCache::Evict(uint32_t pages) {
   uint32_t evicted = 0;
   while (evicted < pages) {
     absl::MutexLock hold(&mutex_);
-    const uint32_t step = EvictSpare(std::min(pages - evicted, kEvictionStep));
+    const uint32_t step = EvictSpare(std::min(pages - evicted, kEvictionStep),
+                                     EvictionReason::kRequest);
     if (step == 0) break;
-    counters_.evicted_pages_on_request += step;
     evicted += step;
   }
   return evicted;
@@ -159,24 +158,63 @@ uint32_t PrefixCache::EvictToWatermark() {
   is_below_watermark_ = free < (is_below_watermark_ ? options_.high_free_pages
                                                     : options_.low_free_pages);
   if (!is_below_watermark_) return 0;
-  const uint32_t evicted =
-      EvictSpare(std::min(options_.high_free_pages - free, kEvictionStep));
-  counters_.evicted_pages_for_watermark += evicted;
-  return evicted;
+  return EvictSpare(std::min(options_.high_free_pages - free, kEvictionStep),
+                    EvictionReason::kWatermark);
 }
 
-uint32_t PrefixCache::EvictSpare(uint32_t pages) {
+uint32_t PrefixCache::EvictSpare(uint32_t pages, EvictionReason reason) {
   for (uint32_t c = 0; c < quotas_.count(); ++c) limits_[c] = SparePages(c);
-  return EvictFromTree(pages, limits_);
+  return EvictFromTree(pages, limits_, reason);
 }
 
-uint32_t PrefixCache::EvictFromTree(uint32_t pages,
-                                    std::span<uint32_t> limits) {
-  evicted_.clear();
+uint32_t PrefixCache::EvictFromTree(uint32_t pages, std::span<uint32_t> limits,
+                                    EvictionReason reason) {
   tree_.Evict(
-      pages, limits, [](const Node&, uint32_t) {}, evicted_);
+      pages, limits,
+      [&](const Node& leaf, uint32_t kept_pages) {
+        mutex_.AssertHeld();  // for the analysis: a lambda is a function apart
+        RememberEvicted(leaf, kept_pages, reason);
+      },
+      evicted_);
+  return FreeEvicted(reason);
+}
+
+void PrefixCache::RememberEvicted(const Node& leaf, uint32_t kept_pages,
+                                  EvictionReason reason) {
+  const Token* const first =
+      leaf.tokens(options_.page_tokens) + kept_pages * options_.page_tokens;
+  const Node& before = kept_pages > 0 ? leaf : *leaf.parent;
+  ghosts_.Add(before.is_root()
+                  ? GhostList::StartOf(*leaf.ns->key)
+                  : GhostList::AfterNode(Slab<Node>::HandleOf(before)),
+              GhostList::Fingerprint(
+                  {first, options_.page_tokens + leaf.ns->lookahead()}),
+              reason, time_);
+}
+
+uint32_t PrefixCache::FreeEvicted(EvictionReason reason) {
+  const auto count = static_cast<uint32_t>(evicted_.size());
+  if (count == 0) return 0;
   pool_.FreeSealed(evicted_);
-  return static_cast<uint32_t>(evicted_.size());
+  events_.Removed(evicted_, reason);
+  EvictionCounter(reason) += count;
+  evicted_.clear();
+  return count;
+}
+
+uint64_t& PrefixCache::EvictionCounter(EvictionReason reason) {
+  switch (reason) {
+    case EvictionReason::kAllocation:
+      return counters_.evicted_pages_for_allocation;
+    case EvictionReason::kWatermark:
+      return counters_.evicted_pages_for_watermark;
+    case EvictionReason::kQuota:
+      return counters_.evicted_pages_for_quota;
+    case EvictionReason::kRequest:
+    case EvictionReason::kFlush:
+      break;
+  }
+  return counters_.evicted_pages_on_request;
 }
 
 FlushResult PrefixCache::Flush() {
@@ -220,12 +258,15 @@ FlushResult PrefixCache::FlushNamespace(NamespaceNumber number) {
 
 bool PrefixCache::FlushStep(Namespace& ns, FlushResult& result) {
   result.protected_pages = ns.protected_pages;
-  evicted_.clear();
   const bool stays = tree_.EvictFrom(
-      ns, kEvictionStep, [](const Node&, uint32_t) {}, evicted_);
-  pool_.FreeSealed(evicted_);
-  const auto evicted = static_cast<uint32_t>(evicted_.size());
-  counters_.evicted_pages_on_request += evicted;
+      ns, kEvictionStep,
+      [&](const Node& leaf, uint32_t kept_pages) {
+        mutex_.AssertHeld();
+        RememberEvicted(leaf, kept_pages, EvictionReason::kFlush);
+      },
+      evicted_);
+  const uint32_t evicted = FreeEvicted(EvictionReason::kFlush);
+  if (tree_.node_count() == 0) events_.Cleared();
   result.evicted_pages += evicted;
   return stays && evicted > 0;
 }

@@ -77,6 +77,7 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
                                                    absl::Duration quarantine) {
   std::vector<SessionId> gone;
   absl::MutexLock hold(&mutex_);
+  time_ = now;
   for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
     pool_.FreeQuarantined(batch.pages);
     gone.push_back(batch.owner);

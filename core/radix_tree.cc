@@ -44,7 +44,7 @@ Namespace& RadixTree::MakeNamespace(const NamespaceKey& key) {
   auto [it, is_new] = namespaces_.try_emplace(key);
   if (is_new) {
     it->second = std::make_unique<Namespace>(
-        Namespace{.key = key,
+        Namespace{.key = std::make_shared<const NamespaceKey>(key),
                   .number = NamespaceNumber(++made_namespaces_),
                   .quota_class = quota_classes_->ClassOf(key)});
     it->second->root = &NewNode(*it->second);
@@ -57,7 +57,7 @@ void RadixTree::Prune(Namespace& ns) {
   if (!ns.root->is_leaf() || ns.root->is_locked()) return;
   nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
   namespaces_by_number_.erase(ns.number);
-  namespaces_.erase(NamespaceKey(ns.key));
+  namespaces_.erase(NamespaceKey(*ns.key));
 }
 
 std::optional<TreePosition> RadixTree::FindPosition(Slab<Node>::Handle handle,

@@ -65,7 +65,7 @@ void RadixTree::AppendViolations(
       ++roots;
       expect(!node.is_leaf() || node.is_locked(), node,
              "is the root of a namespace with nothing in it");
-      expect(FindNamespace(node.ns->key) == node.ns &&
+      expect(FindNamespace(*node.ns->key) == node.ns &&
                  FindNamespace(node.ns->number) == node.ns &&
                  node.ns->root == &node,
              node, "is not the root of its namespace");

@@ -27,10 +27,11 @@ void SessionTable::Erase(Session& session) {
   sessions_.erase(id);
 }
 
-LockId SessionTable::AddLock(Session& session, Node& node) {
+LockId SessionTable::AddLock(Session& session, Node& node, absl::Time now) {
   LockRecord& lock = locks_.New();
   lock.session = &session;
   lock.node = &node;
+  lock.taken_at = now;
   lock.next = session.first_lock;
   if (lock.next != nullptr) lock.next->previous = &lock;
   session.first_lock = &lock;

@@ -53,6 +53,7 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
+  absl::Time taken_at;
   LockRecord* next = nullptr;
   LockRecord* previous = nullptr;
 };
@@ -70,7 +71,7 @@ class SessionTable {
   // REQUIRES: the session has no locks and no reserved pages.
   void Erase(Session& session);
 
-  LockId AddLock(Session& session, Node& node);
+  LockId AddLock(Session& session, Node& node, absl::Time now);
   // Null when the lock is unknown or another session's.
   LockRecord* FindLock(const Session& session, LockId id);
   void RemoveLock(LockRecord& lock);
