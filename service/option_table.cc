@@ -165,6 +165,13 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
+      Named("eviction-policy", &Options::eviction_policy,
+            "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
+            EvictionPolicyName, "What goes first when pages are needed"),
+      Number("low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
+             "Evict in the background when less pages are free; 0 for never"),
+      Number("high-free-pages", &Options::high_free_pages, 0, kMaxUint32,
+             "Free pages at which that ends"),
       Time("session-grace", &Options::session_grace, zero, hour,
            "How long a session whose stream broke may be resumed"),
       Time("quarantine", &Options::quarantine, zero, hour,

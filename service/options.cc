@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <limits>
 #include <map>
 #include <memory>
 #include <regex>
@@ -12,8 +10,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "service/option_checks.h"
 #include "service/option_table.h"
 #include "service/unknown_name.h"
 #include "service/yaml_config.h"
@@ -22,8 +22,6 @@ namespace pando {
 namespace {
 
 constexpr char kEnvPrefix[] = "PANDO_";
-// The longest path that a Unix socket address holds.
-constexpr size_t kMaxSocketPath = 107;
 
 std::string EnvName(const std::string& option) {
   return kEnvPrefix +
@@ -87,7 +85,8 @@ class Parser {
           ->type_name(spec.value_name)
           ->default_str(spec.get(defaults));
     }
-    app_.config_formatter(std::make_shared<YamlConfig>(OptionNames()));
+    app_.config_formatter(
+        std::make_shared<YamlConfig>(OptionNames(), &quotas_));
     Add(app_.set_config("--config", "", "YAML file of options"))
         ->type_name("PATH");
     app_.add_flag("--check-config", check_config_,
@@ -98,7 +97,7 @@ class Parser {
         "--pool-pages is also the environment variable PANDO_POOL_PAGES and "
         "the YAML key\npool-pages, or pages in a map pool; so for every option "
         "with a value. Flags\noverride the environment, which overrides the "
-        "file.\n");
+        "file. The file alone has quotas.\n");
   }
 
   absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
@@ -123,6 +122,7 @@ class Parser {
     absl::Status status = RefuseUnknownFlags();
     if (status.ok()) status = Store(line.options);
     if (!status.ok()) return status;
+    line.options.quotas = quotas_;
     return line;
   }
 
@@ -161,72 +161,35 @@ class Parser {
 
   CLI::App app_;
   bool check_config_ = false;
+  std::vector<QuotaClass> quotas_;
 };
-
-absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
-  if (!path.empty() && path.size() <= kMaxSocketPath) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s is '%s', %u bytes; must be a path of 1 to %u bytes",
-                      name, path, path.size(), kMaxSocketPath));
-}
-
-absl::Status CheckAddress(const std::string& name, const std::string& address) {
-  static const std::regex form("(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}");
-  if (address.empty() ||
-      (std::regex_match(address, form) &&
-       std::stoul(address.substr(address.rfind(':') + 1)) <= 65535)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "%s is '%s'; must be host:port with a port up to 65535, or empty", name,
-      address));
-}
-
-// Turns pool_bytes, when given, into pool_pages.
-absl::Status ResolvePoolPages(Options& options) {
-  constexpr uint32_t kMinPages = 2;
-  absl::StatusOr<KvLayout> smallest = MakeKvLayout(ShapeOf(options), kMinPages);
-  if (!smallest.ok() || options.pool_bytes == 0) return smallest.status();
-  const uint64_t pages = options.pool_bytes / PageBytes(*smallest);
-  if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "pool-bytes is %u, %u pages of %u bytes; must be from %u to %u pages",
-        options.pool_bytes, pages, PageBytes(*smallest), kMinPages,
-        std::numeric_limits<uint32_t>::max()));
-  }
-  options.pool_pages = static_cast<uint32_t>(pages);
-  return absl::OkStatus();
-}
-
-// Fills what depends on other options, and checks what concerns several.
-absl::Status Complete(Options& options) {
-  if (options.memory_socket.empty()) {
-    options.memory_socket =
-        std::filesystem::path(options.socket).replace_filename("memory.sock");
-  }
-  for (absl::Status status :
-       {CheckSocketPath("socket", options.socket),
-        CheckSocketPath("memory-socket", options.memory_socket),
-        CheckAddress("tcp", options.tcp), CheckAddress("http", options.http),
-        ResolvePoolPages(options)}) {
-    if (!status.ok()) return status;
-  }
-  if (options.socket == options.memory_socket) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "memory-socket is '%s'; must differ from socket", options.socket));
-  }
-  return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
-}
 
 std::string Summary(const Options& options) {
   const KvLayout layout =
       MakeKvLayout(ShapeOf(options), options.pool_pages).value();
   const uint64_t bytes = PoolBytes(layout, options.pool_pages);
-  return absl::StrFormat(
+  std::string summary = absl::StrFormat(
       "config ok: %u pages of %u tokens and %u bytes, %u bytes (%.1f GiB) on "
-      "each of %u shard(s)\n",
+      "each of %u shard(s)\neviction policy %s, ",
       options.pool_pages, options.page_tokens, PageBytes(layout), bytes,
-      static_cast<double>(bytes) / (1 << 30), options.pool_shards);
+      static_cast<double>(bytes) / (1 << 30), options.pool_shards,
+      std::string(EvictionPolicyName(options.eviction_policy)));
+  if (options.low_free_pages == 0) {
+    absl::StrAppend(&summary, "no pages kept free\n");
+  } else {
+    absl::StrAppendFormat(&summary,
+                          "with less than %u pages free until %u are\n",
+                          options.low_free_pages, options.high_free_pages);
+  }
+  for (const QuotaClass& quota : options.quotas) {
+    absl::StrAppendFormat(
+        &summary, "quota class %s, extra_key %s: floor of %u pages, %s\n",
+        quota.name, quota.pattern, quota.floor_pages,
+        quota.cap_pages.has_value()
+            ? absl::StrFormat("cap of %u pages", *quota.cap_pages)
+            : "no cap");
+  }
+  return summary;
 }
 
 }  // namespace
@@ -257,7 +220,7 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
     return absl::InvalidArgumentError(
         "pool-pages and pool-bytes are both given; give one of them");
   }
-  status = Complete(line->options);
+  status = CompleteOptions(line->options);
   if (!status.ok()) return status;
   if (parser.check_config()) line->print = Summary(line->options);
   return line;

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/eviction_policy.h"
+#include "core/quota_classes.h"
 #include "gpu/kv_layout.h"
 
 namespace pando {
@@ -32,6 +35,14 @@ struct Options {
   DType dtype = DType::kBFloat16;
   LayoutOrder layout_order = LayoutOrder::kLayerFirst;
   std::string model;
+
+  EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+  // Evict when less pages are free than the first, until there are as many as
+  // the second; both 0: off.
+  uint32_t low_free_pages = 0;
+  uint32_t high_free_pages = 0;
+  // From the list under quotas in the YAML file alone.
+  std::vector<QuotaClass> quotas;
 
   absl::Duration session_grace = absl::Seconds(2);
   absl::Duration quarantine = absl::Seconds(10);

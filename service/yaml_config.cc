@@ -3,18 +3,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/strings/str_format.h"
 #include "service/unknown_name.h"
+#include "service/yaml_quotas.h"
 
 namespace pando {
 namespace {
-
-[[noreturn]] void Fail(const YAML::Node& node, const std::string& message) {
-  throw CLI::ConfigError(
-      absl::StrFormat("line %d: %s", node.Mark().line + 1, message),
-      CLI::ExitCodes::ConfigError);
-}
 
 // Appends what is under node, whose own key is key.
 void Flatten(const YAML::Node& node, const std::string& key,
@@ -22,18 +17,18 @@ void Flatten(const YAML::Node& node, const std::string& key,
              std::vector<CLI::ConfigItem>& items) {
   if (node.IsMap()) {
     for (const auto& entry : node) {
-      const std::string name = entry.first.as<std::string>();
-      Flatten(entry.second, key.empty() ? name : key + "-" + name, known,
+      Flatten(entry.second, key + "-" + entry.first.as<std::string>(), known,
               items);
     }
     return;
   }
   if (std::find(known.begin(), known.end(), key) == known.end()) {
-    Fail(node, UnknownName("key", key, known));
+    FailInConfig(node, UnknownName("key", key, known));
   }
-  if (node.IsSequence()) Fail(node, key + " is a list; must be one value");
+  if (node.IsSequence())
+    FailInConfig(node, key + " is a list; must be one value");
   for (const CLI::ConfigItem& item : items) {
-    if (item.name == key) Fail(node, key + " is given twice");
+    if (item.name == key) FailInConfig(node, key + " is given twice");
   }
   CLI::ConfigItem item;
   item.name = key;
@@ -46,11 +41,21 @@ void Flatten(const YAML::Node& node, const std::string& key,
 std::vector<CLI::ConfigItem> YamlConfig::from_config(
     std::istream& input) const {
   std::vector<CLI::ConfigItem> found;
+  bool has_quotas = false;
   try {
     const YAML::Node root = YAML::Load(input);
     if (root.IsNull()) return found;
-    if (!root.IsMap()) Fail(root, "must be a map of options");
-    Flatten(root, "", known_keys_, found);
+    if (!root.IsMap()) FailInConfig(root, "must be a map of options");
+    for (const auto& entry : root) {
+      const std::string key = entry.first.as<std::string>();
+      if (key != kQuotas) {
+        Flatten(entry.second, key, known_keys_, found);
+      } else if (std::exchange(has_quotas, true)) {
+        FailInConfig(entry.first, "quotas is given twice");
+      } else {
+        *quotas_ = ReadQuotas(entry.second);
+      }
+    }
   } catch (const YAML::Exception& error) {
     throw CLI::ConfigError(error.what(), CLI::ExitCodes::ConfigError);
   }

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -14,6 +16,7 @@
 namespace pando {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -95,6 +98,9 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"dtype", "float8_e4m3"},
           {"layout-order", "page_first"},
           {"model", "tiny"},
+          {"eviction-policy", "slru"},
+          {"low-free-pages", "5"},
+          {"high-free-pages", "9"},
           {"session-grace", "3s"},
           {"quarantine", "1m"},
           {"attach-token-ttl", "1.5s"},
@@ -298,6 +304,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"--log-level=loud",
                  "log-level is 'loud'; must be one of "
                  "debug, info, warning, error"},
+        BadValue{"--eviction-policy=random",
+                 "eviction policy is 'random'; it may be lru, lfu, fifo, mru, "
+                 "filo, priority, slru"},
+        BadValue{"--low-free-pages=5",
+                 "low-free-pages is 5 and high-free-pages is 0; give both, or "
+                 "neither"},
+        BadValue{"--high-free-pages=5",
+                 "low-free-pages is 0 and high-free-pages is 5; give both, or "
+                 "neither"},
         BadValue{"--http=9464",
                  "http is '9464'; must be host:port with a port "
                  "up to 65535, or empty"},
@@ -315,7 +330,115 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(OptionsTest, CheckConfigSaysHowLargeThePoolIs) {
   EXPECT_EQ(Parse({"--check-config", "--pool-shards=2"}).value().print,
             "config ok: 4096 pages of 16 tokens and 2097152 bytes, 8589934592 "
-            "bytes (8.0 GiB) on each of 2 shard(s)\n");
+            "bytes (8.0 GiB) on each of 2 shard(s)\n"
+            "eviction policy lru, no pages kept free\n");
+}
+
+TEST_F(OptionsTest, TheWatermarkIsInOrderAndWithinThePool) {
+  EXPECT_EQ(Error({"--low-free-pages=6", "--high-free-pages=5"}),
+            "low-free-pages is 6; must be at most high-free-pages, which is 5");
+  EXPECT_EQ(
+      Error({"--low-free-pages=6", "--high-free-pages=77", "--pool-pages=77"}),
+      "high-free-pages is 77; must be less than the pages of the pool, "
+      "77");
+  EXPECT_EQ(
+      Parsed({"--low-free-pages=76", "--high-free-pages=76", "--pool-pages=77"})
+          .high_free_pages,
+      76u);
+}
+
+constexpr char kTwoQuotas[] =
+    "quotas:\n"
+    "  - {class: a, extra_key: \"tenant-a/*\", floor_pages: 10, cap_pages: "
+    "20}\n"
+    "  - class: b\n"
+    "    extra_key: b\n";
+
+TEST_F(OptionsTest, QuotasAreAListInTheFile) {
+  const std::vector<QuotaClass> quotas =
+      Parsed({"--config", WriteYaml(kTwoQuotas)}).quotas;
+  ASSERT_EQ(quotas.size(), 2u);
+  EXPECT_EQ(quotas[0].name, "a");
+  EXPECT_EQ(quotas[0].pattern, "tenant-a/*");
+  EXPECT_EQ(quotas[0].floor_pages, 10u);
+  EXPECT_EQ(quotas[0].cap_pages, 20u);
+  EXPECT_EQ(quotas[1].name, "b");
+  EXPECT_EQ(quotas[1].pattern, "b");
+  EXPECT_EQ(quotas[1].floor_pages, 0u);
+  EXPECT_EQ(quotas[1].cap_pages, std::nullopt);
+}
+
+TEST_F(OptionsTest, CheckConfigSaysWhatTheCacheWillDo) {
+  const std::string print =
+      Parse({"--config", WriteYaml(kTwoQuotas), "--check-config",
+             "--eviction-policy=slru", "--low-free-pages=64",
+             "--high-free-pages=128"})
+          .value()
+          .print;
+  EXPECT_THAT(
+      print,
+      EndsWith(
+          "eviction policy slru, with less than 64 pages free until 128 are\n"
+          "quota class a, extra_key tenant-a/*: floor of 10 pages, cap of 20 "
+          "pages\n"
+          "quota class b, extra_key b: floor of 0 pages, no cap\n"));
+}
+
+TEST_F(OptionsTest, AnEmptyListOfQuotasIsNone) {
+  EXPECT_THAT(Parsed({"--config", WriteYaml("quotas:\n")}).quotas, IsEmpty());
+  EXPECT_THAT(Parsed({"--config", WriteYaml("quotas: []\n")}).quotas,
+              IsEmpty());
+}
+
+TEST_F(OptionsTest, BadQuotasAreErrorsThatNameTheEntry) {
+  const std::string first = "quotas:\n  - {class: a, extra_key: a}\n";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"quotas: 7",
+       "line 1: quotas must be a list of maps of class, "
+       "extra_key, floor_pages, cap_pages"},
+      {"quotas: {class: a}", "line 1: quotas must be a list of maps"},
+      {"quotas: []\nquotas: []", "line 2: quotas is given twice"},
+      {"quota: []", "unknown key 'quota'; did you mean 'quotas'?"},
+      {first + "  - 7",
+       "line 3: quotas[1] must be a map of class, extra_key, floor_pages, "
+       "cap_pages"},
+      {first + "  - {class: b, extra_key: b, floor_page: 1}",
+       "line 3: unknown key of quotas[1] 'floor_page'; did you mean "
+       "'floor_pages'?"},
+      {first + "  - {class: b, class: c, extra_key: b}",
+       "line 3: quotas[1]: class is given twice"},
+      {first + "  - {class: b}", "line 3: quotas[1]: extra_key is missing"},
+      {first + "  - {extra_key: b}", "line 3: quotas[1]: class is missing"},
+      {first + "  - {class: '', extra_key: b}",
+       "line 3: quotas[1]: class must be a text that is not empty"},
+      {first + "  - {class: b, extra_key: [b]}",
+       "line 3: quotas[1]: extra_key must be a text that is not empty"},
+      {first + "  - {class: a, extra_key: b}",
+       "line 3: quotas[1]: class is 'a', as of another one"},
+      {first + "  - {class: b, extra_key: b, cap_pages: -1}",
+       "line 3: quotas[1]: cap_pages is '-1'; must be a whole number from 0 to "
+       "4294967295"},
+      {first + "  - {class: b, extra_key: b, floor_pages: many}",
+       "line 3: quotas[1]: floor_pages is 'many'; must be a whole number"},
+      {first + "  - {class: b, extra_key: b, floor_pages: 3, cap_pages: 2}",
+       "line 3: quotas[1]: floor_pages is 3; must be at most cap_pages, which "
+       "is 2"}};
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(YamlError(text), HasSubstr("pando.yaml: ")) << text;
+    EXPECT_THAT(YamlError(text), HasSubstr(message)) << text;
+  }
+}
+
+TEST_F(OptionsTest, TheFloorsOfAllQuotasFitIntoThePool) {
+  const std::string text =
+      "pool-pages: 31\n"
+      "quotas:\n"
+      "  - {class: a, extra_key: a, floor_pages: 20}\n"
+      "  - {class: b, extra_key: b, floor_pages: ";
+  EXPECT_EQ(Parsed({"--config", WriteYaml(text + "10}\n")}).quotas.size(), 2u);
+  EXPECT_EQ(YamlError(text + "11}\n"),
+            "the floor_pages of all quotas are 31 together; must be at most "
+            "30, the pages of the pool but for the padding page");
 }
 
 TEST_F(OptionsTest, HelpShowsEveryOptionWithItsDefault) {

@@ -1,0 +1,108 @@
+#include "service/option_checks.h"
+
+#include <filesystem>
+#include <limits>
+#include <regex>
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+// The longest path that a Unix socket address holds.
+constexpr size_t kMaxSocketPath = 107;
+
+absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
+  if (!path.empty() && path.size() <= kMaxSocketPath) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s', %u bytes; must be a path of 1 to %u bytes",
+                      name, path, path.size(), kMaxSocketPath));
+}
+
+absl::Status CheckAddress(const std::string& name, const std::string& address) {
+  static const std::regex form("(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}");
+  if (address.empty() ||
+      (std::regex_match(address, form) &&
+       std::stoul(address.substr(address.rfind(':') + 1)) <= 65535)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s is '%s'; must be host:port with a port up to 65535, or empty", name,
+      address));
+}
+
+// Turns pool_bytes, when given, into pool_pages.
+absl::Status ResolvePoolPages(Options& options) {
+  constexpr uint32_t kMinPages = 2;
+  absl::StatusOr<KvLayout> smallest = MakeKvLayout(ShapeOf(options), kMinPages);
+  if (!smallest.ok() || options.pool_bytes == 0) return smallest.status();
+  const uint64_t pages = options.pool_bytes / PageBytes(*smallest);
+  if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "pool-bytes is %u, %u pages of %u bytes; must be from %u to %u pages",
+        options.pool_bytes, pages, PageBytes(*smallest), kMinPages,
+        std::numeric_limits<uint32_t>::max()));
+  }
+  options.pool_pages = static_cast<uint32_t>(pages);
+  return absl::OkStatus();
+}
+
+absl::Status CheckWatermark(const Options& options) {
+  const uint32_t low = options.low_free_pages;
+  const uint32_t high = options.high_free_pages;
+  if ((low == 0) != (high == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("low-free-pages is %u and high-free-pages is %u; give "
+                        "both, or neither",
+                        low, high));
+  }
+  if (low > high) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "low-free-pages is %u; must be at most high-free-pages, which is %u",
+        low, high));
+  }
+  if (high >= options.pool_pages) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "high-free-pages is %u; must be less than the pages of the pool, %u",
+        high, options.pool_pages));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFloors(const Options& options) {
+  uint64_t floors = 0;
+  for (const QuotaClass& quota : options.quotas) floors += quota.floor_pages;
+  const uint32_t usable_pages = options.pool_pages - 1;  // page 0 is padding
+  if (floors <= usable_pages) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "the floor_pages of all quotas are %u together; must be at most %u, the "
+      "pages of the pool but for the padding page",
+      floors, usable_pages));
+}
+
+}  // namespace
+
+absl::Status CompleteOptions(Options& options) {
+  if (options.memory_socket.empty()) {
+    options.memory_socket =
+        std::filesystem::path(options.socket).replace_filename("memory.sock");
+  }
+  for (absl::Status status :
+       {CheckSocketPath("socket", options.socket),
+        CheckSocketPath("memory-socket", options.memory_socket),
+        CheckAddress("tcp", options.tcp), CheckAddress("http", options.http),
+        ResolvePoolPages(options)}) {
+    if (!status.ok()) return status;
+  }
+  for (absl::Status status : {CheckWatermark(options), CheckFloors(options)}) {
+    if (!status.ok()) return status;
+  }
+  if (options.socket == options.memory_socket) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "memory-socket is '%s'; must differ from socket", options.socket));
+  }
+  return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+}
+
+}  // namespace pando
