@@ -49,13 +49,30 @@ prometheus::MetricFamily Gauge(std::string name, std::string help,
                 "", {{"", static_cast<double>(value)}});
 }
 
+// The class of all namespaces that no configured class names has no label.
+void AppendQuotaClasses(const std::vector<QuotaClassStats>& classes,
+                        std::vector<prometheus::MetricFamily>& families) {
+  if (classes.empty()) return;
+  std::vector<Sample> reserved, cached;
+  for (const QuotaClassStats& quota : classes) {
+    reserved.push_back({quota.name, static_cast<double>(quota.reserved_pages)});
+    cached.push_back({quota.name, static_cast<double>(quota.cached_pages)});
+  }
+  families.push_back(Family(
+      prometheus::MetricType::Gauge, "pando_quota_reserved_pages",
+      "Pages reserved for namespaces of a quota class.", "class", reserved));
+  families.push_back(
+      Family(prometheus::MetricType::Gauge, "pando_quota_cached_pages",
+             "Pages cached in namespaces of a quota class.", "class", cached));
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> CacheMetrics::Collect() const {
   const CacheStats stats = cache_->Stats();
   const CacheCounters& n = stats.counters;
   const auto d = [](uint64_t value) { return static_cast<double>(value); };
-  return {
+  std::vector<prometheus::MetricFamily> families = {
       Counter("pando_prefix_match_requests_total",
               "MatchPrefix calls that were answered.", n.matches),
       Counter("pando_prefix_query_tokens_total",
@@ -94,7 +111,25 @@ std::vector<prometheus::MetricFamily> CacheMetrics::Collect() const {
       Family(prometheus::MetricType::Counter, "pando_evicted_pages_total",
              "Pages evicted, by what made it necessary.", "reason",
              {{"allocation", d(n.evicted_pages_for_allocation)},
-              {"request", d(n.evicted_pages_on_request)}}),
+              {"request", d(n.evicted_pages_on_request)},
+              {"watermark", d(n.evicted_pages_for_watermark)},
+              {"quota", d(n.evicted_pages_for_quota)}}),
+      Counter("pando_quota_rejections_total",
+              "Calls refused because their quota class was at its cap.",
+              n.quota_rejections),
+      Counter("pando_pending_waits_total",
+              "Matches that waited for a page that another call computed.",
+              n.pending_waits),
+      Family(prometheus::MetricType::Counter, "pando_pending_waits_ended_total",
+             "Those waits that have ended, by how.", "outcome",
+             {{"published", d(n.pending_waits_published)},
+              {"given_up", d(n.pending_waits_given_up)},
+              {"timed_out", d(n.pending_waits_timed_out)}}),
+      Gauge("pando_pending_matches", "Matches that wait now.", stats.waits),
+      Counter("pando_repeated_requests_total",
+              "Calls answered with the answer of the first call with their "
+              "request_id.",
+              n.repeated_requests),
       Counter("pando_quarantined_pages_total",
               "Reserved pages that lost their owner and had to wait.",
               n.quarantined_pages),
@@ -114,7 +149,12 @@ std::vector<prometheus::MetricFamily> CacheMetrics::Collect() const {
       Counter("pando_invariant_violations_total",
               "Violations that the self-check found; must stay 0.",
               self_check_->violations()),
+      Family(prometheus::MetricType::Gauge, "pando_eviction_policy_info",
+             "1, with the policy of eviction as its label.", "policy",
+             {{std::string(EvictionPolicyName(stats.eviction_policy)), 1}}),
   };
+  AppendQuotaClasses(stats.quota_classes, families);
+  return families;
 }
 
 }  // namespace pando

@@ -65,9 +65,11 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   if (request.pages() == 0) {
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
   const absl::StatusOr<std::vector<PageId>> pages =
       cache_->Allocate({.session = SessionId(request.session_id()),
-                        .ns = NamespaceKey(),
+                        .ns = *ns,
                         .pages = request.pages()});
   if (!pages.ok()) return pages.status();
   AppendPages(*pages, response.mutable_page_ids());

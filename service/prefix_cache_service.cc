@@ -13,6 +13,21 @@
 namespace pando {
 namespace {
 
+constexpr int kMaxQueries = 4096;
+
+template <typename Message>
+std::optional<uint32_t> MaxTokensOf(const Message& message) {
+  if (!message.has_max_tokens()) return std::nullopt;
+  return message.max_tokens();
+}
+
+// Where the tokens of a request begin.
+template <typename Message>
+absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
+  if (!message.has_after()) return PrefixHandle();
+  return HandleOf(message.after(), epoch);
+}
+
 absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
   switch (action) {
     case v1::LOCK_ACTION_UNSPECIFIED:
@@ -39,6 +54,10 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
       [this](const auto& in, auto& out) { return MatchPrefix(in, out); },
       of("MatchPrefix"));
+  AddUnaryMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+      server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
+      [this](const auto& in, auto& out) { return MatchPrefixes(in, out); },
+      of("MatchPrefixes"));
   AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
       server, [this](auto... call) { grpc_.RequestInsert(call...); },
       [this](const auto& in, auto& out) { return Insert(in, out); },
@@ -66,21 +85,74 @@ absl::Status PrefixCacheService::MatchPrefix(
   if (!tokens.ok()) return tokens.status();
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
   const absl::StatusOr<MatchResult> result =
       cache_->Match({.session = SessionId(request.session_id()),
                      .ns = *ns,
                      .tokens = *tokens,
-                     .max_tokens = request.has_max_tokens()
-                                       ? std::optional(request.max_tokens())
-                                       : std::nullopt,
+                     .max_tokens = MaxTokensOf(request),
                      .lock = request.lock(),
                      .reserve_tokens = request.reserve_tokens(),
-                     .touch = !request.has_touch() || request.touch()});
+                     .touch = !request.has_touch() || request.touch(),
+                     .after = *after});
   if (!result.ok()) return result.status();
   response.set_matched_tokens(result->matched_tokens);
   AppendPages(result->pages, response.mutable_page_ids());
   response.set_lock_id(result->lock.value());
   AppendPages(result->reserved, response.mutable_reserved_page_ids());
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::MatchPrefixes(
+    const v1::MatchPrefixesRequest& request,
+    v1::MatchPrefixesResponse& response) {
+  if (request.queries_size() > kMaxQueries) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("queries has ", request.queries_size(),
+                                  " entries; the limit is ", kMaxQueries));
+  }
+  uint64_t tokens = 0;
+  for (const v1::PrefixQuery& query : request.queries()) {
+    tokens += static_cast<uint64_t>(query.tokens_size());
+  }
+  if (tokens > max_tokens_) {
+    return MakeError(Reason::kTooManyTokens,
+                     absl::StrCat("tokens of all queries have ", tokens,
+                                  " entries; the limit is ", max_tokens_));
+  }
+  for (const v1::PrefixQuery& query : request.queries()) {
+    if (absl::Status scored = Score(query, *response.add_scores());
+        !scored.ok()) {
+      return scored;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::Score(const v1::PrefixQuery& query,
+                                       v1::PrefixScore& out) {
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(query.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(query, epoch_);
+  absl::StatusOr<PrefixScore> score = after.status();
+  if (after.ok()) {
+    score = cache_->Score({.ns = *ns,
+                           .tokens = {query.tokens().data(),
+                                      static_cast<size_t>(query.tokens_size())},
+                           .max_tokens = MaxTokensOf(query),
+                           .after = *after});
+  }
+  if (ReasonOf(score.status()) == Reason::kHandleGone) {
+    out.set_is_handle_gone(true);
+    return absl::OkStatus();
+  }
+  if (!score.ok()) return score.status();
+  out.set_matched_tokens(score->matched_tokens);
+  out.set_is_pending(score->is_pending);
   return absl::OkStatus();
 }
 
@@ -91,6 +163,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   if (!tokens.ok()) return tokens.status();
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
   const absl::StatusOr<LockAction> action = LockActionOf(request.lock_action());
   if (!action.ok()) return action.status();
   const std::vector<PageId> pages = PagesOf(request.page_ids());
@@ -104,11 +178,16 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .lock_action = *action,
                       .keep_duplicates = request.keep_duplicates(),
                       .free_pages = free_pages,
-                      .prompt_tokens = request.prompt_tokens()});
+                      .prompt_tokens = request.prompt_tokens(),
+                      .after = *after,
+                      .priority = request.priority()});
   if (!result.ok()) return result.status();
   response.set_existing_tokens(result->existing_tokens);
   AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
   response.set_freed_duplicates(result->freed_duplicates);
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
   return absl::OkStatus();
 }
 
@@ -122,11 +201,19 @@ absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
   if (!tokens.ok()) return tokens.status();
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
   const absl::StatusOr<LockResult> result =
-      cache_->Lock({SessionId(request.session_id()), *ns, *tokens});
+      cache_->Lock({.session = SessionId(request.session_id()),
+                    .ns = *ns,
+                    .tokens = *tokens,
+                    .after = *after});
   if (!result.ok()) return result.status();
   response.set_lock_id(result->lock.value());
   response.set_locked_tokens(result->locked_tokens);
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
   return absl::OkStatus();
 }
 

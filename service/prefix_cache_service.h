@@ -18,14 +18,19 @@ class PrefixCacheService {
  public:
   // `cache` and `is_draining` outlive the service. While draining, nothing new
   // is admitted: a match that locks is refused.
-  PrefixCacheService(PrefixCache* cache, uint32_t max_tokens,
+  PrefixCacheService(PrefixCache* cache, uint32_t max_tokens, uint64_t epoch,
                      const std::atomic<bool>* is_draining)
-      : cache_(cache), max_tokens_(max_tokens), is_draining_(is_draining) {}
+      : cache_(cache),
+        max_tokens_(max_tokens),
+        epoch_(epoch),
+        is_draining_(is_draining) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
   absl::Status MatchPrefix(const v1::MatchPrefixRequest& request,
                            v1::MatchPrefixResponse& response);
+  absl::Status MatchPrefixes(const v1::MatchPrefixesRequest& request,
+                             v1::MatchPrefixesResponse& response);
   absl::Status Insert(const v1::InsertRequest& request,
                       v1::InsertResponse& response);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
@@ -35,8 +40,11 @@ class PrefixCacheService {
                      v1::EvictResponse& response);
 
  private:
+  absl::Status Score(const v1::PrefixQuery& query, v1::PrefixScore& out);
+
   PrefixCache* const cache_;
   const uint32_t max_tokens_;
+  const uint64_t epoch_;
   const std::atomic<bool>* const is_draining_;
   v1::PrefixCache::AsyncService grpc_;
 };

@@ -19,6 +19,8 @@ namespace {
 
 // How often lost sessions and quarantined pages are looked for.
 constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
+// How often free pages are counted.
+constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 // Of a request, beside its tokens.
@@ -68,11 +70,19 @@ Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
       registry_(std::make_shared<prometheus::Registry>()),
       rpc_metrics_(*registry_),
       cache_({.page_tokens = options.page_tokens,
-              .capacity_pages = pool_->capacity_pages()}),
+              .capacity_pages = pool_->capacity_pages(),
+              .eviction_policy = options.eviction_policy,
+              .low_free_pages = options.low_free_pages,
+              .high_free_pages = options.high_free_pages,
+              .quota_classes = options.quotas}),
       self_check_(&cache_),
       cache_metrics_(std::make_shared<CacheMetrics>(
           &cache_, &self_check_, PageBytesOfAllShards(*pool_))),
-      drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })) {}
+      drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
+      watermark_step_(rpc_.AddWakeup([this] {
+        // Calls come in between two steps.
+        if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
+      })) {}
 
 // What others call is stopped before what they call.
 Server::~Server() {
@@ -116,7 +126,7 @@ void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, options_.max_tokens_per_request, &is_draining_);
+      &cache_, options_.max_tokens_per_request, epoch_, &is_draining_);
   pool_service_ = std::make_unique<PoolService>(&cache_, memory_.get(),
                                                 description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -147,6 +157,9 @@ void Server::MakeServices() {
       watcher_->Forget(gone);
     }
   });
+  if (options_.low_free_pages > 0) {
+    rpc_.AddTimer(kWatermarkPeriod, [this] { watermark_step_->Request(); });
+  }
   if (options_.check_invariants_every > absl::ZeroDuration()) {
     rpc_.AddTimer(options_.check_invariants_every,
                   [this] { self_check_.Run(); });

@@ -68,6 +68,7 @@ class Server {
   std::unique_ptr<MemorySocket> memory_;
   RpcServer rpc_;
   Wakeup* const drain_announcement_;
+  Wakeup* const watermark_step_;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;

@@ -50,6 +50,41 @@ void FillLayout(const KvLayout& layout, v1::KvLayout* out) {
   out->set_head_stride(layout.head_stride);
 }
 
+void FillCounters(const CacheCounters& from, v1::CacheCounters* counters) {
+  counters->set_matches(from.matches);
+  counters->set_query_tokens(from.query_tokens);
+  counters->set_hit_tokens(from.hit_tokens);
+  counters->set_inserts(from.inserts);
+  counters->set_inserted_pages(from.inserted_pages);
+  counters->set_duplicate_pages(from.duplicate_pages);
+  counters->set_allocated_pages(from.allocated_pages);
+  counters->set_evicted_pages_for_allocation(from.evicted_pages_for_allocation);
+  counters->set_evicted_pages_on_request(from.evicted_pages_on_request);
+  counters->set_allocation_failures(from.allocation_failures);
+  counters->set_locks_taken(from.locks_taken);
+  counters->set_locks_released(from.locks_released);
+  counters->set_sessions_opened(from.sessions_opened);
+  counters->set_sessions_closed(from.sessions_closed);
+  counters->set_sessions_lost(from.sessions_lost);
+  counters->set_quarantined_pages(from.quarantined_pages);
+  counters->set_evicted_pages_for_watermark(from.evicted_pages_for_watermark);
+  counters->set_evicted_pages_for_quota(from.evicted_pages_for_quota);
+  counters->set_quota_rejections(from.quota_rejections);
+  counters->set_pending_waits(from.pending_waits);
+  counters->set_pending_waits_published(from.pending_waits_published);
+  counters->set_pending_waits_given_up(from.pending_waits_given_up);
+  counters->set_pending_waits_timed_out(from.pending_waits_timed_out);
+  counters->set_repeated_requests(from.repeated_requests);
+}
+
+void FillQuotaClass(const QuotaClassStats& from, v1::QuotaClass* out) {
+  out->set_name(from.name);
+  out->set_floor_pages(from.floor_pages);
+  if (from.cap_pages.has_value()) out->set_cap_pages(*from.cap_pages);
+  out->set_reserved_pages(from.reserved_pages);
+  out->set_cached_pages(from.cached_pages);
+}
+
 }  // namespace
 
 absl::StatusOr<std::span<const Token>> TokensOf(const PackedIds& tokens,
@@ -78,6 +113,7 @@ absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns) {
   NamespaceKey key;
   if (ns.has_extra_key()) key.extra_key = ns.extra_key();
   if (ns.has_cache_salt()) key.cache_salt = ns.cache_salt();
+  key.bigram = ns.bigram();
   if (absl::Status status = CheckNamespaceField("extra_key", ns.extra_key());
       !status.ok()) {
     return status;
@@ -87,6 +123,21 @@ absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns) {
     return status;
   }
   return key;
+}
+
+absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
+                                      uint64_t epoch) {
+  const PrefixHandle plain{.node = handle.node(), .tokens = handle.tokens()};
+  if (handle.epoch() == epoch && plain != PrefixHandle()) return plain;
+  return MakeError(Reason::kHandleGone,
+                   "the handle is not of this boot of the server; send the "
+                   "whole prompt");
+}
+
+void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out) {
+  out->set_epoch(epoch);
+  out->set_node(handle.node);
+  out->set_tokens(handle.tokens);
 }
 
 void FillPool(const KvPool& pool, std::string_view model,
@@ -114,29 +165,17 @@ void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   pages->set_padding(stats.pages.padding);
   pages->set_capacity(stats.pages.capacity);
 
-  const CacheCounters& from = stats.counters;
-  v1::CacheCounters* counters = out->mutable_counters();
-  counters->set_matches(from.matches);
-  counters->set_query_tokens(from.query_tokens);
-  counters->set_hit_tokens(from.hit_tokens);
-  counters->set_inserts(from.inserts);
-  counters->set_inserted_pages(from.inserted_pages);
-  counters->set_duplicate_pages(from.duplicate_pages);
-  counters->set_allocated_pages(from.allocated_pages);
-  counters->set_evicted_pages_for_allocation(from.evicted_pages_for_allocation);
-  counters->set_evicted_pages_on_request(from.evicted_pages_on_request);
-  counters->set_allocation_failures(from.allocation_failures);
-  counters->set_locks_taken(from.locks_taken);
-  counters->set_locks_released(from.locks_released);
-  counters->set_sessions_opened(from.sessions_opened);
-  counters->set_sessions_closed(from.sessions_closed);
-  counters->set_sessions_lost(from.sessions_lost);
-  counters->set_quarantined_pages(from.quarantined_pages);
-
+  FillCounters(stats.counters, out->mutable_counters());
   out->set_sessions(stats.sessions);
   out->set_locks(stats.locks);
   out->set_nodes(stats.nodes);
   out->set_namespaces(stats.namespaces);
+  out->set_waiting_matches(stats.waits);
+  out->set_eviction_policy(
+      std::string(EvictionPolicyName(stats.eviction_policy)));
+  for (const QuotaClassStats& quota : stats.quota_classes) {
+    FillQuotaClass(quota, out->add_quota_classes());
+  }
 }
 
 }  // namespace pando

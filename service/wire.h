@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/ids.h"
 #include "core/namespace_key.h"
+#include "core/requests.h"
 #include "core/stats.h"
 #include "gpu/kv_pool.h"
 #include "pando/v1/admin.pb.h"
@@ -32,6 +33,11 @@ void AppendPages(std::span<const PageId> pages, PackedIds* ids);
 
 // INVALID_FIELD when a field is over 256 bytes.
 absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns);
+
+// HANDLE_GONE when it is not of this `epoch`.
+absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
+                                      uint64_t epoch);
+void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
 
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
