@@ -125,35 +125,33 @@ absl::Status PrefixCacheService::MatchPrefixes(
                                   " entries; the limit is ", max_tokens_));
   }
   for (const v1::PrefixQuery& query : request.queries()) {
-    if (absl::Status scored = Score(query, *response.add_scores());
-        !scored.ok()) {
-      return scored;
+    const absl::StatusOr<PrefixScore> score = Score(query);
+    v1::PrefixScore& out = *response.add_scores();
+    if (score.ok()) {
+      out.set_matched_tokens(score->matched_tokens);
+      out.set_is_pending(score->is_pending);
+    } else if (ReasonOf(score.status()) == Reason::kHandleGone) {
+      out.set_is_handle_gone(true);
+    } else {
+      return score.status();
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PrefixCacheService::Score(const v1::PrefixQuery& query,
-                                       v1::PrefixScore& out) {
+absl::StatusOr<PrefixScore> PrefixCacheService::Score(
+    const v1::PrefixQuery& query) {
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(query.namespace_());
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(query, epoch_);
-  absl::StatusOr<PrefixScore> score = after.status();
-  if (after.ok()) {
-    score = cache_->Score({.ns = *ns,
-                           .tokens = {query.tokens().data(),
-                                      static_cast<size_t>(query.tokens_size())},
-                           .max_tokens = MaxTokensOf(query),
-                           .after = *after});
-  }
-  if (ReasonOf(score.status()) == Reason::kHandleGone) {
-    out.set_is_handle_gone(true);
-    return absl::OkStatus();
-  }
-  if (!score.ok()) return score.status();
-  out.set_matched_tokens(score->matched_tokens);
-  out.set_is_pending(score->is_pending);
-  return absl::OkStatus();
+  if (!after.ok()) return after.status();
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(query.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  return cache_->Score({.ns = *ns,
+                        .tokens = *tokens,
+                        .max_tokens = MaxTokensOf(query),
+                        .after = *after});
 }
 
 absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/rpc/method_metrics.h"
@@ -40,7 +41,7 @@ class PrefixCacheService {
                      v1::EvictResponse& response);
 
  private:
-  absl::Status Score(const v1::PrefixQuery& query, v1::PrefixScore& out);
+  absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
 
   PrefixCache* const cache_;
   const uint32_t max_tokens_;

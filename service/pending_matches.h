@@ -1,0 +1,79 @@
+#ifndef PANDO_SERVICE_PENDING_MATCHES_H_
+#define PANDO_SERVICE_PENDING_MATCHES_H_
+
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+#include "core/prefix_cache.h"
+#include "core/requests.h"
+#include "pando/v1/prefix_cache.pb.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+
+// The MatchPrefix calls that wait for a page that another call computes. Runs
+// the handler of each again when its wait is over or its time is up. Owned by
+// Server; WaitOver is thread-safe, all else is for the polling thread.
+//
+// Waits can be over in the middle of another handler or on another thread. So
+// they are queued and looked at later, on the polling thread, in the order in
+// which they were over: by then each is known here, even if it was over before
+// the handler that began it had returned.
+class PendingMatches {
+ public:
+  // How a wait ended, and until when the call may go on waiting.
+  struct Waited {
+    v1::PendingOutcome outcome;
+    absl::Time deadline;
+  };
+
+  // All outlive this; `server` has not started yet.
+  PendingMatches(PrefixCache* cache, RpcServer* server,
+                 prometheus::Registry& registry);
+  ~PendingMatches();
+
+  // What the cache's on_wait_over calls.
+  void WaitOver(WaitId wait, PendingOutcome outcome);
+
+  // `call`, whose match was told to wait, is run again when `wait` is over, at
+  // the latest at `deadline`.
+  void Begin(WaitingCall& call, WaitId wait, absl::Time deadline);
+  // The handler of `call` runs: whatever the reason, it waits no more. None if
+  // it did not wait.
+  std::optional<Waited> End(const WaitingCall& call);
+  // Runs the handlers of all calls again, which must answer.
+  void ResumeAll();
+
+ private:
+  class Wait;
+
+  void ResumeOver();
+
+  PrefixCache* const cache_;
+  RpcServer* const server_;
+  Wakeup* const some_are_over_;
+  prometheus::Histogram& seconds_;
+  absl::flat_hash_map<const WaitingCall*, std::unique_ptr<Wait>> by_call_;
+  absl::flat_hash_map<WaitId, Wait*> by_id_;
+  // Their alarms are not done yet.
+  absl::flat_hash_set<std::unique_ptr<Wait>> ended_;
+
+  absl::Mutex mutex_;
+  std::vector<std::pair<WaitId, PendingOutcome>> over_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PENDING_MATCHES_H_
