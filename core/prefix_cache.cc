@@ -26,6 +26,14 @@ PrefixQuery QueryOf(const MatchRequest& request) {
           .after = request.after};
 }
 
+// Of the whole prompt. Even when nothing follows the handle, there is the token
+// that its last unit ends with.
+size_t PromptTokens(const PrefixQuery& query) {
+  const size_t sent = query.tokens.size();
+  if (query.after.tokens == 0) return sent;
+  return query.after.tokens + std::max<size_t>(sent, LookaheadOf(query.ns));
+}
+
 }  // namespace
 
 PrefixCache::PrefixCache(const Options& options)
@@ -54,9 +62,12 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     if (!status.ok()) return status;
   }
   if (request.reserve_tokens > result.matched_tokens) {
-    // No more than the reserved pages have room for.
-    const auto rest =
-        request.tokens.subspan(result.matched_tokens - request.after.tokens);
+    // No more than the reserved pages have room for; nothing when max_tokens
+    // ended the match before `after`, since then the next tokens were not sent.
+    const uint32_t skipped = result.matched_tokens - request.after.tokens;
+    const auto rest = result.matched_tokens < request.after.tokens
+                          ? std::span<const Token>()
+                          : request.tokens.subspan(skipped);
     const size_t room = request.reserve_tokens - result.matched_tokens;
     HoldPrompt(request.session, result.lock,
                rest.first(std::min(rest.size(), room)));
@@ -108,7 +119,7 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
   if (request.touch) {
     counters_.query_tokens +=
         uint64_t{WholePages(LookaheadOf(request.ns),
-                            request.after.tokens + request.tokens.size(),
+                            PromptTokens(QueryOf(request)),
                             options_.page_tokens)} *
         options_.page_tokens;
     counters_.hit_tokens += result.matched_tokens;
@@ -139,7 +150,7 @@ absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
 // Appends to `pages` those that come after the query's handle.
 absl::StatusOr<PrefixCache::FoundPrefix> PrefixCache::FindPrefix(
     const PrefixQuery& query, std::vector<PageId>* pages) {
-  size_t tokens = query.after.tokens + query.tokens.size();
+  size_t tokens = PromptTokens(query);
   if (query.max_tokens.has_value()) {
     tokens = std::min<size_t>(tokens, *query.max_tokens);
   }
