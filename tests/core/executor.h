@@ -4,7 +4,6 @@
 #include <array>
 #include <deque>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +11,8 @@
 #include "core/ids.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
+#include "tests/core/differences.h"
+#include "tests/core/handle_pairs.h"
 #include "tests/core/operations.h"
 #include "tests/core/reference_cache.h"
 
@@ -20,7 +21,10 @@ namespace pando::program {
 // Runs a program on a PrefixCache and on a ReferenceCache, side by side.
 class Executor {
  public:
-  explicit Executor(const PrefixCache::Options& options);
+  // Options::on_wait_over is set here. Invariants are checked after every
+  // `check_every` operations.
+  explicit Executor(const PrefixCache::Options& options,
+                    uint64_t check_every = 1);
 
   // Returns what the two disagree on after the operation, and the invariants
   // that do not hold; empty when all is well.
@@ -29,16 +33,22 @@ class Executor {
   // Succeeded and failed operations so far, to see that a program does both.
   uint64_t succeeded() const { return succeeded_; }
   uint64_t failed() const { return failed_; }
+  CacheCounters counters() { return real_.Stats().counters; }
 
  private:
   void operator()(const Match& match);
+  void operator()(const Score& score);
+  void operator()(const CancelWait& cancel);
   void operator()(const Insert& insert);
   void operator()(const Lock& lock);
   void operator()(const Unlock& unlock);
   void operator()(const Allocate& allocate);
   void operator()(const Free& free);
   void operator()(const Evict& evict);
+  void operator()(const EvictToWatermark& evict);
   void operator()(const Flush& flush);
+  void operator()(const FlushNamespace& flush);
+  void operator()(const SetPolicy& set);
   void operator()(const OpenSession& open);
   void operator()(const AttachSession& attach);
   void operator()(const CloseSession& close);
@@ -47,25 +57,49 @@ class Executor {
   void operator()(const ProcessGone& end);
   void operator()(const ExpireSessions& expire);
 
-  std::vector<Token> Tokens(const Prompt& prompt) const;
+  // Where a prompt begins, and what is sent of it.
+  struct Start {
+    NamespaceKey ns;
+    HandlePairs::Pair after;
+    Place place;  // the prompt's start when the handle is gone
+    std::vector<Token> tokens;
+  };
+  using Forgery = HandleChoice::Forgery;
+  Start StartOf(const Prompt& prompt, const HandleChoice& after) const;
+  std::vector<Token> Spell(const Prompt& prompt, const Place& start,
+                           Forgery forgery) const;
+  HandlePairs::Pair Choose(const HandleChoice& choice) const;
   LockId Choose(uint8_t slot, const LockChoice& choice) const;
-  void Remember(LockId lock);
+  template <typename T>
+  static void Remember(std::deque<T>& seen, T id) {
+    seen.push_front(id);
+    if (seen.size() > kRemembered) seen.pop_back();
+  }
   void Spoil(std::vector<PageId>& pages, Fault fault) const;
 
   // Both return whether the real call succeeded.
   bool CompareStatus(const absl::Status& real, const absl::Status& model);
-  template <typename T>
-  void Compare(std::string_view what, const T& real, const T& model);
+  void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
+  void CompareFlush(const FlushResult& real, const FlushResult& model);
+  void CompareWaitsOver();
   void CompareStats();
 
-  const PrefixCache::Options options_;
+  static constexpr size_t kRemembered = 16;
+
+  const uint32_t page_tokens_;
+  const uint32_t capacity_pages_;
+  const uint64_t check_every_;
+  std::vector<ReferenceFlights::Over> waits_over_;  // of the real cache
   PrefixCache real_;
   ReferenceCache model_;
   std::array<SessionId, kSlots> sessions_;
   uint64_t opened_ = 0;
   std::deque<LockId> seen_locks_;  // newest first, a few
+  std::deque<WaitId> seen_waits_;  // newest first, a few
+  HandlePairs handles_;
   absl::Time now_ = absl::UnixEpoch();
-  std::vector<std::string> differences_;
+  Differences differences_;
+  uint64_t operations_ = 0;
   uint64_t succeeded_ = 0;
   uint64_t failed_ = 0;
 };

@@ -1,26 +1,33 @@
 // Random programs give the same answers on PrefixCache as on the naive
 // reference. PANDO_TEST_SEED runs the programs of another seed (default 1),
-// PANDO_TEST_OPERATIONS another number of operations.
+// PANDO_TEST_OPERATIONS another number of operations, in all.
 
 #include <algorithm>
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/environment.h"
 #include "tests/core/executor.h"
-#include "tests/core/random_operations.h"
+#include "tests/core/program_grid.h"
 
 namespace pando::program {
 namespace {
 
+using ::testing::Bool;
+using ::testing::Combine;
 using ::testing::IsEmpty;
+using ::testing::ValuesIn;
 
-constexpr uint64_t kOperationsOfAProgram = 500;
-constexpr uint64_t kProgramsToJudge = 40;
+constexpr uint64_t kOperations = 1'100'000;
+constexpr uint64_t kOperationsOfAProgram = 400;
+constexpr uint64_t kProgramsToJudge = 10;
+constexpr uint64_t kGridPoints = kPolicies.size() * kPageSizes.size() * 4;
 
 std::string Listing(const std::vector<Operation>& program) {
   std::ostringstream out;
@@ -28,26 +35,31 @@ std::string Listing(const std::vector<Operation>& program) {
   return out.str();
 }
 
-class ModelTest : public testing::TestWithParam<uint32_t> {
+// Policy, page size, bigram, quotas.
+using Param = std::tuple<EvictionPolicyKind, uint32_t, bool, bool>;
+
+class ModelTest : public testing::TestWithParam<Param> {
  protected:
   // Each program has a pool of its own size, from hopeless to roomy.
   void RunProgram(uint64_t seed) {
-    const uint32_t page_tokens = GetParam();
+    const auto [policy, page_tokens, is_bigram, has_quotas] = GetParam();
     const auto capacity = static_cast<uint32_t>(2 + seed * 7 % 46);
-    Executor executor({page_tokens, capacity});
-    RandomOperations operations(seed, page_tokens);
+    const GridPoint point{policy, page_tokens, is_bigram, has_quotas, capacity};
+    Executor executor(OptionsAt(point), kCheckEvery);
+    RandomOperations operations = OperationsAt(point, ChoicesOf(seed));
     std::vector<Operation> program;
     for (uint64_t i = 0; i < kOperationsOfAProgram; ++i) {
       program.push_back(operations.Next());
       const auto differences = executor.Run(program.back());
       ASSERT_THAT(differences, IsEmpty())
-          << "after the last operation of, with " << capacity
-          << " pages of capacity,\n"
+          << "after the last operation of, with " << point << ",\n"
           << Listing(program);
     }
     succeeded_ += executor.succeeded();
     failed_ += executor.failed();
   }
+
+  static constexpr uint64_t kCheckEvery = 4;
 
   uint64_t succeeded_ = 0;
   uint64_t failed_ = 0;
@@ -56,12 +68,12 @@ class ModelTest : public testing::TestWithParam<uint32_t> {
 TEST_P(ModelTest, RandomProgramsGiveTheSameAnswers) {
   const uint64_t seed = FromEnvironment("PANDO_TEST_SEED", 1);
   const uint64_t operations =
-      FromEnvironment("PANDO_TEST_OPERATIONS", 200'000) / 3;
+      FromEnvironment("PANDO_TEST_OPERATIONS", kOperations) / kGridPoints;
   const uint64_t programs =
       std::max<uint64_t>(1, operations / kOperationsOfAProgram);
   for (uint64_t i = 0; i < programs && !HasFatalFailure(); ++i) {
-    SCOPED_TRACE("PANDO_TEST_SEED=" + std::to_string(seed + i) +
-                 " PANDO_TEST_OPERATIONS=1");
+    SCOPED_TRACE(
+        absl::StrCat("PANDO_TEST_SEED=", seed + i, " PANDO_TEST_OPERATIONS=1"));
     RunProgram(seed + i);
   }
   if (programs < kProgramsToJudge) return;
@@ -70,7 +82,17 @@ TEST_P(ModelTest, RandomProgramsGiveTheSameAnswers) {
   EXPECT_GT(failed_, succeeded_ / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(PageTokens, ModelTest, testing::Values(1, 4, 16));
+std::string NameOf(const testing::TestParamInfo<Param>& param) {
+  const auto [policy, page_tokens, is_bigram, has_quotas] = param.param;
+  return absl::StrCat(std::string(EvictionPolicyName(policy)), "_page",
+                      page_tokens, is_bigram ? "_bigram" : "",
+                      has_quotas ? "_quotas" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Grid, ModelTest,
+                         Combine(ValuesIn(kPolicies), ValuesIn(kPageSizes),
+                                 Bool(), Bool()),
+                         NameOf);
 
 }  // namespace
 }  // namespace pando::program

@@ -29,6 +29,24 @@ std::ostream& operator<<(std::ostream& out, const LockChoice& lock) {
   return out;
 }
 
+std::ostream& operator<<(std::ostream& out, const HandleChoice& after) {
+  static constexpr const char* kNames[kForgeries] = {
+      "",         " one page less",   " one page more", " not aligned",
+      " unknown", " other namespace", " not continuous"};
+  if (!after.is_used) return out;
+  return out << " after " << int{after.index}
+             << kNames[static_cast<size_t>(after.forgery)];
+}
+
+// Of a call that can be repeated.
+struct Request {
+  uint8_t id;
+};
+std::ostream& operator<<(std::ostream& out, Request request) {
+  if (request.id > 0) out << " request " << int{request.id};
+  return out;
+}
+
 std::ostream& operator<<(std::ostream& out, LockAction action) {
   switch (action) {
     case LockAction::kKeep:
@@ -70,6 +88,16 @@ struct Printer {
     }
     if (match.lock) out << " lock";
     if (!match.touch) out << " no-touch";
+    if (match.wait) out << " wait";
+    out << match.after << Request{match.request_id};
+  }
+  void operator()(const Score& score) const {
+    out << "score " << score.prompt;
+    if (score.max_tokens) out << " max " << int{*score.max_tokens};
+    out << score.after;
+  }
+  void operator()(const CancelWait& cancel) const {
+    out << "cancel-wait " << int{cancel.index};
   }
   void operator()(const Insert& insert) const {
     out << Slot{insert.slot} << "insert " << insert.prompt << ' '
@@ -81,25 +109,37 @@ struct Printer {
     if (insert.prompt_tokens > 0) {
       out << " prompt-tokens " << int{insert.prompt_tokens};
     }
-    out << insert.fault;
+    if (insert.priority != 0) out << " priority " << int{insert.priority};
+    out << insert.fault << insert.after << Request{insert.request_id};
   }
   void operator()(const Lock& lock) const {
-    out << Slot{lock.slot} << "lock " << lock.prompt;
+    out << Slot{lock.slot} << "lock " << lock.prompt << lock.after
+        << Request{lock.request_id};
   }
   void operator()(const Unlock& unlock) const {
     out << Slot{unlock.slot} << "unlock " << unlock.lock;
     if (unlock.twice) out << " twice";
+    out << Request{unlock.request_id};
   }
   void operator()(const Allocate& allocate) const {
-    out << Slot{allocate.slot} << "allocate " << int{allocate.pages};
+    out << Slot{allocate.slot} << "allocate " << int{allocate.pages} << " n"
+        << int{allocate.ns} << Request{allocate.request_id};
   }
   void operator()(const Free& free) const {
-    out << Slot{free.slot} << "free " << int{free.pages} << free.fault;
+    out << Slot{free.slot} << "free " << int{free.pages} << free.fault
+        << Request{free.request_id};
   }
   void operator()(const Evict& evict) const {
     out << "evict " << int{evict.pages};
   }
+  void operator()(const EvictToWatermark&) const { out << "watermark"; }
   void operator()(const Flush&) const { out << "flush"; }
+  void operator()(const FlushNamespace& flush) const {
+    out << "flush n" << int{flush.ns};
+  }
+  void operator()(const SetPolicy& set) const {
+    out << "policy " << EvictionPolicyName(set.policy);
+  }
   void operator()(const OpenSession& open) const {
     out << Slot{open.slot} << "open";
   }

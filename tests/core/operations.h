@@ -11,16 +11,19 @@
 #include <string>
 #include <variant>
 
+#include "core/eviction_policy.h"
 #include "core/requests.h"
 
 namespace pando::program {
 
 // Session slots; each holds one session after another.
 inline constexpr uint8_t kSlots = 4;
-// Namespaces: unset, ("", unset), ("bc", "a"), ("c", "ab").
-inline constexpr uint8_t kNamespaces = 4;
+// Namespaces: unset, ("", unset), ("bc", "a"), ("c", "ab"); bigram: unset,
+// ("bc", unset).
+inline constexpr uint8_t kNamespaces = 6;
 
-// One letter for each page (see SpellTokens), then `tail` tokens.
+// One letter for each page (see SpellTokens), then `tail` tokens. In a bigram
+// namespace one more token, so that each letter is a page.
 struct Prompt {
   uint8_t ns = 0;
   std::string letters;
@@ -37,6 +40,25 @@ struct LockChoice {
   uint8_t index = 0;  // counted from the newest, modulo how many there are
 };
 
+// A prompt after a handle is in the handle's namespace, and in a bigram one its
+// first token is the last one before.
+struct HandleChoice {
+  bool is_used = false;
+  uint8_t index = 0;  // of the last ones seen, counted from the newest
+  // How it is forged, if at all.
+  enum class Forgery : uint8_t {
+    kNone,
+    kOnePageLess,
+    kOnePageMore,
+    kNotAligned,
+    kUnknownNode,
+    kOtherNamespace,  // the prompt stays in its own
+    kNotContinuous,   // the prompt begins with a token of its own
+  };
+  Forgery forgery = Forgery::kNone;
+};
+inline constexpr uint8_t kForgeries = 7;
+
 // How the last page of a list is made wrong.
 enum class Fault : uint8_t {
   kNone,
@@ -48,13 +70,28 @@ enum class Fault : uint8_t {
 };
 inline constexpr uint8_t kFaults = 6;
 
+// A request id of zero is none; others are few, so that they come again.
+
 struct Match {
   uint8_t slot = 0;
   Prompt prompt;
-  std::optional<uint8_t> max_tokens;
+  std::optional<uint16_t> max_tokens;
   bool lock = false;
-  uint8_t reserve_tokens = 0;
+  uint16_t reserve_tokens = 0;
   bool touch = true;
+  bool wait = false;
+  HandleChoice after;
+  uint8_t request_id = 0;
+};
+
+struct Score {
+  Prompt prompt;
+  std::optional<uint16_t> max_tokens;
+  HandleChoice after;
+};
+
+struct CancelWait {
+  uint8_t index = 0;  // of the last ones seen, counted from the newest
 };
 
 // The held prompt and this one are cut to as many pages as the session has.
@@ -72,36 +109,55 @@ struct Insert {
   Fault fault = Fault::kNone;
   // Taken from the prompt that the anchor holds, before this one: modulo two
   // more than it has, so that it can be one too many.
-  uint8_t prompt_tokens = 0;
+  uint16_t prompt_tokens = 0;
+  HandleChoice after;
+  int8_t priority = 0;
+  uint8_t request_id = 0;
 };
 
 struct Lock {
   uint8_t slot = 0;
   Prompt prompt;
+  HandleChoice after;
+  uint8_t request_id = 0;
 };
 
 struct Unlock {
   uint8_t slot = 0;
   LockChoice lock;
   bool twice = false;
+  uint8_t request_id = 0;
 };
 
 struct Allocate {
   uint8_t slot = 0;
   uint8_t pages = 0;
+  uint8_t ns = 0;
+  uint8_t request_id = 0;
 };
 
 struct Free {
   uint8_t slot = 0;
   uint8_t pages = 0;
   Fault fault = Fault::kNone;
+  uint8_t request_id = 0;
 };
 
 struct Evict {
   uint8_t pages = 0;
 };
 
+struct EvictToWatermark {};
+
 struct Flush {};
+
+struct FlushNamespace {
+  uint8_t ns = 0;
+};
+
+struct SetPolicy {
+  EvictionPolicyKind policy = EvictionPolicyKind::kLru;
+};
 
 // Does nothing when the slot's session is live.
 struct OpenSession {
@@ -136,7 +192,8 @@ struct ExpireSessions {
 };
 
 using Operation =
-    std::variant<Match, Insert, Lock, Unlock, Allocate, Free, Evict, Flush,
+    std::variant<Match, Score, CancelWait, Insert, Lock, Unlock, Allocate, Free,
+                 Evict, EvictToWatermark, Flush, FlushNamespace, SetPolicy,
                  OpenSession, AttachSession, CloseSession, SuspendSession,
                  ResumeSession, ProcessGone, ExpireSessions>;
 

@@ -1,19 +1,28 @@
 #include "tests/core/random_operations.h"
 
-#include <algorithm>
+#include <random>
 
 namespace pando::program {
+
+Choices ChoicesOf(uint64_t seed) {
+  return [random = std::mt19937_64(seed)](uint32_t limit) mutable {
+    return static_cast<uint32_t>(random() % limit);
+  };
+}
 
 Operation RandomOperations::Next() {
   const uint32_t kind = Below(100);
   if (kind < 28) return AnyMatch();
-  if (kind < 56) return AnyInsert();
-  if (kind < 62) return Lock{Slot(), AnyPrompt()};
-  if (kind < 76) return Unlock{Slot(), AnyLock(), Percent(5)};
-  if (kind < 84) return Allocate{Slot(), Pages(8)};
-  if (kind < 89) return Free{Slot(), Pages(6), AnyFault()};
-  if (kind < 92) return Evict{Pages(10)};
-  if (Percent(2)) return Flush{};
+  if (kind < 54) return AnyInsert();
+  if (kind < 60) return Lock{Slot(), AnyPrompt(), AnyHandle(), AnyRequestId()};
+  if (kind < 73) {
+    return Unlock{Slot(), AnyLock(), Percent(5), AnyRequestId()};
+  }
+  if (kind < 80) {
+    return Allocate{Slot(), Pages(8), AnyNamespace(), AnyRequestId()};
+  }
+  if (kind < 85) return Free{Slot(), Pages(6), AnyFault(), AnyRequestId()};
+  if (kind < 92) return AnyOperatorsCall();
   return AnySessionEvent();
 }
 
@@ -21,15 +30,18 @@ Operation RandomOperations::AnyMatch() {
   Match match;
   match.slot = Slot();
   match.prompt = AnyPrompt();
-  const auto tokens =
-      static_cast<uint32_t>(match.prompt.letters.size()) * page_tokens_;
-  if (Percent(30)) match.max_tokens = static_cast<uint8_t>(Below(tokens + 2));
+  match.max_tokens = AnyMaxTokens(match.prompt);
   match.lock = Percent(50);
   if (Percent(match.lock ? 60 : 3)) {
+    const auto tokens =
+        static_cast<uint32_t>(match.prompt.letters.size()) * page_tokens_;
     match.reserve_tokens =
-        static_cast<uint8_t>(std::min(255u, Below(tokens + 2 * page_tokens_)));
+        static_cast<uint16_t>(Below(tokens + 2 * page_tokens_));
   }
   match.touch = !Percent(15);
+  match.wait = false;
+  match.after = AnyHandle();
+  if (match.lock) match.request_id = AnyRequestId();
   return match;
 }
 
@@ -42,17 +54,37 @@ Operation RandomOperations::AnyInsert() {
     insert.lock_action = static_cast<LockAction>(Below(3));
     insert.names_namespace = Percent(15);
     if (Percent(50)) {
-      insert.prompt_tokens = static_cast<uint8_t>(Below(256));
+      insert.prompt_tokens = static_cast<uint16_t>(Below(1024));
       if (Percent(60)) insert.prompt.letters.clear();  // a chunk of a prefill
     }
-  } else if (Percent(3)) {
-    insert.lock_action = LockAction::kUnlock;
+    if (Percent(3)) insert.after = AnyHandle();
+  } else {
+    insert.after = AnyHandle();
+    if (Percent(3)) insert.lock_action = LockAction::kUnlock;
   }
   insert.reuse_cached = Percent(50);
   insert.keep_duplicates = Percent(20);
   if (Percent(20)) insert.free_pages = Pages(4);
   insert.fault = AnyFault();
+  if (Percent(30)) {
+    insert.priority = static_cast<int8_t>(static_cast<int>(Below(5)) - 2);
+  }
+  insert.request_id = AnyRequestId();
   return insert;
+}
+
+Operation RandomOperations::AnyOperatorsCall() {
+  const uint32_t kind = Below(100);
+  if (kind < 35) return Evict{Pages(10)};
+  if (kind < 50) return EvictToWatermark{};
+  if (kind < 65) {
+    const Prompt prompt = AnyPrompt();
+    return Score{prompt, AnyMaxTokens(prompt), AnyHandle()};
+  }
+  if (kind < 80) return CancelWait{Pages(4)};
+  if (kind < 92) return SetPolicy{static_cast<EvictionPolicyKind>(Below(7))};
+  if (kind < 98) return FlushNamespace{AnyNamespace()};
+  return Flush{};
 }
 
 Operation RandomOperations::AnySessionEvent() {
@@ -80,7 +112,7 @@ Operation RandomOperations::AnySessionEvent() {
 // Mostly 'a', so that prompts share long prefixes.
 Prompt RandomOperations::AnyPrompt() {
   Prompt prompt;
-  prompt.ns = static_cast<uint8_t>(Percent(75) ? 0 : Below(kNamespaces));
+  prompt.ns = AnyNamespace();
   const uint32_t pages = Below(9);
   for (uint32_t i = 0; i < pages; ++i) {
     prompt.letters += Percent(65) ? 'a' : static_cast<char>('b' + Below(2));
@@ -88,6 +120,29 @@ Prompt RandomOperations::AnyPrompt() {
   prompt.tail = static_cast<uint8_t>(Below(page_tokens_));
   return prompt;
 }
+
+// Mostly the main one of the program.
+uint8_t RandomOperations::AnyNamespace() {
+  return Percent(75) ? main_namespace_
+                     : static_cast<uint8_t>(Below(kNamespaces));
+}
+
+std::optional<uint16_t> RandomOperations::AnyMaxTokens(const Prompt& prompt) {
+  if (!Percent(30)) return std::nullopt;
+  const size_t tokens = prompt.letters.size() * page_tokens_;
+  return static_cast<uint16_t>(Below(static_cast<uint32_t>(tokens) + 2));
+}
+
+HandleChoice RandomOperations::AnyHandle() {
+  if (!Percent(20)) return {};
+  HandleChoice after{.is_used = true, .index = Pages(16)};
+  if (Percent(15)) {
+    after.forgery = static_cast<HandleChoice::Forgery>(Below(kForgeries));
+  }
+  return after;
+}
+
+uint8_t RandomOperations::AnyRequestId() { return 0; }
 
 LockChoice RandomOperations::AnyLock() {
   return {Percent(90) ? LockChoice::Kind::kHeld : LockChoice::Kind::kSeen,

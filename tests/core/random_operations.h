@@ -2,37 +2,51 @@
 #define PANDO_TESTS_CORE_RANDOM_OPERATIONS_H_
 
 #include <cstdint>
-#include <random>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "tests/core/operations.h"
 
 namespace pando::program {
 
-// An endless program drawn from a seed: mostly what engines do, over few
+// Chooses a number below the limit: from a seed, or from a fuzzer's bytes.
+using Choices = std::function<uint32_t(uint32_t limit)>;
+Choices ChoicesOf(uint64_t seed);
+
+// An endless program drawn from choices: mostly what engines do, over few
 // prompts so that they collide, and some of everything that is wrong.
 class RandomOperations {
  public:
-  RandomOperations(uint64_t seed, uint32_t page_tokens)
-      : random_(seed), page_tokens_(page_tokens) {}
+  // Most prompts are of the main namespace.
+  RandomOperations(Choices choices, uint32_t page_tokens,
+                   uint8_t main_namespace)
+      : below_(std::move(choices)),
+        page_tokens_(page_tokens),
+        main_namespace_(main_namespace) {}
 
   Operation Next();
 
  private:
-  uint32_t Below(uint32_t limit) {
-    return static_cast<uint32_t>(random_() % limit);
-  }
+  uint32_t Below(uint32_t limit) { return below_(limit); }
   bool Percent(uint32_t chance) { return Below(100) < chance; }
   uint8_t Slot() { return static_cast<uint8_t>(Below(kSlots)); }
   uint8_t Pages(uint32_t limit) { return static_cast<uint8_t>(Below(limit)); }
+  uint8_t AnyNamespace();
   Prompt AnyPrompt();
   LockChoice AnyLock();
   Fault AnyFault();
+  HandleChoice AnyHandle();
+  uint8_t AnyRequestId();
+  std::optional<uint16_t> AnyMaxTokens(const Prompt& prompt);
   Operation AnyMatch();
   Operation AnyInsert();
+  Operation AnyOperatorsCall();
   Operation AnySessionEvent();
 
-  std::mt19937_64 random_;
+  const Choices below_;
   const uint32_t page_tokens_;
+  const uint8_t main_namespace_;
 };
 
 }  // namespace pando::program

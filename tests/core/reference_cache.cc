@@ -1,13 +1,32 @@
 // The data path of ReferenceCache, in the order of PrefixCache's.
-// reference_cache_state.cc has sessions and what both share.
+// reference_cache_pages.cc has pages and quotas, reference_cache_state.cc has
+// sessions and what all share.
 
 #include "tests/core/reference_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/errors.h"
 
 namespace pando {
+namespace {
+
+// What of `sent`, which begins after `begin`, comes after `end`: nothing when
+// that is before it.
+template <typename T>
+std::span<const T> RestOf(std::span<const T> sent, size_t begin, size_t end) {
+  if (end < begin) return {};
+  return sent.subspan(std::min(end - begin, sent.size()));
+}
+
+}  // namespace
+
+ReferenceCache::ReferenceCache(const PrefixCache::Options& options)
+    : options_(options),
+      quota_(options.quota_classes),
+      index_(options.page_tokens),
+      policy_(options.eviction_policy) {}
 
 absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
                                                   const Choice& choice) {
@@ -15,75 +34,122 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
     return MakeError(Reason::kInvalidField, "reserve without lock");
   }
   Session* session = FindSession(request.session);
-  if (request.lock && session == nullptr) {
-    return MakeError(Reason::kSessionLost, "");
+  if (request.lock) {
+    if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+    const auto answer = FindAnswer(*session, request.request_id, Call::kMatch);
+    if (!answer.ok()) return answer.status();
+    if (*answer != nullptr) return std::get<MatchResult>((*answer)->result);
   }
-  const size_t cap = request.max_tokens.value_or(UINT32_MAX);
-  Place place{request.ns, {}};
+  absl::StatusOr<Place> start = Start(request.ns, request.after);
+  if (!start.ok()) return start.status();
+  Place place = *std::move(start);
+  const auto begin = static_cast<uint32_t>(place.prefix.size());
+  const Units units = UnitsOf(request.ns, request.tokens);
   MatchResult result;
-  result.pages = Extend(place, request.tokens, cap / page_tokens());
+  result.pages = ExtendUpTo(request.max_tokens, place, units);
   result.matched_tokens = static_cast<uint32_t>(place.prefix.size());
+  const std::optional<Place> next =
+      NextPage(place, RestOf<Unit>(units, begin, result.matched_tokens));
+  result.is_pending = next.has_value() && flights_.IsMarked(*next);
+  if (request.wait && result.is_pending) {
+    if (choice.wait == WaitId() || flights_.IsWaiting(choice.wait)) {
+      return absl::InternalError("the wait id is 0 or in use");
+    }
+    flights_.AddWait(choice.wait, *next);
+    ++counters_.pending_waits;
+    result = MatchResult();
+    result.is_pending = true;
+    result.wait = choice.wait;
+    return result;
+  }
 
   uint32_t missing = 0;
   for (uint64_t token = result.matched_tokens; token < request.reserve_tokens;
        token += page_tokens()) {
     ++missing;
   }
-  const auto path = PathTo(place);
+  const size_t quota_class = quota_.ClassOf(request.ns);
+  const auto path = index_.PathTo(place);
   const auto held_back = std::count_if(
-      path.begin(), path.end(), [](CachedPage* p) { return p->locks == 0; });
-  if (absl::Status room = CheckRoom(missing, static_cast<uint32_t>(held_back));
+      path.begin(), path.end(), [](auto* page) { return page->locks == 0; });
+  if (absl::Status room =
+          CheckRoom(quota_class, missing, static_cast<uint32_t>(held_back));
       !room.ok()) {
     return room;
   }
 
   if (request.lock) {
-    EndNodeAt(place);
-    if (request.touch) Touch(place);
+    index_.EndNodeAt(place);
+    if (request.touch) index_.Touch(place);
     if (absl::Status added = AddLock(*session, place, choice.lock);
         !added.ok()) {
       return added;
     }
-    if (absl::Status taken = TakePages(*session, missing, choice);
+    if (absl::Status taken = TakePages(*session, quota_class, missing, choice);
         !taken.ok()) {
       return taken;
     }
-    if (request.reserve_tokens > result.matched_tokens) {
-      const auto rest = request.tokens.subspan(result.matched_tokens);
+    if (missing > 0) {
+      const auto tokens =
+          RestOf<Token>(request.tokens, begin, result.matched_tokens);
       const size_t room = request.reserve_tokens - result.matched_tokens;
-      session->locks.back().prompt.assign(
-          rest.begin(), rest.begin() + std::min(rest.size(), room));
+      HeldLock& lock = session->locks.back();
+      lock.prompt.assign(tokens.begin(),
+                         tokens.begin() + std::min(tokens.size(), room));
     }
     result.lock = choice.lock;
     result.reserved = choice.pages;
   } else if (request.touch) {
-    DropPartialNode(place);
-    Touch(place);
+    Place used = place;
+    index_.DropPartialNode(used);
+    index_.Touch(used);
   }
+  result.handle = index_.HandleOf(place);
   ++counters_.matches;
   if (request.touch) {
     counters_.query_tokens +=
-        request.tokens.size() / page_tokens() * page_tokens();
+        begin + units.size() / page_tokens() * page_tokens();
     counters_.hit_tokens += result.matched_tokens;
+  }
+  if (request.lock) {
+    KeepAnswer(*session, request.request_id, Call::kMatch, result);
   }
   return result;
 }
 
+absl::StatusOr<PrefixScore> ReferenceCache::Score(
+    const PrefixQuery& query) const {
+  absl::StatusOr<Place> place = Start(query.ns, query.after);
+  if (!place.ok()) return place.status();
+  const auto begin = static_cast<uint32_t>(place->prefix.size());
+  const Units units = UnitsOf(query.ns, query.tokens);
+  ExtendUpTo(query.max_tokens, *place, units);
+  const auto matched = static_cast<uint32_t>(place->prefix.size());
+  const auto next = NextPage(*place, RestOf<Unit>(units, begin, matched));
+  return PrefixScore{matched, next.has_value() && flights_.IsMarked(*next)};
+}
+
 absl::StatusOr<InsertResult> ReferenceCache::Insert(
     const InsertRequest& request) {
-  const size_t page_count =
-      (request.prompt_tokens + request.tokens.size()) / page_tokens();
   const bool is_anchored = request.anchor != LockId();
-  if (!is_anchored &&
-      (request.lock_action != LockAction::kKeep || request.prompt_tokens > 0)) {
+  if (is_anchored ? request.after != PrefixHandle()
+                  : request.lock_action != LockAction::kKeep ||
+                        request.prompt_tokens > 0) {
     return MakeError(Reason::kInvalidField, "");
   }
+  if (!is_anchored &&
+      request.pages.size() !=
+          UnitsOf(request.ns, request.tokens).size() / page_tokens()) {
+    return MakeError(Reason::kInvalidAlignment, "");
+  }
   Session* session = FindSession(request.session);
-  Place place{request.ns, {}};
+  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+  const auto answer = FindAnswer(*session, request.request_id, Call::kInsert);
+  if (!answer.ok()) return answer.status();
+  if (*answer != nullptr) return std::get<InsertResult>((*answer)->result);
   HeldLock* lock = nullptr;
   std::vector<Token> tokens;
   if (is_anchored) {
-    if (session == nullptr) return MakeError(Reason::kSessionLost, "");
     lock = FindLock(*session, request.anchor);
     if (lock == nullptr) return MakeError(Reason::kLockUnknown, "");
     if (request.prompt_tokens > lock->prompt.size()) {
@@ -91,18 +157,24 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     }
     tokens = lock->prompt;
     tokens.resize(request.prompt_tokens);
-    place = lock->place;
   }
+  tokens.insert(tokens.end(), request.tokens.begin(), request.tokens.end());
+  const Units units =
+      UnitsOf(is_anchored ? lock->place.ns : request.ns, tokens);
+  const size_t page_count = units.size() / page_tokens();
   if (request.pages.size() != page_count) {
     return MakeError(Reason::kInvalidAlignment, "");
   }
-  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
-  if (is_anchored && request.ns != NamespaceKey() && request.ns != place.ns) {
+  if (is_anchored && request.ns != NamespaceKey() &&
+      request.ns != lock->place.ns) {
     return MakeError(Reason::kNamespaceMismatch, "");
   }
-  tokens.insert(tokens.end(), request.tokens.begin(), request.tokens.end());
+  absl::StatusOr<Place> start =
+      is_anchored ? lock->place : Start(request.ns, request.after);
+  if (!start.ok()) return start.status();
+  Place place = *std::move(start);
   InsertResult result;
-  result.canonical_pages = Extend(place, tokens, page_count);
+  result.canonical_pages = index_.Extend(place, units, page_count);
   const size_t existing = result.canonical_pages.size();
   std::vector<PageId> own;
   for (size_t i = 0; i < page_count; ++i) {
@@ -113,21 +185,25 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   const size_t not_canonical = own.size();
   own.insert(own.end(), request.free_pages.begin(), request.free_pages.end());
   if (absl::Status owned = CheckOwned(*session, own); !owned.ok()) return owned;
+  if (absl::Status quota =
+          CheckInsertQuota(*session, place.ns, request.pages.subspan(existing));
+      !quota.ok()) {
+    return quota;
+  }
 
-  if (existing < page_count) EndNodeAt(place);
-  for (size_t i = existing; i < page_count; ++i) {
-    const auto page =
-        std::span(tokens).subspan(i * page_tokens(), page_tokens());
-    place.prefix.insert(place.prefix.end(), page.begin(), page.end());
-    PagesOf(place.ns)[place.prefix] = {.id = request.pages[i]};
-    Release(*session, request.pages[i]);
+  if (existing < page_count) {
+    index_.EndNodeAt(place);
+    index_.AddNode(place, std::span(units).subspan(existing * page_tokens()),
+                   request.pages.subspan(existing));
+    for (PageId page : request.pages.subspan(existing)) Release(*session, page);
   }
-  if (existing < page_count || request.lock_action == LockAction::kRelock) {
-    EndNodeAt(place);
-  }
-  Place touched = place;
-  DropPartialNode(touched);
-  Touch(touched);
+  if (request.lock_action == LockAction::kRelock) index_.EndNodeAt(place);
+  Place used = place;
+  index_.DropPartialNode(used);
+  index_.Touch(used);
+  if (request.lock_action != LockAction::kRelock) index_.CountHit(used);
+  index_.RaisePriority(used, request.priority);
+  result.handle = index_.HandleOf(place);
 
   const size_t duplicates = not_canonical - (page_count - existing);
   counters_.duplicate_pages += duplicates;
@@ -136,41 +212,62 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     result.freed_duplicates = static_cast<uint32_t>(duplicates);
   }
   for (PageId page : request.free_pages) Release(*session, page);
+  for (const ReferenceFlights::Mark& mark :
+       std::vector<ReferenceFlights::Mark>(flights_.marks())) {
+    if (index_.IsCached(mark.page)) {
+      flights_.Resolve(mark.owner, PendingOutcome::kPublished);
+    }
+  }
   if (request.lock_action == LockAction::kUnlock) {
-    ReleaseLock(*session, request.anchor);
+    ReleaseLock(*session, request.anchor, PendingOutcome::kGivenUp);
   } else if (request.lock_action == LockAction::kRelock) {
-    // Still held: what follows the new boundary, unless that is in sent tokens.
-    const size_t moved_by = page_count * page_tokens();
-    std::vector<Token>& held = lock->prompt;
-    held.erase(held.begin(), moved_by > request.prompt_tokens
-                                 ? held.end()
-                                 : held.begin() + moved_by);
-    MoveLock(*lock, place);
+    Relock(*lock, place, request.prompt_tokens);
   }
   result.existing_tokens = static_cast<uint32_t>(existing) * page_tokens();
   ++counters_.inserts;
   counters_.inserted_pages += page_count - existing;
+  KeepAnswer(*session, request.request_id, Call::kInsert, result);
   return result;
 }
 
-absl::StatusOr<LockResult> ReferenceCache::Lock(SessionId session_id,
-                                                const NamespaceKey& ns,
-                                                std::span<const Token> tokens,
+// Still held: what follows the new boundary, unless that is in sent tokens. In
+// a bigram namespace its first token is the second one of the last pair.
+void ReferenceCache::Relock(HeldLock& lock, const Place& to,
+                            uint32_t prompt_tokens) {
+  const size_t moved_by = to.prefix.size() - lock.place.prefix.size();
+  std::vector<Token>& held = lock.prompt;
+  held.erase(held.begin(),
+             moved_by > prompt_tokens ? held.end() : held.begin() + moved_by);
+  index_.MoveLock(lock.place, to);
+  lock.place = to;
+  flights_.Resolve(lock.id, PendingOutcome::kGivenUp);
+}
+
+absl::StatusOr<LockResult> ReferenceCache::Lock(const LockRequest& request,
                                                 LockId choice) {
-  Session* session = FindSession(session_id);
+  Session* session = FindSession(request.session);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
-  Place place{ns, {}};
-  Extend(place, tokens, tokens.size() / page_tokens());
-  EndNodeAt(place);
-  Touch(place);
-  if (absl::Status added = AddLock(*session, place, choice); !added.ok()) {
+  const auto answer = FindAnswer(*session, request.request_id, Call::kLock);
+  if (!answer.ok()) return answer.status();
+  if (*answer != nullptr) return std::get<LockResult>((*answer)->result);
+  absl::StatusOr<Place> place = Start(request.ns, request.after);
+  if (!place.ok()) return place.status();
+  index_.Extend(*place, UnitsOf(request.ns, request.tokens),
+                request.tokens.size());
+  index_.EndNodeAt(*place);
+  index_.Touch(*place);
+  if (absl::Status added = AddLock(*session, *place, choice); !added.ok()) {
     return added;
   }
-  return LockResult{choice, static_cast<uint32_t>(place.prefix.size())};
+  const LockResult result{choice, static_cast<uint32_t>(place->prefix.size()),
+                          index_.HandleOf(*place)};
+  KeepAnswer(*session, request.request_id, Call::kLock, result);
+  return result;
 }
 
 absl::Status ReferenceCache::Unlock(SessionId session_id,
-                                    std::span<const LockId> locks) {
+                                    std::span<const LockId> locks,
+                                    RequestId request_id) {
   for (size_t i = 0; i < locks.size(); ++i) {
     if (std::count(locks.begin(), locks.end(), locks[i]) > 1) {
       return MakeError(Reason::kLockUnknown, "listed twice");
@@ -178,72 +275,55 @@ absl::Status ReferenceCache::Unlock(SessionId session_id,
   }
   Session* session = FindSession(session_id);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+  const auto answer = FindAnswer(*session, request_id, Call::kUnlock);
+  if (!answer.ok()) return answer.status();
+  if (*answer != nullptr) return absl::OkStatus();
   for (LockId lock : locks) {
     if (FindLock(*session, lock) == nullptr) {
       return MakeError(Reason::kLockUnknown, "");
     }
   }
-  for (LockId lock : locks) ReleaseLock(*session, lock);
+  for (LockId lock : locks) {
+    ReleaseLock(*session, lock, PendingOutcome::kGivenUp);
+  }
+  KeepAnswer(*session, request_id, Call::kUnlock, std::monostate());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PageId>> ReferenceCache::Allocate(
-    SessionId session_id, uint32_t pages, const Choice& choice) {
-  Session* session = FindSession(session_id);
-  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
-  if (absl::Status room = CheckRoom(pages, 0); !room.ok()) return room;
-  if (absl::Status taken = TakePages(*session, pages, choice); !taken.ok()) {
-    return taken;
+std::vector<PageId> ReferenceCache::ExtendUpTo(
+    std::optional<uint32_t> max_tokens, Place& place,
+    const Units& units) const {
+  if (!max_tokens.has_value()) {
+    return index_.Extend(place, units, units.size());
   }
-  return choice.pages;
+  // A cap is of tokens, of which pairs are one fewer.
+  const uint32_t pairing = place.ns.bigram && *max_tokens > 0 ? 1 : 0;
+  const size_t cap = (*max_tokens - pairing) / page_tokens() * page_tokens();
+  if (cap < place.prefix.size()) place.prefix.resize(cap);
+  return index_.Extend(place, units,
+                       (cap - place.prefix.size()) / page_tokens());
 }
 
-absl::Status ReferenceCache::Free(SessionId session_id,
-                                  std::span<const PageId> pages) {
-  Session* session = FindSession(session_id);
-  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
-  if (absl::Status owned = CheckOwned(*session, pages); !owned.ok()) {
-    return owned;
+absl::StatusOr<Place> ReferenceCache::Start(const NamespaceKey& ns,
+                                            const PrefixHandle& after) const {
+  if (after == PrefixHandle()) return Place{ns, {}};
+  if (after.tokens % page_tokens() != 0) {
+    return MakeError(Reason::kInvalidField, "");
   }
-  for (PageId page : pages) Release(*session, page);
-  return absl::OkStatus();
+  std::optional<Place> place = index_.PlaceOf(after);
+  if (!place.has_value()) return MakeError(Reason::kHandleGone, "");
+  if (place->ns != ns) return MakeError(Reason::kNamespaceMismatch, "");
+  return *std::move(place);
 }
 
-uint32_t ReferenceCache::Evict(uint32_t pages) {
-  uint32_t evicted = 0;
-  while (evicted < pages && EvictOne()) ++evicted;
-  counters_.evicted_pages_on_request += evicted;
-  return evicted;
-}
-
-FlushResult ReferenceCache::Flush() {
-  return {Evict(options_.capacity_pages), LockedCount()};
-}
-
-// The unlocked leaf page with the oldest access. No two leaves are equally old:
-// one access covers one path.
-bool ReferenceCache::EvictOne() {
-  Pages* home = nullptr;
-  Pages::iterator victim;
-  for (auto& [ns, pages] : namespaces_) {
-    for (auto page = pages.begin(); page != pages.end(); ++page) {
-      const auto next = std::next(page);
-      const bool is_leaf =
-          next == pages.end() || !StartsWith(next->first, page->first);
-      if (!is_leaf || page->second.locks > 0) continue;
-      if (home == nullptr ||
-          page->second.last_access < victim->second.last_access) {
-        home = &pages;
-        victim = page;
-      }
-    }
-  }
-  if (home == nullptr) return false;
-  Prefix before = victim->first;
-  before.resize(before.size() - page_tokens());
-  home->erase(victim);
-  if (!before.empty()) home->at(before).ends_node = true;
-  return true;
+std::optional<Place> ReferenceCache::NextPage(
+    const Place& place, std::span<const Unit> units) const {
+  if (units.size() < page_tokens()) return std::nullopt;
+  Place next = place;
+  next.prefix.insert(next.prefix.end(), units.begin(),
+                     units.begin() + page_tokens());
+  if (index_.IsCached(next)) return std::nullopt;
+  return next;
 }
 
 }  // namespace pando

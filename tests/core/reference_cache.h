@@ -2,10 +2,10 @@
 #define PANDO_TESTS_CORE_REFERENCE_CACHE_H_
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <span>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,42 +16,47 @@
 #include "core/prefix_cache.h"
 #include "core/requests.h"
 #include "core/stats.h"
+#include "tests/core/reference_flights.h"
+#include "tests/core/reference_index.h"
+#include "tests/core/reference_quota.h"
 
 namespace pando {
 
-// What PrefixCache must answer, worked out the naive way: a map from each
-// cached prefix to its last page, searched from end to end. It has no nodes, no
-// free list and no order of eviction.
+// What PrefixCache must answer, worked out the naive way: lists and maps,
+// searched from end to end; no tree, no free list and no order of eviction.
 //
-// Which page ids and lock ids are handed out is the real cache's choice, so it
-// answers first and its choice is an argument here; a choice that was not free
-// to make gives an INTERNAL status.
-//
-// Recency is kept by page, but an access refreshes whole nodes only. Where
-// nodes end follows from the past operations, so each page carries that flag.
+// Which page ids, lock ids and wait ids are handed out is the real cache's
+// choice, so it answers first and its choice is an argument here; a choice that
+// was not free to make gives an INTERNAL status. Handles are its own: a handle
+// of the real cache means nothing here.
 class ReferenceCache {
  public:
-  explicit ReferenceCache(const PrefixCache::Options& options)
-      : options_(options) {}
+  explicit ReferenceCache(const PrefixCache::Options& options);
 
   // Ids that the real cache chose in its answer.
   struct Choice {
     LockId lock;
     std::vector<PageId> pages;
+    WaitId wait;
   };
 
   absl::StatusOr<MatchResult> Match(const MatchRequest& request,
                                     const Choice& choice);
+  absl::StatusOr<PrefixScore> Score(const PrefixQuery& query) const;
+  bool CancelWait(WaitId wait) { return flights_.CancelWait(wait); }
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
-  absl::StatusOr<LockResult> Lock(SessionId session, const NamespaceKey& ns,
-                                  std::span<const Token> tokens, LockId choice);
-  absl::Status Unlock(SessionId session, std::span<const LockId> locks);
-  absl::StatusOr<std::vector<PageId>> Allocate(SessionId session,
-                                               uint32_t pages,
+  absl::StatusOr<LockResult> Lock(const LockRequest& request, LockId choice);
+  absl::Status Unlock(SessionId session, std::span<const LockId> locks,
+                      RequestId request_id);
+  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request,
                                                const Choice& choice);
-  absl::Status Free(SessionId session, std::span<const PageId> pages);
+  absl::Status Free(SessionId session, std::span<const PageId> pages,
+                    RequestId request_id);
   uint32_t Evict(uint32_t pages);
+  uint32_t EvictToWatermark();
   FlushResult Flush();
+  FlushResult FlushNamespace(const NamespaceKey& ns);
+  EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   void OpenSession(SessionId id);
   absl::Status AttachSession(SessionId id);
@@ -62,6 +67,8 @@ class ReferenceCache {
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
+  // The waits that are over since the last call, in order.
+  std::vector<ReferenceFlights::Over> TakeOver() { return flights_.TakeOver(); }
 
   bool IsLive(SessionId id) const { return FindSession(id) != nullptr; }
   // Empty for a session that is not live.
@@ -69,26 +76,20 @@ class ReferenceCache {
   std::vector<LockId> LocksOf(SessionId id) const;
   // The tokens that a lock, of whichever session, holds of its prompt.
   std::vector<Token> HeldPrompt(LockId lock) const;
-  // The cached pages of the longest cached prefix. With a lock (which may be
-  // unknown) `tokens` come after its boundary and `ns` is ignored.
-  std::vector<PageId> CachedPages(const NamespaceKey& ns, LockId lock,
+  // The namespace of a handle; nothing when that is gone.
+  std::optional<NamespaceKey> NamespaceOf(const PrefixHandle& handle) const;
+  // Where a call with a lock or a handle begins; at the prompt's start when
+  // they are none or unknown.
+  Place StartOf(const NamespaceKey& ns, LockId lock,
+                const PrefixHandle& after) const;
+  // The cached pages of the longest cached prefix of `tokens` after `start`.
+  std::vector<PageId> CachedPages(Place start,
                                   std::span<const Token> tokens) const;
 
  private:
-  using Prefix = std::vector<Token>;
-
-  struct CachedPage {
+  struct ReservedPage {
     PageId id;
-    uint64_t last_access = 0;
-    uint32_t locks = 0;  // locks whose prefix contains this page
-    bool ends_node = false;
-  };
-  using Pages = std::map<Prefix, CachedPage>;
-
-  // A cached prefix of a namespace.
-  struct Place {
-    NamespaceKey ns;
-    Prefix prefix;
+    size_t quota_class;
   };
 
   struct HeldLock {
@@ -97,30 +98,37 @@ class ReferenceCache {
     std::vector<Token> prompt = {};  // held, from the end of `place` on
   };
 
+  static constexpr size_t kKeptAnswers = 256;  // of a session
+  enum class Call { kMatch, kInsert, kLock, kUnlock, kAllocate, kFree };
+  using Result = std::variant<std::monostate, MatchResult, InsertResult,
+                              LockResult, std::vector<PageId>>;
+  struct Answer {
+    RequestId id;
+    Call call;
+    Result result;
+  };
+
   struct Session {
     SessionId id;
     bool is_attached = false;
     bool is_process_gone = false;
     std::optional<absl::Time> lost_at;
-    std::vector<PageId> reserved;
+    std::vector<ReservedPage> reserved;
     std::vector<HeldLock> locks;  // oldest first
+    std::deque<Answer> answers;   // oldest first
   };
 
   struct QuarantinedPages {
     SessionId owner;
     absl::Time until;
-    std::vector<PageId> pages;
+    std::vector<ReservedPage> pages;
   };
-
-  static bool StartsWith(const Prefix& tokens, const Prefix& prefix);
 
   const Session* FindSession(SessionId id) const;
   Session* FindSession(SessionId id);
   const HeldLock* FindLock(LockId lock) const;
   static HeldLock* FindLock(Session& session, LockId lock);
 
-  Pages& PagesOf(const NamespaceKey& ns);
-  const Pages* FindPages(const NamespaceKey& ns) const;
   uint32_t page_tokens() const { return options_.page_tokens; }
   uint32_t CachedCount() const;
   uint32_t LockedCount() const;
@@ -129,37 +137,63 @@ class ReferenceCache {
   uint32_t FreeCount() const;
   bool IsFree(PageId page) const;
 
-  // Extends `start` by the tokens of at most `max_pages` pages, as far as they
-  // are cached; returns the pages found.
-  std::vector<PageId> Extend(Place& start, std::span<const Token> tokens,
-                             size_t max_pages) const;
-  // The cached pages on the way to `place`, first page first.
-  std::vector<CachedPage*> PathTo(const Place& place);
-  void Touch(const Place& place);
-  void EndNodeAt(const Place& place);
-  // Shortens `place` to the last end of a node in it.
-  void DropPartialNode(Place& place);
-  bool EvictOne();
+  // The answer given to this call before; null when there was none.
+  absl::StatusOr<const Answer*> FindAnswer(const Session& session, RequestId id,
+                                           Call call);
+  static void KeepAnswer(Session& session, RequestId id, Call call,
+                         Result result);
 
+  absl::StatusOr<Place> Start(const NamespaceKey& ns,
+                              const PrefixHandle& after) const;
+  // index_.Extend, but `place` is at most `max_tokens` long in the end.
+  std::vector<PageId> ExtendUpTo(std::optional<uint32_t> max_tokens,
+                                 Place& place, const Units& units) const;
+  // The page that comes first in `units` after `place`; nothing when that is
+  // cached, or not a whole page.
+  std::optional<Place> NextPage(const Place& place,
+                                std::span<const Unit> units) const;
+  absl::Status CheckInsertQuota(const Session& session, const NamespaceKey& ns,
+                                std::span<const PageId> added);
+  void Relock(HeldLock& lock, const Place& to, uint32_t prompt_tokens);
+
+  // Pages and quotas, in reference_cache_pages.cc.
+  struct Account {
+    uint32_t reserved = 0;
+    uint32_t cached = 0;
+    uint32_t evictable = 0;
+
+    uint32_t used() const { return reserved + cached; }
+  };
+  Account AccountOf(size_t quota_class) const;
+  ReferenceIndex::Filter AboveFloor(
+      std::optional<size_t> quota_class = std::nullopt) const;
   absl::Status CheckOwned(const Session& session,
                           std::span<const PageId> pages) const;
-  absl::Status CheckRoom(uint32_t pages, uint32_t held_back);
-  absl::Status TakePages(Session& session, uint32_t pages,
+  // `held_back` evictable pages of the class are not counted.
+  absl::Status CheckRoom(size_t quota_class, uint32_t pages,
+                         uint32_t held_back);
+  absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
-  absl::Status AddLock(Session& session, const Place& place, LockId id);
-  void MoveLock(HeldLock& lock, const Place& to);
-  void ReleaseLock(Session& session, LockId lock);
+  bool EvictOne(const ReferenceIndex::Filter& may_evict);
   static void Release(Session& session, PageId page);
+  void GiveUpPages(const Session& session, std::span<const PageId> pages);
+
+  // Locks.
+  absl::Status AddLock(Session& session, const Place& place, LockId id);
+  void ReleaseLock(Session& session, LockId lock, PendingOutcome outcome);
   // Releases what the session holds; its reserved pages become free.
   void EraseSession(SessionId id);
   void EndLost(SessionId id);
 
   const PrefixCache::Options options_;
-  std::vector<std::pair<NamespaceKey, Pages>> namespaces_;
+  const ReferenceQuota quota_;
+  ReferenceIndex index_;
+  ReferenceFlights flights_;
+  EvictionPolicyKind policy_;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;
   CacheCounters counters_;
-  uint64_t now_ = 0;
+  bool is_below_watermark_ = false;  // until the high mark is reached
 };
 
 }  // namespace pando

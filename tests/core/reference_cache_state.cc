@@ -8,11 +8,6 @@
 
 namespace pando {
 
-bool ReferenceCache::StartsWith(const Prefix& tokens, const Prefix& prefix) {
-  return tokens.size() >= prefix.size() &&
-         std::equal(prefix.begin(), prefix.end(), tokens.begin());
-}
-
 void ReferenceCache::OpenSession(SessionId id) {
   sessions_.emplace_back().id = id;
   ++counters_.sessions_opened;
@@ -80,6 +75,8 @@ void ReferenceCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
 CacheStats ReferenceCache::Stats() const {
   CacheStats stats;
   stats.counters = counters_;
+  stats.eviction_policy = policy_;
+  stats.waits = static_cast<uint32_t>(flights_.waiting());
   stats.pages.capacity = options_.capacity_pages;
   stats.pages.padding = 1;
   stats.pages.free = FreeCount();
@@ -91,21 +88,39 @@ CacheStats ReferenceCache::Stats() const {
   for (const Session& session : sessions_) {
     stats.locks += static_cast<uint32_t>(session.locks.size());
   }
-  for (const auto& [ns, pages] : namespaces_) {
+  for (const auto& [ns, pages] : index_.namespaces()) {
     const bool is_locked = std::any_of(
         sessions_.begin(), sessions_.end(), [&ns = ns](const Session& session) {
           return std::any_of(session.locks.begin(), session.locks.end(),
                              [&](auto& lock) { return lock.place.ns == ns; });
         });
     if (!pages.empty() || is_locked) ++stats.namespaces;
-    for (const auto& [prefix, page] : pages) stats.nodes += page.ends_node;
+    for (const auto& [prefix, page] : pages) {
+      stats.nodes += page.node.has_value();
+    }
+  }
+  if (options_.quota_classes.empty()) return stats;
+  for (size_t c = 0; c < quota_.classes().size(); ++c) {
+    const QuotaClass& quota = quota_.classes()[c];
+    const Account account = AccountOf(c);
+    stats.quota_classes.push_back({quota.name, quota.floor_pages,
+                                   quota.cap_pages, account.reserved,
+                                   account.cached});
   }
   return stats;
 }
 
+EvictionPolicyKind ReferenceCache::SetEvictionPolicy(
+    EvictionPolicyKind policy) {
+  return std::exchange(policy_, policy);
+}
+
 std::vector<PageId> ReferenceCache::ReservedPages(SessionId id) const {
+  std::vector<PageId> pages;
   const Session* session = FindSession(id);
-  return session == nullptr ? std::vector<PageId>() : session->reserved;
+  if (session == nullptr) return pages;
+  for (const ReservedPage& page : session->reserved) pages.push_back(page.id);
+  return pages;
 }
 
 std::vector<LockId> ReferenceCache::LocksOf(SessionId id) const {
@@ -122,10 +137,22 @@ std::vector<Token> ReferenceCache::HeldPrompt(LockId id) const {
 }
 
 std::vector<PageId> ReferenceCache::CachedPages(
-    const NamespaceKey& ns, LockId lock, std::span<const Token> tokens) const {
+    Place place, std::span<const Token> tokens) const {
+  return index_.Extend(place, UnitsOf(place.ns, tokens), tokens.size());
+}
+
+std::optional<NamespaceKey> ReferenceCache::NamespaceOf(
+    const PrefixHandle& handle) const {
+  const std::optional<Place> place = index_.PlaceOf(handle);
+  if (!place.has_value()) return std::nullopt;
+  return place->ns;
+}
+
+Place ReferenceCache::StartOf(const NamespaceKey& ns, LockId lock,
+                              const PrefixHandle& after) const {
   const HeldLock* anchor = FindLock(lock);
-  Place place = anchor != nullptr ? anchor->place : Place{ns, {}};
-  return Extend(place, tokens, tokens.size());
+  if (anchor != nullptr) return anchor->place;
+  return Start(ns, after).value_or(Place{ns, {}});
 }
 
 const ReferenceCache::Session* ReferenceCache::FindSession(SessionId id) const {
@@ -154,28 +181,15 @@ ReferenceCache::HeldLock* ReferenceCache::FindLock(Session& session,
   return it == session.locks.end() ? nullptr : &*it;
 }
 
-const ReferenceCache::Pages* ReferenceCache::FindPages(
-    const NamespaceKey& ns) const {
-  for (const auto& [key, pages] : namespaces_) {
-    if (key == ns) return &pages;
-  }
-  return nullptr;
-}
-
-ReferenceCache::Pages& ReferenceCache::PagesOf(const NamespaceKey& ns) {
-  if (FindPages(ns) == nullptr) namespaces_.emplace_back(ns, Pages());
-  return const_cast<Pages&>(*FindPages(ns));
-}
-
 uint32_t ReferenceCache::CachedCount() const {
   size_t count = 0;
-  for (const auto& [ns, pages] : namespaces_) count += pages.size();
+  for (const auto& [ns, pages] : index_.namespaces()) count += pages.size();
   return static_cast<uint32_t>(count);
 }
 
 uint32_t ReferenceCache::LockedCount() const {
   uint32_t count = 0;
-  for (const auto& [ns, pages] : namespaces_) {
+  for (const auto& [ns, pages] : index_.namespaces()) {
     for (const auto& [prefix, page] : pages) count += page.locks > 0;
   }
   return count;
@@ -201,7 +215,8 @@ uint32_t ReferenceCache::FreeCount() const {
 bool ReferenceCache::IsFree(PageId id) const {
   if (id == kPaddingPage || id.value() >= options_.capacity_pages) return false;
   const auto holds = [id](const auto& pages) {
-    return std::find(pages.begin(), pages.end(), id) != pages.end();
+    return std::any_of(pages.begin(), pages.end(),
+                       [id](const auto& page) { return page.id == id; });
   };
   for (const auto& session : sessions_) {
     if (holds(session.reserved)) return false;
@@ -209,108 +224,12 @@ bool ReferenceCache::IsFree(PageId id) const {
   for (const auto& batch : quarantine_) {
     if (holds(batch.pages)) return false;
   }
-  for (const auto& [ns, pages] : namespaces_) {
+  for (const auto& [ns, pages] : index_.namespaces()) {
     for (const auto& [prefix, page] : pages) {
       if (page.id == id) return false;
     }
   }
   return true;
-}
-
-std::vector<PageId> ReferenceCache::Extend(Place& start,
-                                           std::span<const Token> tokens,
-                                           size_t max_pages) const {
-  std::vector<PageId> found;
-  const Pages* pages = FindPages(start.ns);
-  if (pages == nullptr) return found;
-  max_pages = std::min(max_pages, tokens.size() / page_tokens());
-  for (size_t i = 0; i < max_pages; ++i) {
-    const auto page = tokens.subspan(i * page_tokens(), page_tokens());
-    Prefix longer = start.prefix;
-    longer.insert(longer.end(), page.begin(), page.end());
-    const auto it = pages->find(longer);
-    if (it == pages->end()) break;
-    found.push_back(it->second.id);
-    start.prefix = std::move(longer);
-  }
-  return found;
-}
-
-std::vector<ReferenceCache::CachedPage*> ReferenceCache::PathTo(
-    const Place& place) {
-  std::vector<CachedPage*> path;
-  Prefix prefix;
-  for (const Token token : place.prefix) {
-    prefix.push_back(token);
-    if (prefix.size() % page_tokens() == 0) {
-      path.push_back(&PagesOf(place.ns).at(prefix));
-    }
-  }
-  return path;
-}
-
-void ReferenceCache::Touch(const Place& place) {
-  ++now_;
-  for (CachedPage* page : PathTo(place)) page->last_access = now_;
-}
-
-void ReferenceCache::EndNodeAt(const Place& place) {
-  if (!place.prefix.empty()) {
-    PagesOf(place.ns).at(place.prefix).ends_node = true;
-  }
-}
-
-void ReferenceCache::DropPartialNode(Place& place) {
-  while (!place.prefix.empty() &&
-         !PagesOf(place.ns).at(place.prefix).ends_node) {
-    place.prefix.resize(place.prefix.size() - page_tokens());
-  }
-}
-
-absl::Status ReferenceCache::CheckOwned(const Session& session,
-                                        std::span<const PageId> pages) const {
-  for (size_t i = 0; i < pages.size(); ++i) {
-    const PageId page = pages[i];
-    if (page == kPaddingPage || page.value() >= options_.capacity_pages) {
-      return MakeError(Reason::kPageOutOfRange, "");
-    }
-    if (std::find(session.reserved.begin(), session.reserved.end(), page) ==
-        session.reserved.end()) {
-      return MakeError(Reason::kPageNotOwned, "");
-    }
-    const auto before = pages.first(i);
-    if (std::find(before.begin(), before.end(), page) != before.end()) {
-      return MakeError(Reason::kDuplicatePage, "");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReferenceCache::CheckRoom(uint32_t pages, uint32_t held_back) {
-  const uint32_t evictable = CachedCount() - LockedCount() - held_back;
-  if (pages <= FreeCount() + evictable) return absl::OkStatus();
-  ++counters_.allocation_failures;
-  return MakeError(Reason::kPoolExhausted, "");
-}
-
-absl::Status ReferenceCache::TakePages(Session& session, uint32_t pages,
-                                       const Choice& choice) {
-  while (FreeCount() < pages && EvictOne()) {
-    ++counters_.evicted_pages_for_allocation;
-  }
-  if (choice.pages.size() != pages) {
-    return absl::InternalError(absl::StrCat(
-        choice.pages.size(), " pages given, but ", pages, " wanted"));
-  }
-  for (PageId page : choice.pages) {
-    if (!IsFree(page)) {
-      return absl::InternalError(
-          absl::StrCat("page ", page.value(), " was given, but is not free"));
-    }
-    session.reserved.push_back(page);
-  }
-  counters_.allocated_pages += pages;
-  return absl::OkStatus();
 }
 
 absl::Status ReferenceCache::AddLock(Session& session, const Place& place,
@@ -320,39 +239,45 @@ absl::Status ReferenceCache::AddLock(Session& session, const Place& place,
         absl::StrCat("lock id ", id.value(), " is 0 or in use"));
   }
   session.locks.push_back({id, place});
-  PagesOf(place.ns);
-  for (CachedPage* page : PathTo(place)) ++page->locks;
+  index_.Lock(place);
   ++counters_.locks_taken;
   return absl::OkStatus();
 }
 
-void ReferenceCache::MoveLock(HeldLock& lock, const Place& to) {
-  for (CachedPage* page : PathTo(lock.place)) --page->locks;
-  for (CachedPage* page : PathTo(to)) ++page->locks;
-  lock.place = to;
-}
-
-// What becomes unlocked counts as used just now.
-void ReferenceCache::ReleaseLock(Session& session, LockId id) {
-  ++now_;
-  for (CachedPage* page : PathTo(FindLock(session, id)->place)) {
-    if (--page->locks == 0) page->last_access = now_;
-  }
+void ReferenceCache::ReleaseLock(Session& session, LockId id,
+                                 PendingOutcome outcome) {
+  index_.Unlock(FindLock(session, id)->place);
   std::erase_if(session.locks, [&](auto& lock) { return lock.id == id; });
   ++counters_.locks_released;
-}
-
-void ReferenceCache::Release(Session& session, PageId page) {
-  std::erase(session.reserved, page);
+  flights_.Resolve(id, outcome);
 }
 
 // The locks go newest first.
 void ReferenceCache::EraseSession(SessionId id) {
   Session& session = *FindSession(id);
   while (!session.locks.empty()) {
-    ReleaseLock(session, session.locks.back().id);
+    ReleaseLock(session, session.locks.back().id, PendingOutcome::kOwnerLost);
   }
   std::erase_if(sessions_, [&](auto& s) { return s.id == id; });
+}
+
+absl::StatusOr<const ReferenceCache::Answer*> ReferenceCache::FindAnswer(
+    const Session& session, RequestId id, Call call) {
+  if (id == RequestId()) return nullptr;
+  for (const Answer& answer : session.answers) {
+    if (answer.id != id) continue;
+    if (answer.call != call) return MakeError(Reason::kRequestIdReused, "");
+    ++counters_.repeated_requests;
+    return &answer;
+  }
+  return nullptr;
+}
+
+void ReferenceCache::KeepAnswer(Session& session, RequestId id, Call call,
+                                Result result) {
+  if (id == RequestId()) return;
+  session.answers.push_back({id, call, std::move(result)});
+  if (session.answers.size() > kKeptAnswers) session.answers.pop_front();
 }
 
 }  // namespace pando

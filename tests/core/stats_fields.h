@@ -50,10 +50,20 @@ inline auto StatsFields(const CacheStats& stats) {
       {"sessions_closed", count.sessions_closed},
       {"sessions_lost", count.sessions_lost},
       {"quarantined_pages", count.quarantined_pages},
+      {"evicted_pages_for_watermark", count.evicted_pages_for_watermark},
+      {"evicted_pages_for_quota", count.evicted_pages_for_quota},
+      {"quota_rejections", count.quota_rejections},
+      {"pending_waits", count.pending_waits},
+      {"pending_waits_published", count.pending_waits_published},
+      {"pending_waits_given_up", count.pending_waits_given_up},
+      {"pending_waits_timed_out", count.pending_waits_timed_out},
+      {"repeated_requests", count.repeated_requests},
       {"sessions", stats.sessions},
       {"locks", stats.locks},
       {"nodes", stats.nodes},
       {"namespaces", stats.namespaces},
+      {"waits", stats.waits},
+      {"eviction_policy", static_cast<uint64_t>(stats.eviction_policy)},
   });
 }
 

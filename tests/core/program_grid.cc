@@ -1,0 +1,48 @@
+#include "tests/core/program_grid.h"
+
+#include <utility>
+
+namespace pando::program {
+
+std::ostream& operator<<(std::ostream& out, const GridPoint& point) {
+  return out << EvictionPolicyName(point.policy) << ", " << point.page_tokens
+             << " tokens a page, " << point.capacity_pages << " pages"
+             << (point.is_bigram ? ", bigram" : "")
+             << (point.has_quotas ? ", quotas" : "");
+}
+
+GridPoint AnyGridPoint(const Choices& choices) {
+  return {.policy = kPolicies[choices(kPolicies.size())],
+          .page_tokens = kPageSizes[choices(kPageSizes.size())],
+          .is_bigram = choices(2) == 1,
+          .has_quotas = choices(2) == 1,
+          .capacity_pages = 2 + choices(46)};
+}
+
+// Patterns of extra_key: see NamespaceOf. The first class is that of the
+// namespaces without one.
+PrefixCache::Options OptionsAt(const GridPoint& point) {
+  const uint32_t pages = point.capacity_pages;
+  PrefixCache::Options options{.page_tokens = point.page_tokens,
+                               .capacity_pages = pages,
+                               .eviction_policy = point.policy,
+                               .low_free_pages = pages / 6,
+                               .high_free_pages = pages / 3};
+  if (point.has_quotas) {
+    options.quota_classes = {
+        {.name = "most",
+         .pattern = "",
+         .floor_pages = pages / 6,
+         .cap_pages = pages * 2 / 3},
+        {.name = "sure", .pattern = "b*", .floor_pages = pages / 4},
+        {.name = "small", .pattern = "d*", .cap_pages = 0}};
+  }
+  return options;
+}
+
+RandomOperations OperationsAt(const GridPoint& point, Choices choices) {
+  return RandomOperations(std::move(choices), point.page_tokens,
+                          point.is_bigram ? 4 : 0);
+}
+
+}  // namespace pando::program

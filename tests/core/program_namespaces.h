@@ -1,0 +1,27 @@
+#ifndef PANDO_TESTS_CORE_PROGRAM_NAMESPACES_H_
+#define PANDO_TESTS_CORE_PROGRAM_NAMESPACES_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "core/namespace_key.h"
+#include "tests/core/operations.h"
+
+namespace pando::program {
+
+// The namespaces that programs name by number.
+inline const NamespaceKey& NamespaceOf(uint8_t number) {
+  static const std::array<NamespaceKey, kNamespaces> keys = {
+      NamespaceKey{},
+      NamespaceKey{"", std::nullopt},
+      NamespaceKey{"bc", "a"},
+      NamespaceKey{"c", "ab"},
+      NamespaceKey{std::nullopt, std::nullopt, true},
+      NamespaceKey{"bc", std::nullopt, true}};
+  return keys[number % kNamespaces];
+}
+
+}  // namespace pando::program
+
+#endif  // PANDO_TESTS_CORE_PROGRAM_NAMESPACES_H_

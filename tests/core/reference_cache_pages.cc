@@ -1,0 +1,235 @@
+// Pages and quotas of ReferenceCache.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "tests/core/reference_cache.h"
+
+namespace pando {
+
+absl::StatusOr<std::vector<PageId>> ReferenceCache::Allocate(
+    const AllocateRequest& request, const Choice& choice) {
+  Session* session = FindSession(request.session);
+  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+  const auto answer = FindAnswer(*session, request.request_id, Call::kAllocate);
+  if (!answer.ok()) return answer.status();
+  if (*answer != nullptr) {
+    return std::get<std::vector<PageId>>((*answer)->result);
+  }
+  const size_t quota_class = quota_.ClassOf(request.ns);
+  if (absl::Status room = CheckRoom(quota_class, request.pages, 0);
+      !room.ok()) {
+    return room;
+  }
+  if (absl::Status taken =
+          TakePages(*session, quota_class, request.pages, choice);
+      !taken.ok()) {
+    return taken;
+  }
+  KeepAnswer(*session, request.request_id, Call::kAllocate, choice.pages);
+  return choice.pages;
+}
+
+absl::Status ReferenceCache::Free(SessionId session_id,
+                                  std::span<const PageId> pages,
+                                  RequestId request_id) {
+  Session* session = FindSession(session_id);
+  if (session == nullptr) return MakeError(Reason::kSessionLost, "");
+  const auto answer = FindAnswer(*session, request_id, Call::kFree);
+  if (!answer.ok()) return answer.status();
+  if (*answer != nullptr) return absl::OkStatus();
+  if (absl::Status owned = CheckOwned(*session, pages); !owned.ok()) {
+    return owned;
+  }
+  for (PageId page : pages) Release(*session, page);
+  GiveUpPages(*session, pages);
+  KeepAnswer(*session, request_id, Call::kFree, std::monostate());
+  return absl::OkStatus();
+}
+
+uint32_t ReferenceCache::Evict(uint32_t pages) {
+  uint32_t evicted = 0;
+  while (evicted < pages && EvictOne(AboveFloor())) ++evicted;
+  counters_.evicted_pages_on_request += evicted;
+  return evicted;
+}
+
+uint32_t ReferenceCache::EvictToWatermark() {
+  is_below_watermark_ =
+      FreeCount() < (is_below_watermark_ ? options_.high_free_pages
+                                         : options_.low_free_pages);
+  if (!is_below_watermark_) return 0;
+  uint32_t evicted = 0;
+  while (FreeCount() < options_.high_free_pages && EvictOne(AboveFloor())) {
+    ++evicted;
+  }
+  counters_.evicted_pages_for_watermark += evicted;
+  return evicted;
+}
+
+FlushResult ReferenceCache::Flush() {
+  uint32_t evicted = 0;
+  while (EvictOne([](const NamespaceKey&) { return true; })) ++evicted;
+  counters_.evicted_pages_on_request += evicted;
+  return {evicted, LockedCount()};
+}
+
+FlushResult ReferenceCache::FlushNamespace(const NamespaceKey& ns) {
+  FlushResult result;
+  while (EvictOne([&](const NamespaceKey& key) { return key == ns; })) {
+    ++result.evicted_pages;
+  }
+  counters_.evicted_pages_on_request += result.evicted_pages;
+  const ReferenceIndex::Pages* pages = index_.Find(ns);
+  if (pages != nullptr) {
+    result.protected_pages = static_cast<uint32_t>(pages->size());
+  }
+  return result;
+}
+
+bool ReferenceCache::EvictOne(const ReferenceIndex::Filter& may_evict) {
+  const std::optional<Place> victim = index_.NextVictim(policy_, may_evict);
+  if (victim.has_value()) index_.Remove(*victim);
+  return victim.has_value();
+}
+
+// Namespaces of classes that have more than their floor, or that are of
+// `quota_class`.
+ReferenceIndex::Filter ReferenceCache::AboveFloor(
+    std::optional<size_t> quota_class) const {
+  return [=, this](const NamespaceKey& ns) {
+    const size_t c = quota_.ClassOf(ns);
+    return c == quota_class ||
+           AccountOf(c).used() > quota_.classes()[c].floor_pages;
+  };
+}
+
+ReferenceCache::Account ReferenceCache::AccountOf(size_t quota_class) const {
+  Account account;
+  for (const Session& session : sessions_) {
+    for (const ReservedPage& page : session.reserved) {
+      account.reserved += page.quota_class == quota_class;
+    }
+  }
+  for (const auto& [ns, pages] : index_.namespaces()) {
+    if (quota_.ClassOf(ns) != quota_class) continue;
+    for (const auto& [prefix, page] : pages) {
+      ++account.cached;
+      account.evictable += page.locks == 0;
+    }
+  }
+  return account;
+}
+
+absl::Status ReferenceCache::CheckOwned(const Session& session,
+                                        std::span<const PageId> pages) const {
+  for (size_t i = 0; i < pages.size(); ++i) {
+    const PageId page = pages[i];
+    if (page == kPaddingPage || page.value() >= options_.capacity_pages) {
+      return MakeError(Reason::kPageOutOfRange, "");
+    }
+    if (std::none_of(session.reserved.begin(), session.reserved.end(),
+                     [&](const auto& own) { return own.id == page; })) {
+      return MakeError(Reason::kPageNotOwned, "");
+    }
+    const auto before = pages.first(i);
+    if (std::find(before.begin(), before.end(), page) != before.end()) {
+      return MakeError(Reason::kDuplicatePage, "");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What is over the class's cap its own pages make room for; for the rest,
+// others' above their floors and its own.
+absl::Status ReferenceCache::CheckRoom(size_t quota_class, uint32_t pages,
+                                       uint32_t held_back) {
+  if (pages == 0) return absl::OkStatus();
+  const QuotaClass& limits = quota_.classes()[quota_class];
+  const Account own = AccountOf(quota_class);
+  const uint32_t own_evictable = own.evictable - held_back;
+  if (limits.cap_pages.has_value() &&
+      own.used() + pages > *limits.cap_pages + own_evictable) {
+    ++counters_.quota_rejections;
+    return MakeError(Reason::kQuotaExceeded, "");
+  }
+  uint32_t room = FreeCount() + own_evictable;
+  for (size_t c = 0; c < quota_.classes().size(); ++c) {
+    const Account other = AccountOf(c);
+    const uint32_t floor = quota_.classes()[c].floor_pages;
+    if (c == quota_class || other.used() <= floor) continue;
+    room += std::min(other.evictable, other.used() - floor);
+  }
+  if (pages <= room) return absl::OkStatus();
+  ++counters_.allocation_failures;
+  return MakeError(Reason::kPoolExhausted, "");
+}
+
+absl::Status ReferenceCache::TakePages(Session& session, size_t quota_class,
+                                       uint32_t pages, const Choice& choice) {
+  if (pages == 0) return absl::OkStatus();
+  const auto is_own = [&](const NamespaceKey& ns) {
+    return quota_.ClassOf(ns) == quota_class;
+  };
+  const auto cap = quota_.classes()[quota_class].cap_pages;
+  while (cap.has_value() && AccountOf(quota_class).used() + pages > *cap &&
+         EvictOne(is_own)) {
+    ++counters_.evicted_pages_for_quota;
+  }
+  while (FreeCount() < pages && EvictOne(AboveFloor(quota_class))) {
+    ++counters_.evicted_pages_for_allocation;
+  }
+  if (choice.pages.size() != pages) {
+    return absl::InternalError(absl::StrCat(
+        choice.pages.size(), " pages given, but ", pages, " wanted"));
+  }
+  for (PageId page : choice.pages) {
+    if (!IsFree(page)) {
+      return absl::InternalError(
+          absl::StrCat("page ", page.value(), " was given, but is not free"));
+    }
+    session.reserved.push_back({page, quota_class});
+  }
+  counters_.allocated_pages += pages;
+  return absl::OkStatus();
+}
+
+// Pages that were reserved for another class now count for this one.
+absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
+                                              const NamespaceKey& ns,
+                                              std::span<const PageId> added) {
+  const size_t quota_class = quota_.ClassOf(ns);
+  uint32_t joining = 0;
+  for (const ReservedPage& own : session.reserved) {
+    if (own.quota_class == quota_class) continue;
+    joining += std::find(added.begin(), added.end(), own.id) != added.end();
+  }
+  const auto cap = quota_.classes()[quota_class].cap_pages;
+  if (joining == 0 || !cap.has_value() ||
+      AccountOf(quota_class).used() + joining <= *cap) {
+    return absl::OkStatus();
+  }
+  ++counters_.quota_rejections;
+  return MakeError(Reason::kQuotaExceeded, "");
+}
+
+void ReferenceCache::Release(Session& session, PageId page) {
+  std::erase_if(session.reserved,
+                [&](const ReservedPage& own) { return own.id == page; });
+}
+
+// An admission ends with the first of its pages.
+void ReferenceCache::GiveUpPages(const Session& session,
+                                 std::span<const PageId> pages) {
+  for (const HeldLock& lock : session.locks) {
+    const ReferenceFlights::Mark* mark = flights_.FindMark(lock.id);
+    if (mark == nullptr) continue;
+    if (std::find(pages.begin(), pages.end(), mark->first_page) !=
+        pages.end()) {
+      flights_.Resolve(lock.id, PendingOutcome::kGivenUp);
+    }
+  }
+}
+
+}  // namespace pando

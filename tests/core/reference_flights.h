@@ -1,0 +1,49 @@
+#ifndef PANDO_TESTS_CORE_REFERENCE_FLIGHTS_H_
+#define PANDO_TESTS_CORE_REFERENCE_FLIGHTS_H_
+
+#include <utility>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/requests.h"
+#include "tests/core/reference_index.h"
+
+namespace pando {
+
+// Who computes which page, and who waits for it: two lists, searched from end
+// to end.
+class ReferenceFlights {
+ public:
+  struct Mark {
+    LockId owner;
+    Place page;         // its prefix ends with the page that is computed
+    PageId first_page;  // of those reserved to compute into
+  };
+  using Over = std::pair<WaitId, PendingOutcome>;
+
+  const std::vector<Mark>& marks() const { return marks_; }
+  size_t waiting() const { return waits_.size(); }
+  bool IsWaiting(WaitId id) const;
+  bool IsMarked(const Place& page) const;
+  // The page that `owner` computes; null when none.
+  const Mark* FindMark(LockId owner) const;
+
+  // Does nothing when another computes the page already.
+  void AddMark(Mark mark);
+  void AddWait(WaitId id, Place page) { waits_.emplace_back(id, page); }
+  bool CancelWait(WaitId id);
+  // The owner computes it no more; whoever waits for it waits no more.
+  void Resolve(LockId owner, PendingOutcome outcome);
+
+  // The waits that are over since the last call, in order of arrival.
+  std::vector<Over> TakeOver() { return std::exchange(over_, {}); }
+
+ private:
+  std::vector<Mark> marks_;
+  std::vector<std::pair<WaitId, Place>> waits_;
+  std::vector<Over> over_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CORE_REFERENCE_FLIGHTS_H_

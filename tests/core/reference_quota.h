@@ -1,0 +1,28 @@
+#ifndef PANDO_TESTS_CORE_REFERENCE_QUOTA_H_
+#define PANDO_TESTS_CORE_REFERENCE_QUOTA_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/namespace_key.h"
+#include "core/quota_classes.h"
+
+namespace pando {
+
+// Which class a namespace is in. Patterns here are a text, or one with `*` at
+// its end.
+class ReferenceQuota {
+ public:
+  explicit ReferenceQuota(std::vector<QuotaClass> classes);
+
+  size_t ClassOf(const NamespaceKey& ns) const;
+  // The configured classes, then the one of all others.
+  const std::vector<QuotaClass>& classes() const { return classes_; }
+
+ private:
+  std::vector<QuotaClass> classes_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CORE_REFERENCE_QUOTA_H_
