@@ -8,6 +8,8 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(PANDO_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
 
+option(PANDO_COVERAGE "Count which lines and branches run (clang)" OFF)
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
@@ -25,4 +27,9 @@ if(PANDO_SANITIZE)
   add_compile_options(-fsanitize=${PANDO_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PANDO_SANITIZE})
+endif()
+
+if(PANDO_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()

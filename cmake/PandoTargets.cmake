@@ -26,3 +26,12 @@ function(pando_test name)
     ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()
+
+# pando_fuzzer(NAME SOURCES... DEPS...): a libFuzzer program, placed in bin/ of
+# the build folder; only with the sanitizer "fuzzer-no-link".
+function(pando_fuzzer name)
+  if(PANDO_SANITIZE MATCHES "fuzzer-no-link")
+    pando_program(${name} ${ARGN})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
