@@ -1,6 +1,7 @@
 // The prefixes of PrefixCache: match, lock, unlock. prefix_cache_insert.cc has
 // insert, prefix_cache_pages.cc allocation and eviction,
-// prefix_cache_sessions.cc the life of sessions, prefix_cache_checks.cc the
+// prefix_cache_pending.cc single flight, prefix_cache_sessions.cc the life of
+// sessions, prefix_cache_events.cc the event log, prefix_cache_checks.cc the
 // statistics and the self-check.
 
 #include "core/prefix_cache.h"
@@ -17,6 +18,24 @@ namespace {
 
 uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
+}
+
+absl::Status CheckLockingFields(const MatchRequest& request) {
+  if (request.lock) return absl::OkStatus();
+  if (request.reserve_tokens > 0) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("reserve_tokens is ", request.reserve_tokens,
+                                  ", which needs lock = true"));
+  }
+  if (request.request_id != RequestId()) {
+    return MakeError(Reason::kInvalidField,
+                     "request_id is set, which needs lock = true");
+  }
+  if (request.wait) {
+    return MakeError(Reason::kInvalidField,
+                     "pending_wait_ms is set, which needs lock = true");
+  }
+  return absl::OkStatus();
 }
 
 PrefixQuery QueryOf(const MatchRequest& request) {
@@ -46,10 +65,8 @@ PrefixCache::PrefixCache(const Options& options)
       limits_(quotas_.count()) {}
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
-  if (request.reserve_tokens > 0 && !request.lock) {
-    return MakeError(Reason::kInvalidField,
-                     absl::StrCat("reserve_tokens is ", request.reserve_tokens,
-                                  ", which needs lock = true"));
+  if (absl::Status status = CheckLockingFields(request); !status.ok()) {
+    return status;
   }
   MatchResult result;
   result.pages.reserve(request.tokens.size() / options_.page_tokens);
@@ -58,8 +75,21 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
                options_.capacity_pages));
   {
     absl::MutexLock hold(&mutex_);
-    absl::Status status = MatchAndLock(request, result);
-    if (!status.ok()) return status;
+    Session* session = nullptr;
+    if (request.lock) {
+      absl::StatusOr<Session*> live = FindSession(request.session);
+      if (!live.ok()) return std::move(live).status();
+      session = *live;
+      auto answer = FindAnswer<MatchResult>(*session, request.request_id);
+      if (!answer.ok()) return std::move(answer).status();
+      if (*answer != nullptr) return **answer;
+    }
+    if (absl::Status status = MatchAndLock(request, session, result);
+        !status.ok()) {
+      return status;
+    }
+    if (result.wait != WaitId()) return result;
+    if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
   if (request.reserve_tokens > result.matched_tokens) {
     // No more than the reserved pages have room for; nothing when max_tokens
@@ -75,17 +105,20 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
   return result;
 }
 
+// `session` takes the lock, if the request asks for one.
 absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
-                                       MatchResult& result) {
-  Session* session = nullptr;
-  if (request.lock) {
-    absl::StatusOr<Session*> live = FindSession(request.session);
-    if (!live.ok()) return std::move(live).status();
-    session = *live;
-  }
-  absl::StatusOr<FoundPrefix> found =
-      FindPrefix(QueryOf(request), &result.pages);
+                                       Session* session, MatchResult& result) {
+  const PrefixQuery query = QueryOf(request);
+  absl::StatusOr<FoundPrefix> found = FindPrefix(query, &result.pages);
   if (!found.ok()) return std::move(found).status();
+  PendingPage* const pending = FindPending(*found, query);
+  result.is_pending = pending != nullptr;
+  if (pending != nullptr && request.wait) {
+    result.wait = pending_.Wait(*pending, session->id);
+    result.pages.clear();
+    ++counters_.pending_waits;
+    return absl::OkStatus();
+  }
   auto [ns, position, max_pages] = *found;
   const uint32_t matched_pages = found->pages();
   const uint32_t wanted_pages =
@@ -108,9 +141,16 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
     Node& end = ns == nullptr ? *tree_.MakeNamespace(request.ns).root
                               : tree_.NodeEndingAt(position);
     position = EndOf(end);
-    result.lock = TakeLock(*session, end);
+    LockRecord& lock = TakeLock(*session, end);
+    result.lock = SessionTable::IdOf(lock);
     if (request.touch) tree_.Touch(end);
     Reserve(missing_pages, quota_class, *session, result.reserved);
+    if (missing_pages > 0) {
+      MarkPending(
+          lock,
+          request.tokens.subspan(result.matched_tokens - request.after.tokens),
+          result.reserved.front());
+    }
   } else if (request.touch && ns != nullptr) {
     tree_.Touch(position.LastWholeNode());
   }
@@ -144,7 +184,8 @@ absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<FoundPrefix> found = FindPrefix(query, nullptr);
   if (!found.ok()) return std::move(found).status();
-  return PrefixScore{.matched_tokens = found->pages() * options_.page_tokens};
+  return PrefixScore{.matched_tokens = found->pages() * options_.page_tokens,
+                     .is_pending = FindPending(*found, query) != nullptr};
 }
 
 // Appends to `pages` those that come after the query's handle.
@@ -206,6 +247,9 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<LockResult>(**session, request.request_id);
+  if (!answer.ok()) return std::move(answer).status();
+  if (*answer != nullptr) return **answer;
   absl::StatusOr<FoundPrefix> found = FindPrefix(
       {.ns = request.ns, .tokens = request.tokens, .after = request.after},
       nullptr);
@@ -214,14 +258,16 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   result.locked_tokens = found->pages() * options_.page_tokens;
   Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root
                                    : tree_.NodeEndingAt(found->position);
-  result.lock = TakeLock(**session, end);
+  result.lock = SessionTable::IdOf(TakeLock(**session, end));
   tree_.Touch(end);
   if (!end.is_root()) result.handle = HandleTo(EndOf(end));
+  KeepAnswer(**session, request.request_id, result);
   return result;
 }
 
 absl::Status PrefixCache::Unlock(SessionId session_id,
-                                 std::span<const LockId> ids) {
+                                 std::span<const LockId> ids,
+                                 RequestId request_id) {
   std::vector<LockId> sorted(ids.begin(), ids.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
@@ -230,16 +276,21 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
                      absl::StrCat("lock ", twice->value(), " is listed twice"));
   }
 
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<Done>(**session, request_id);
+  if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
   for (LockId id : ids) {
     if (absl::StatusOr<LockRecord*> lock = FindLock(**session, id);
         !lock.ok()) {
       return std::move(lock).status();
     }
   }
-  for (LockId id : ids) ReleaseLock(*sessions_.FindLock(**session, id));
+  for (LockId id : ids) {
+    ReleaseLock(*sessions_.FindLock(**session, id), PendingOutcome::kGivenUp);
+  }
+  KeepAnswer(**session, request_id, Done());
   return absl::OkStatus();
 }
 
@@ -260,13 +311,14 @@ absl::StatusOr<LockRecord*> PrefixCache::FindLock(const Session& session,
       absl::StrCat("lock ", id.value(), " is not held by this session"));
 }
 
-LockId PrefixCache::TakeLock(Session& session, Node& node) {
+LockRecord& PrefixCache::TakeLock(Session& session, Node& node) {
   tree_.Lock(node);
   ++counters_.locks_taken;
   return sessions_.AddLock(session, node, time_);
 }
 
-void PrefixCache::ReleaseLock(LockRecord& lock) {
+void PrefixCache::ReleaseLock(LockRecord& lock, PendingOutcome outcome) {
+  EndPending(lock.pending, outcome);
   Namespace& ns = *lock.node->ns;
   tree_.Unlock(*lock.node);
   sessions_.RemoveLock(lock);

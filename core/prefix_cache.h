@@ -2,8 +2,11 @@
 #define PANDO_CORE_PREFIX_CACHE_H_
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -17,6 +20,7 @@
 #include "core/ghost_list.h"
 #include "core/ids.h"
 #include "core/page_pool.h"
+#include "core/pending_pages.h"
 #include "core/quarantine.h"
 #include "core/quota_classes.h"
 #include "core/radix_tree.h"
@@ -50,6 +54,9 @@ class PrefixCache {
     uint32_t low_free_pages = 0;
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
+    // Told of each wait that ended, but for cancelled ones: outside the mutex,
+    // by the thread that ended it. Needed when matches wait.
+    std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
   };
 
   explicit PrefixCache(const Options& options);
@@ -59,13 +66,17 @@ class PrefixCache {
   absl::StatusOr<MatchResult> Match(const MatchRequest& request);
   // How much of a waiting prompt is cached. Changes nothing.
   absl::StatusOr<PrefixScore> Score(const PrefixQuery& query);
+  // Ends the wait of a match; false when it is over already.
+  bool CancelWait(WaitId wait);
   // Publishes pages under a prefix. The caller's writes to them are complete.
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
   absl::StatusOr<LockResult> Lock(const LockRequest& request);
-  absl::Status Unlock(SessionId session, std::span<const LockId> locks);
+  absl::Status Unlock(SessionId session, std::span<const LockId> locks,
+                      RequestId request_id = {});
 
   absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
-  absl::Status Free(SessionId session, std::span<const PageId> pages);
+  absl::Status Free(SessionId session, std::span<const PageId> pages,
+                    RequestId request_id = {});
   // Evicts up to `pages` pages, none that takes a class below its floor, and
   // returns how many it did.
   uint32_t Evict(uint32_t pages);
@@ -117,10 +128,39 @@ class PrefixCache {
   uint32_t page_tokens() const { return options_.page_tokens; }
 
  private:
+  // Holds the mutex; then tells of the waits that ended meanwhile.
+  class ABSL_SCOPED_LOCKABLE Hold {
+   public:
+    explicit Hold(PrefixCache* cache)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
+        : cache_(cache) {
+      cache_->mutex_.Lock();
+    }
+    ~Hold() ABSL_UNLOCK_FUNCTION();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    PrefixCache* const cache_;
+  };
+
   absl::StatusOr<Session*> FindSession(SessionId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The answer that an earlier call of the session with this id got; null when
+  // this call is the first.
+  template <typename T>
+  absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (id == RequestId()) return nullptr;
+    absl::StatusOr<const T*> answer = session.answers.Find<T>(id);
+    if (answer.ok() && *answer != nullptr) ++counters_.repeated_requests;
+    return answer;
+  }
+  static void KeepAnswer(Session& session, RequestId id, Answer answer) {
+    if (id != RequestId()) session.answers.Add(id, std::move(answer));
+  }
 
   // Where a prefix ends that is as long as possible.
   struct FoundPrefix {
@@ -139,15 +179,28 @@ class PrefixCache {
   PrefixHandle HandleTo(TreePosition position) const;
 
   // Parts of Match.
-  absl::Status MatchAndLock(const MatchRequest& request, MatchResult& result)
+  absl::Status MatchAndLock(const MatchRequest& request, Session* session,
+                            MatchResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HoldPrompt(SessionId session, LockId lock,
                   std::span<const Token> tokens);
 
+  // Single flight.
+  PendingPage* FindPending(const FoundPrefix& found, const PrefixQuery& query)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MarkPending(LockRecord& lock, std::span<const Token> rest,
+                   PageId reserved) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndPending(PendingPage* page, PendingOutcome outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleasePage(Session& session, PageId page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Parts of Insert.
   struct InsertSource {
-    uint32_t lookahead;
-    HeldPrompt prompt;
+    uint32_t lookahead = 0;
+    HeldPrompt prompt = {};
+    // The call is a repeat.
+    std::optional<InsertResult> answer = {};
   };
   struct InsertTarget {
     Session* session;
@@ -156,7 +209,8 @@ class PrefixCache {
     TreePosition start;
   };
   absl::StatusOr<InsertSource> FindSource(const InsertRequest& request);
-  absl::StatusOr<InsertTarget> FindTarget(const InsertRequest& request)
+  absl::StatusOr<InsertTarget> FindTarget(const InsertRequest& request,
+                                          Session& session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckInsertedPages(const InsertRequest& request,
                                   const Session& session,
@@ -214,9 +268,11 @@ class PrefixCache {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Locks.
-  LockId TakeLock(Session& session, Node& node)
+  LockRecord& TakeLock(Session& session, Node& node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseLock(LockRecord& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What its owner was computing then ends with `outcome`.
+  void ReleaseLock(LockRecord& lock, PendingOutcome outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends a session whose processes write no more.
   void EndLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseAllLocks(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -230,6 +286,7 @@ class PrefixCache {
   PagePool pool_ ABSL_GUARDED_BY(mutex_);
   SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
   Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
+  PendingPages pending_ ABSL_GUARDED_BY(mutex_);
   CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
   EventLog events_ ABSL_GUARDED_BY(mutex_);
   GhostList ghosts_ ABSL_GUARDED_BY(mutex_);

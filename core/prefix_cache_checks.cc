@@ -22,6 +22,7 @@ CacheStats PrefixCache::Stats() {
   stats.locks = sessions_.lock_count();
   stats.nodes = tree_.node_count();
   stats.namespaces = tree_.namespace_count();
+  stats.waits = pending_.wait_count();
   stats.eviction_policy = tree_.policy();
   if (!quotas_.are_configured()) return stats;
   for (uint32_t c = 0; c < quotas_.count(); ++c) {
@@ -64,6 +65,15 @@ std::vector<std::string> PrefixCache::CheckInvariants() {
   if (!locks_on.empty()) {
     violations.push_back("sessions: a lock names a node that is gone");
   }
+
+  pending_.AppendViolations(violations);
+  pending_.ForEach([&](const PendingPage& page) {
+    mutex_.AssertHeld();
+    const TreePosition end = EndOf(*page.owner->node);
+    if (tree_.Walk(end, page.tokens, 1, nullptr).node != end.node) {
+      violations.push_back("pending: a page is cached already");
+    }
+  });
 
   absl::flat_hash_set<PageId> in_tree;
   tree_.ForEachNode([&](const Node& node) {

@@ -62,7 +62,9 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   if (absl::Status status = CheckAnchor(request); !status.ok()) return status;
   absl::StatusOr<InsertSource> source = FindSource(request);
   if (!source.ok()) return std::move(source).status();
-  const auto& [lookahead, prompt] = *source;
+  if (source->answer.has_value()) return *std::move(source->answer);
+  const uint32_t lookahead = source->lookahead;
+  const HeldPrompt& prompt = source->prompt;
   if (absl::Status status =
           CheckPageCount(request, lookahead, options_.page_tokens);
       !status.ok()) {
@@ -75,10 +77,15 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   std::vector<PageId>& canonical = result.canonical_pages;
   canonical.reserve(request.pages.size());
 
-  absl::MutexLock hold(&mutex_);
-  absl::StatusOr<InsertTarget> target = FindTarget(request);
+  Hold hold(this);
+  absl::StatusOr<Session*> live = FindSession(request.session);
+  if (!live.ok()) return std::move(live).status();
+  Session& session = **live;
+  auto answer = FindAnswer<InsertResult>(session, request.request_id);
+  if (!answer.ok()) return std::move(answer).status();
+  if (*answer != nullptr) return **answer;
+  absl::StatusOr<InsertTarget> target = FindTarget(request, session);
   if (!target.ok()) return std::move(target).status();
-  Session& session = *target->session;
   if (request.prompt_tokens > 0 && target->anchor->prompt != prompt) {
     return MakeError(Reason::kLockMoved,
                      absl::StrCat("lock ", request.anchor.value(),
@@ -107,59 +114,69 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   result.existing_tokens =
       static_cast<uint32_t>(canonical.size()) * options_.page_tokens;
   result.freed_duplicates = FreeDuplicates(request, session, canonical);
-  for (PageId page : request.free_pages) pool_.Release(session.reserved, page);
+  for (PageId page : request.free_pages) ReleasePage(session, page);
   if (request.lock_action == LockAction::kRelock) {
     MoveLock(*target->anchor, *position.node, request);
   }
-  if (request.lock_action == LockAction::kUnlock) ReleaseLock(*target->anchor);
+  if (request.lock_action == LockAction::kUnlock) {
+    ReleaseLock(*target->anchor, PendingOutcome::kGivenUp);
+  }
   ++counters_.inserts;
+  KeepAnswer(session, request.request_id, result);
   return result;
 }
 
-// What the insert reads before it makes its segment.
+// What the insert has to know before it makes its segment.
 absl::StatusOr<PrefixCache::InsertSource> PrefixCache::FindSource(
     const InsertRequest& request) {
-  if (request.anchor == LockId()) {
-    return InsertSource{LookaheadOf(request.ns), HeldPrompt()};
+  InsertSource source{.lookahead = LookaheadOf(request.ns)};
+  if (request.anchor == LockId() && request.request_id == RequestId()) {
+    return source;
   }
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<InsertResult>(**session, request.request_id);
+  if (!answer.ok()) return std::move(answer).status();
+  if (*answer != nullptr) {
+    source.answer = **answer;
+    return source;
+  }
+  if (request.anchor == LockId()) return source;
   absl::StatusOr<LockRecord*> lock = FindLock(**session, request.anchor);
   if (!lock.ok()) return std::move(lock).status();
-  const uint32_t lookahead = (*lock)->node->ns->lookahead();
-  if (request.prompt_tokens == 0) return InsertSource{lookahead, HeldPrompt()};
-  const size_t held = (*lock)->prompt.remaining().size();
+  source.lookahead = (*lock)->node->ns->lookahead();
+  if (request.prompt_tokens == 0) return source;
+  source.prompt = (*lock)->prompt;
+  const size_t held = source.prompt.remaining().size();
   if (request.prompt_tokens > held) {
     return MakeError(Reason::kInvalidField,
                      absl::StrCat("prompt_tokens is ", request.prompt_tokens,
                                   ", but lock ", request.anchor.value(),
                                   " holds ", held, " tokens of a prompt"));
   }
-  return InsertSource{lookahead, (*lock)->prompt};
+  return source;
 }
 
 absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
-    const InsertRequest& request) {
-  absl::StatusOr<Session*> session = FindSession(request.session);
-  if (!session.ok()) return std::move(session).status();
+    const InsertRequest& request, Session& session) {
   if (request.anchor != LockId()) {
-    absl::StatusOr<LockRecord*> anchor = FindLock(**session, request.anchor);
+    absl::StatusOr<LockRecord*> anchor = FindLock(session, request.anchor);
     if (!anchor.ok()) return std::move(anchor).status();
     Node& start = *(*anchor)->node;
     if (request.ns != NamespaceKey() && request.ns != *start.ns->key) {
       return MakeError(Reason::kNamespaceMismatch,
                        "namespace is not the one of lock_id");
     }
-    return InsertTarget{*session, *anchor, start.ns, EndOf(start)};
+    return InsertTarget{&session, *anchor, start.ns, EndOf(start)};
   }
   if (request.after != PrefixHandle()) {
     absl::StatusOr<TreePosition> start = FindHandle(request.ns, request.after);
     if (!start.ok()) return std::move(start).status();
-    return InsertTarget{*session, nullptr, start->node->ns, *start};
+    return InsertTarget{&session, nullptr, start->node->ns, *start};
   }
   Namespace* ns = tree_.FindNamespace(request.ns);
-  return InsertTarget{*session, nullptr, ns,
+  return InsertTarget{&session, nullptr, ns,
                       ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
 }
 
@@ -212,6 +229,11 @@ TreePosition PrefixCache::Publish(const InsertRequest& request,
   for (PageId page : added) pool_.Seal(target.session->reserved, page);
   counters_.inserted_pages += added.size();
   LogNode(leaf, events_);
+  EndPending(
+      pending_.Find(parent, TokensOf(leaf.segment)
+                                .first(SpelledTokens(leaf.ns->lookahead(), 1,
+                                                     options_.page_tokens))),
+      PendingOutcome::kPublished);
   return EndOf(leaf);
 }
 
@@ -248,6 +270,9 @@ absl::Status PrefixCache::CheckInsertedPages(
 // What the insert took from the held prompt is before the new boundary.
 void PrefixCache::MoveLock(LockRecord& lock, Node& descendant,
                            const InsertRequest& request) {
+  if (request.pages.empty()) return;
+  // Not published: the insert took another way.
+  EndPending(lock.pending, PendingOutcome::kGivenUp);
   tree_.Lock(descendant, lock.node);
   lock.node = &descendant;
   const size_t moved_by = request.pages.size() * options_.page_tokens;
@@ -256,6 +281,7 @@ void PrefixCache::MoveLock(LockRecord& lock, Node& descendant,
   } else {
     lock.prompt = HeldPrompt();
   }
+  MarkPending(lock, lock.prompt.remaining(), kPaddingPage);
 }
 
 }  // namespace pando

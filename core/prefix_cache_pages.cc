@@ -55,24 +55,32 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<std::vector<PageId>>(**session, request.request_id);
+  if (!answer.ok()) return std::move(answer).status();
+  if (*answer != nullptr) return **answer;
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
   if (absl::Status room = CheckRoom(request.pages, quota_class, 0);
       !room.ok()) {
     return room;
   }
   Reserve(request.pages, quota_class, **session, allocated);
+  KeepAnswer(**session, request.request_id, allocated);
   return allocated;
 }
 
 absl::Status PrefixCache::Free(SessionId session_id,
-                               std::span<const PageId> pages) {
-  absl::MutexLock hold(&mutex_);
+                               std::span<const PageId> pages,
+                               RequestId request_id) {
+  Hold hold(this);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<Done>(**session, request_id);
+  if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
   if (absl::Status owned = CheckReserved(**session, pages); !owned.ok()) {
     return owned;
   }
-  for (PageId page : pages) pool_.Release((*session)->reserved, page);
+  for (PageId page : pages) ReleasePage(**session, page);
+  KeepAnswer(**session, request_id, Done());
   return absl::OkStatus();
 }
 

@@ -24,7 +24,7 @@ absl::Status PrefixCache::AttachSession(SessionId id) {
 }
 
 void PrefixCache::CloseSession(SessionId id) {
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this);
   Session* session = sessions_.Find(id);
   if (session == nullptr) return;
   ReleaseAllLocks(*session);
@@ -34,7 +34,7 @@ void PrefixCache::CloseSession(SessionId id) {
 }
 
 void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this);
   Session* session = sessions_.Find(id);
   if (session == nullptr) return;
   session->lost_at = lost_at;
@@ -55,7 +55,7 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
 }
 
 void PrefixCache::ProcessGone(SessionId id) {
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this);
   for (const Quarantine::Batch& batch : quarantine_.TakeOf(id)) {
     pool_.FreeQuarantined(batch.pages);
   }
@@ -76,7 +76,7 @@ void PrefixCache::EndLost(Session& session) {
 std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
                                                    absl::Duration quarantine) {
   std::vector<SessionId> gone;
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this);
   time_ = now;
   for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
     pool_.FreeQuarantined(batch.pages);
@@ -110,7 +110,10 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
 }
 
 void PrefixCache::ReleaseAllLocks(Session& session) {
-  while (session.first_lock != nullptr) ReleaseLock(*session.first_lock);
+  pending_.EndWaitsOf(session.id);
+  while (session.first_lock != nullptr) {
+    ReleaseLock(*session.first_lock, PendingOutcome::kOwnerLost);
+  }
 }
 
 void PrefixCache::FreeReserved(Session& session) {

@@ -27,7 +27,8 @@ void SessionTable::Erase(Session& session) {
   sessions_.erase(id);
 }
 
-LockId SessionTable::AddLock(Session& session, Node& node, absl::Time now) {
+LockRecord& SessionTable::AddLock(Session& session, Node& node,
+                                  absl::Time now) {
   LockRecord& lock = locks_.New();
   lock.session = &session;
   lock.node = &node;
@@ -35,7 +36,7 @@ LockId SessionTable::AddLock(Session& session, Node& node, absl::Time now) {
   lock.next = session.first_lock;
   if (lock.next != nullptr) lock.next->previous = &lock;
   session.first_lock = &lock;
-  return LockId(Slab<LockRecord>::HandleOf(lock));
+  return lock;
 }
 
 LockRecord* SessionTable::FindLock(const Session& session, LockId id) {

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "core/answers.h"
 #include "core/ids.h"
 #include "core/node.h"
 #include "core/page_pool.h"
@@ -18,6 +19,7 @@
 namespace pando {
 
 struct LockRecord;
+struct PendingPage;
 
 // One attached worker process: what it holds. Plain data, owned by
 // SessionTable.
@@ -27,6 +29,7 @@ struct Session {
   std::string client_name;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
+  Answers answers;
   // The worker has mapped the pool, so it may write to its reserved pages.
   bool is_attached = false;
   // All processes that had mapped the pool are gone.
@@ -53,6 +56,8 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
+  // The page after `node`, while the session computes it; null: none.
+  PendingPage* pending = nullptr;
   absl::Time taken_at;
   LockRecord* next = nullptr;
   LockRecord* previous = nullptr;
@@ -71,7 +76,10 @@ class SessionTable {
   // REQUIRES: the session has no locks and no reserved pages.
   void Erase(Session& session);
 
-  LockId AddLock(Session& session, Node& node, absl::Time now);
+  LockRecord& AddLock(Session& session, Node& node, absl::Time now);
+  static LockId IdOf(const LockRecord& lock) {
+    return LockId(Slab<LockRecord>::HandleOf(lock));
+  }
   // Null when the lock is unknown or another session's.
   LockRecord* FindLock(const Session& session, LockId id);
   void RemoveLock(LockRecord& lock);

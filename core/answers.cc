@@ -1,0 +1,36 @@
+#include "core/answers.h"
+
+#include <utility>
+
+namespace pando {
+namespace {
+
+struct PageIdsOf {
+  size_t operator()(const MatchResult& result) const {
+    return result.pages.size() + result.reserved.size();
+  }
+  size_t operator()(const InsertResult& result) const {
+    return result.canonical_pages.size();
+  }
+  size_t operator()(const LockResult&) const { return 0; }
+  size_t operator()(const std::vector<PageId>& pages) const {
+    return pages.size();
+  }
+  size_t operator()(const Done&) const { return 0; }
+};
+
+}  // namespace
+
+void Answers::Add(RequestId id, Answer answer) {
+  page_ids_ += std::visit(PageIdsOf(), answer);
+  answers_.emplace(id, std::move(answer));
+  oldest_first_.push_back(id);
+  while (oldest_first_.size() > kMaxAnswers || page_ids_ > kMaxPageIds) {
+    const auto oldest = answers_.find(oldest_first_.front());
+    oldest_first_.pop_front();
+    page_ids_ -= std::visit(PageIdsOf(), oldest->second);
+    answers_.erase(oldest);
+  }
+}
+
+}  // namespace pando

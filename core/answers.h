@@ -1,0 +1,53 @@
+#ifndef PANDO_CORE_ANSWERS_H_
+#define PANDO_CORE_ANSWERS_H_
+
+#include <cstddef>
+#include <deque>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/errors.h"
+#include "core/ids.h"
+#include "core/requests.h"
+
+namespace pando {
+
+// What an Unlock or Free answers.
+struct Done {};
+
+using Answer = std::variant<MatchResult, InsertResult, LockResult,
+                            std::vector<PageId>, Done>;
+
+// The answers to the last calls of one session that had a request id, so that a
+// repeated call gets the first answer. Owned by Session; not thread-safe.
+// Bounded in calls and in the page ids of their answers; the oldest go first.
+class Answers {
+ public:
+  static constexpr size_t kMaxAnswers = 256;
+  static constexpr size_t kMaxPageIds = size_t{1} << 18;
+
+  // Null when there is none. REQUEST_ID_REUSED when another kind of call had
+  // this id.
+  template <typename T>
+  absl::StatusOr<const T*> Find(RequestId id) const {
+    const auto it = answers_.find(id);
+    if (it == answers_.end()) return nullptr;
+    if (const T* answer = std::get_if<T>(&it->second)) return answer;
+    return MakeError(Reason::kRequestIdReused,
+                     "request_id was used by another kind of call");
+  }
+
+  // REQUIRES: Find(id) gives null.
+  void Add(RequestId id, Answer answer);
+
+ private:
+  absl::flat_hash_map<RequestId, Answer> answers_;
+  std::deque<RequestId> oldest_first_;
+  size_t page_ids_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_ANSWERS_H_

@@ -1,0 +1,123 @@
+#ifndef PANDO_CORE_PENDING_PAGES_H_
+#define PANDO_CORE_PENDING_PAGES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/types/span.h"
+#include "core/ids.h"
+#include "core/node.h"
+#include "core/requests.h"
+#include "core/session_table.h"
+
+namespace pando {
+
+// A page that is being computed: the one that comes after `after` and is
+// spelled by `tokens`. Plain data, owned by PendingPages.
+struct PendingPage {
+  LockRecord* owner;
+  const Node* after;
+  std::vector<Token> tokens;
+  PageId reserved;            // where it is written, if known
+  std::vector<WaitId> waits;  // in order of arrival
+};
+
+// A wait that ended, and how.
+struct EndedWait {
+  WaitId wait;
+  PendingOutcome outcome;
+};
+
+// The pages that are being computed and the calls that wait for them, so that
+// several workers compute a common prefix once. Owned by PrefixCache; not
+// thread-safe.
+//
+// Invariants: an owner has one page, which comes after the node of its lock and
+// is not cached; a wait is for one page. A wait holds nothing, so that waits
+// cannot block each other.
+class PendingPages {
+ public:
+  // Null when nobody computes it.
+  PendingPage* Find(const Node& after, std::span<const Token> tokens) const;
+
+  // REQUIRES: the page is not cached, Find gives null, and `owner`, whose lock
+  // is on `after`, has none.
+  void Add(LockRecord& owner, std::span<const Token> tokens, PageId reserved);
+  // It is not computed any more: ends the waits for it.
+  void Remove(PendingPage& page, PendingOutcome outcome);
+  // The page that is written to `reserved`; null when there is none.
+  PendingPage* FindReserved(PageId reserved) const;
+
+  WaitId Wait(PendingPage& page, SessionId session);
+  // Ends a wait without a word. False when it ended before.
+  bool Cancel(WaitId wait);
+  // The session of the waits has ended.
+  void EndWaitsOf(SessionId session);
+  // The waits that ended since the last call.
+  std::vector<EndedWait> TakeEndedWaits() {
+    return std::exchange(ended_, std::vector<EndedWait>());
+  }
+
+  uint32_t wait_count() const { return static_cast<uint32_t>(waits_.size()); }
+
+  // Adds a sentence for each invariant that does not hold, but for what the
+  // tree knows.
+  void AppendViolations(std::vector<std::string>& violations) const;
+
+  template <typename F>
+  void ForEach(F&& visit) const {
+    for (const auto& page : pages_) visit(*page);
+  }
+
+ private:
+  using PagePtr = std::unique_ptr<PendingPage>;
+  using Place = std::pair<const Node*, std::span<const Token>>;
+
+  static Place PlaceOf(const Place& place) { return place; }
+  static Place PlaceOf(const PagePtr& page) {
+    return {page->after, page->tokens};
+  }
+  struct Hash {
+    using is_transparent = void;
+    template <typename T>
+    size_t operator()(const T& item) const {
+      const Place place = PlaceOf(item);
+      return absl::HashOf(
+          place.first,
+          absl::MakeConstSpan(place.second.data(), place.second.size()));
+    }
+  };
+  struct Equal {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      const Place left = PlaceOf(a);
+      const Place right = PlaceOf(b);
+      return left.first == right.first &&
+             std::equal(left.second.begin(), left.second.end(),
+                        right.second.begin(), right.second.end());
+    }
+  };
+  struct WaitRecord {
+    PendingPage* page;
+    SessionId session;
+  };
+
+  absl::flat_hash_set<PagePtr, Hash, Equal> pages_;
+  absl::flat_hash_map<PageId, PendingPage*> by_reserved_;
+  absl::flat_hash_map<WaitId, WaitRecord> waits_;
+  std::vector<EndedWait> ended_;
+  uint64_t last_wait_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PENDING_PAGES_H_
