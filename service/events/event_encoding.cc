@@ -1,0 +1,29 @@
+#include "service/events/event_encoding.h"
+
+namespace pando {
+namespace {
+
+grpc::Slice Encode(const v1::WatchResponse& part) {
+  grpc::Slice slice(part.ByteSizeLong());
+  part.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return slice;
+}
+
+}  // namespace
+
+grpc::Slice EncodeEpoch(uint64_t epoch) {
+  v1::WatchResponse part;
+  part.set_epoch(epoch);
+  return Encode(part);
+}
+
+grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence) {
+  event.set_sequence(sequence);
+  v1::WatchResponse part;
+  part.mutable_events()->AddAllocated(&event);
+  grpc::Slice slice = Encode(part);
+  part.mutable_events()->ReleaseLast();
+  return slice;
+}
+
+}  // namespace pando

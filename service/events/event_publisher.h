@@ -1,0 +1,49 @@
+#ifndef PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
+#define PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "core/prefix_cache.h"
+#include "service/events/cached_pages.h"
+#include "service/events/event_history.h"
+
+namespace pando {
+
+// Takes the cache's raw events, hashes and numbers them and puts them into the
+// history, on a thread of its own: nobody waits for it. Costs nothing until it
+// is started, with the first watcher; then it goes on to the end. Owned by
+// EventsService, which starts and destroys it; the history is thread-safe.
+class EventPublisher {
+ public:
+  // `cache` outlives this. `on_news` is called from the thread after there are
+  // new events, or a snapshot.
+  EventPublisher(PrefixCache* cache, EventHistory::Limits limits,
+                 std::function<void()> on_news);
+  ~EventPublisher();
+
+  // Idempotent; not thread-safe.
+  void Start();
+
+  EventHistory& history() { return history_; }
+
+ private:
+  void Run();
+  // False when there was nothing to do.
+  bool Publish(const std::vector<RawEvent>& raw);
+  bool MakeSnapshot();
+
+  PrefixCache* const cache_;
+  const std::function<void()> on_news_;
+  EventHistory history_;
+  std::unique_ptr<CachedPages> pages_;  // the thread's alone
+  absl::Notification stop_;
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_

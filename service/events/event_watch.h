@@ -1,0 +1,44 @@
+#ifndef PANDO_SERVICE_EVENTS_EVENT_WATCH_H_
+#define PANDO_SERVICE_EVENTS_EVENT_WATCH_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "pando/v1/events.pb.h"
+#include "service/events/event_history.h"
+#include "service/rpc/server_stream.h"
+
+namespace pando {
+
+// What one watcher is sent: the events of the history, in order; a snapshot
+// first when it knows nothing or has fallen behind. Its position is all that it
+// holds. Lives on the polling thread.
+class EventWatch : public StreamSource<grpc::ByteBuffer> {
+ public:
+  // `history` outlives this.
+  EventWatch(const v1::WatchRequest& request, uint64_t epoch,
+             EventHistory* history);
+
+  // Messages are encoded WatchResponses.
+  Next Fill(grpc::ByteBuffer& message) override;
+
+ private:
+  void BeginSnapshot();
+  void AddFromSnapshot(std::vector<grpc::Slice>& parts);
+
+  EventHistory* const history_;
+  const grpc::Slice epoch_;  // the part of each message that says it
+  // The last event that the watcher knows of; none: it knows nothing.
+  std::optional<uint64_t> known_;
+  // What it is being sent; null: live events.
+  std::shared_ptr<const EventSnapshot> snapshot_;
+  size_t sent_ = 0;  // events of the snapshot
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_EVENTS_EVENT_WATCH_H_

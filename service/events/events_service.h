@@ -1,0 +1,46 @@
+#ifndef PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_
+#define PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/events.grpc.pb.h"
+#include "service/events/event_publisher.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/server_stream.h"
+
+namespace pando {
+
+// pando.v1.Events: streams to watchers what the publisher publishes. Owned by
+// Server; lives on the polling thread.
+class EventsService {
+ public:
+  // `cache` and `server` outlive the service. `history_events` are kept for
+  // watchers that fall behind or come back.
+  EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
+                uint32_t history_events);
+
+  void Register(RpcMetrics& metrics);
+
+ private:
+  using Source = StreamSource<grpc::ByteBuffer>;
+  // Events are encoded once for all watchers, so that this thread writes bytes.
+  using Watches = StreamMethod<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+  absl::StatusOr<std::unique_ptr<Source>> Watch(const grpc::ByteBuffer& bytes);
+
+  RpcServer* const server_;
+  const uint64_t epoch_;
+  v1::Events::WithRawMethod_Watch<v1::Events::Service> grpc_;
+  std::unique_ptr<Watches> watches_;
+  EventPublisher publisher_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_

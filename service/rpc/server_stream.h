@@ -1,0 +1,200 @@
+#ifndef PANDO_SERVICE_RPC_SERVER_STREAM_H_
+#define PANDO_SERVICE_RPC_SERVER_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "service/rpc/grpc_status.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/step.h"
+
+namespace pando {
+
+// What one server-streaming call sends. It is asked for a message whenever the
+// one before is on its way: a slow client asks rarely, and nothing piles up.
+template <typename Response>
+class StreamSource {
+ public:
+  enum class Next {
+    kMessage,
+    kNothingYet,  // it is asked again when the method resumes its streams
+    kEnd,
+  };
+
+  virtual ~StreamSource() = default;
+  // Fills in `message`, which is empty.
+  virtual Next Fill(Response& message) = 0;
+};
+
+template <typename Request, typename Response>
+class ServerStream;
+
+// One server-streaming method: waits for calls and owns those that run. Lives
+// on the polling thread.
+template <typename Request, typename Response>
+class StreamMethod {
+ public:
+  using Writer = grpc::ServerAsyncWriter<Response>;
+  // Asks gRPC for the next call of the method, with `tag`.
+  using ArmCall = std::function<void(grpc::ServerContext*, Request*, Writer*,
+                                     grpc::CompletionQueue*,
+                                     grpc::ServerCompletionQueue*, void* tag)>;
+  using Handler =
+      std::function<absl::StatusOr<std::unique_ptr<StreamSource<Response>>>(
+          const Request&)>;
+
+  // `server` outlives the method.
+  StreamMethod(RpcServer* server, ArmCall arm, Handler handler,
+               MethodMetrics metrics)
+      : server_(server),
+        arm_(std::move(arm)),
+        handler_(std::move(handler)),
+        metrics_(metrics) {
+    server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
+  }
+
+  // Asks each stream that had nothing to send again.
+  void Resume() {
+    for (const auto& [stream, owned] : streams_) stream->Continue();
+  }
+
+ private:
+  friend class ServerStream<Request, Response>;
+
+  // Waits for the next call.
+  void Arm() {
+    if (server_->is_stopping()) return;
+    auto stream = std::make_unique<ServerStream<Request, Response>>(this);
+    auto* armed = stream.get();
+    streams_.emplace(armed, std::move(stream));
+    armed->Arm();
+  }
+  void Remove(ServerStream<Request, Response>* stream) {
+    streams_.erase(stream);
+  }
+
+  RpcServer* const server_;
+  const ArmCall arm_;
+  const Handler handler_;
+  MethodMetrics metrics_;
+  absl::flat_hash_map<ServerStream<Request, Response>*,
+                      std::unique_ptr<ServerStream<Request, Response>>>
+      streams_;
+};
+
+// One call, from the wait for it to its end. Owned by StreamMethod, which it
+// asks to delete it when its last operation is done.
+//
+//   arrive -> write what the source fills in, one message after the other
+//          -> finish, at the source's end or on an error
+template <typename Request, typename Response>
+class ServerStream {
+ public:
+  using Method = StreamMethod<Request, Response>;
+
+  explicit ServerStream(Method* method) : method_(method), writer_(&context_) {}
+
+  void Arm() {
+    grpc::ServerCompletionQueue* queue = method_->server_->queue();
+    context_.AsyncNotifyWhenDone(&on_done_);
+    method_->arm_(&context_, &request_, &writer_, queue, queue, &on_arrived_);
+  }
+
+  // Sends the next message, unless one is on its way or there is none.
+  void Continue() {
+    if (source_ == nullptr || is_writing_ || is_over_ ||
+        method_->server_->is_stopping()) {
+      return;
+    }
+    using Next = typename StreamSource<Response>::Next;
+    message_.Clear();
+    switch (source_->Fill(message_)) {
+      case Next::kMessage:
+        ++operations_;
+        is_writing_ = true;
+        writer_.Write(message_, &on_written_);
+        break;
+      case Next::kNothingYet:
+        break;
+      case Next::kEnd:
+        Finish(absl::OkStatus());
+        break;
+    }
+  }
+
+ private:
+  void OnArrived(bool ok) {
+    if (!ok) {  // the server stops; there will be no OnDone either
+      method_->Remove(this);
+      return;
+    }
+    arrived_at_ = absl::Now();
+    operations_ = 1;  // OnDone
+    method_->Arm();
+    auto source = method_->handler_(request_);
+    if (source.ok()) {
+      source_ = *std::move(source);
+      Continue();
+    } else {
+      Finish(source.status());
+    }
+  }
+
+  void OnWritten(bool ok) {
+    is_writing_ = false;
+    if (ok) Continue();
+    OperationDone();
+  }
+
+  // The call is over on both sides.
+  void OnDone() {
+    method_->metrics_.Record(context_.IsCancelled()
+                                 ? absl::CancelledError("the client left")
+                                 : finished_with_,
+                             absl::Now() - arrived_at_);
+    is_over_ = true;
+    source_.reset();
+    OperationDone();
+  }
+
+  void Finish(const absl::Status& status) {
+    if (method_->server_->is_stopping()) return;
+    finished_with_ = status;
+    is_over_ = true;
+    ++operations_;
+    writer_.Finish(ToGrpcStatus(status), &on_finished_);
+  }
+
+  void OperationDone() {
+    if (--operations_ == 0) method_->Remove(this);
+  }
+
+  Method* const method_;
+  grpc::ServerContext context_;
+  typename Method::Writer writer_;
+  Request request_;
+  Response message_;
+  std::unique_ptr<StreamSource<Response>> source_;
+  absl::Time arrived_at_;
+  int operations_ = 0;  // that have not completed
+  bool is_writing_ = false;
+  bool is_over_ = false;  // nothing is written any more
+  absl::Status finished_with_;
+
+  Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
+  Step on_written_{[this](bool ok) { OnWritten(ok); }};
+  Step on_finished_{[this](bool) { OperationDone(); }};
+  Step on_done_{[this](bool) { OnDone(); }};
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_RPC_SERVER_STREAM_H_
