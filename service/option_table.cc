@@ -181,6 +181,8 @@ std::vector<OptionSpec> MakeOptionTable() {
            "How long a token for the memory socket is valid"),
       Number("max-tokens-per-request", &Options::max_tokens_per_request, 1,
              kMaxTokensPerRequest, "Tokens that one call may carry"),
+      Number("event-history", &Options::event_history, 1, kMaxUint32,
+             "Events kept for watchers that come back or are slow"),
       Time("drain-timeout", &Options::drain_timeout, zero, hour,
            "How long to wait for the workers after SIGTERM"),
       Time("check-invariants-every", &Options::check_invariants_every, zero,

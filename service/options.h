@@ -48,6 +48,8 @@ struct Options {
   absl::Duration quarantine = absl::Seconds(10);
   absl::Duration attach_token_ttl = absl::Seconds(5);
   uint32_t max_tokens_per_request = 1048576;
+  // Events kept for watchers that come back or are slow.
+  uint32_t event_history = 65536;
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

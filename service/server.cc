@@ -139,18 +139,22 @@ void Server::MakeServices() {
   admin_service_ =
       std::make_unique<AdminService>(&cache_, &self_check_, epoch_);
 
+  events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
+                                                    options_.event_history);
+
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,
-      std::vector<std::string>{v1::PrefixCache::service_full_name(),
-                               v1::PagePool::service_full_name(),
-                               v1::Sessions::service_full_name(),
-                               v1::Admin::service_full_name()});
+      std::vector<std::string>{
+          v1::PrefixCache::service_full_name(),
+          v1::PagePool::service_full_name(), v1::Sessions::service_full_name(),
+          v1::Admin::service_full_name(), v1::Events::service_full_name()});
 
   health_service_->Register(rpc_metrics_);
   prefix_cache_service_->Register(rpc_, rpc_metrics_);
   pool_service_->Register(rpc_, rpc_metrics_);
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_);
+  events_service_->Register(rpc_metrics_);
   rpc_.AddTimer(kHousekeepingPeriod, [this] {
     for (SessionId gone :
          cache_.ExpireSessions(MonotonicNow(), options_.quarantine)) {

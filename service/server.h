@@ -13,6 +13,7 @@
 #include "gpu/kv_pool.h"
 #include "service/admin_service.h"
 #include "service/cache_metrics.h"
+#include "service/events/events_service.h"
 #include "service/health_service.h"
 #include "service/http_server.h"
 #include "service/memory_socket.h"
@@ -74,6 +75,7 @@ class Server {
   std::unique_ptr<PoolService> pool_service_;
   std::unique_ptr<SessionService> session_service_;
   std::unique_ptr<AdminService> admin_service_;
+  std::unique_ptr<EventsService> events_service_;
   std::unique_ptr<HttpServer> http_;
 };
 

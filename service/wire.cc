@@ -155,6 +155,22 @@ void FillPool(const KvPool& pool, std::string_view model,
   out->set_page_bytes(PageBytes(pool.layout()));
 }
 
+v1::EvictionReason ReasonOnWire(EvictionReason reason) {
+  switch (reason) {
+    case EvictionReason::kAllocation:
+      return v1::EVICTION_REASON_ALLOCATION;
+    case EvictionReason::kRequest:
+      return v1::EVICTION_REASON_REQUEST;
+    case EvictionReason::kWatermark:
+      return v1::EVICTION_REASON_WATERMARK;
+    case EvictionReason::kQuota:
+      return v1::EVICTION_REASON_QUOTA;
+    case EvictionReason::kFlush:
+      return v1::EVICTION_REASON_FLUSH;
+  }
+  return v1::EVICTION_REASON_UNSPECIFIED;
+}
+
 void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   v1::PageStates* pages = out->mutable_pages();
   pages->set_free(stats.pages.free);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/eviction_reason.h"
 #include "core/ids.h"
 #include "core/namespace_key.h"
 #include "core/requests.h"
@@ -41,6 +42,8 @@ void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
 
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
+v1::EvictionReason ReasonOnWire(EvictionReason reason);
+
 void FillStats(const CacheStats& stats, v1::GetStatsResponse* out);
 
 }  // namespace pando

@@ -1,11 +1,10 @@
 #include "service/events/cached_pages.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 #include <variant>
 
 #include "core/check.h"
+#include "service/wire.h"
 
 namespace pando {
 namespace {
@@ -16,10 +15,6 @@ constexpr size_t kMaxEventBytes = size_t{256} << 10;
 size_t MaxBlocks(uint32_t page_tokens) {
   const size_t block_bytes = sizeof(PageHash) + page_tokens * sizeof(Token);
   return std::clamp<size_t>(kMaxEventBytes / block_bytes, 1, kMaxBlocks);
-}
-
-std::string_view BytesOf(const PageHash& hash) {
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
 // Calls `visit` with pieces of at most `size` elements.
@@ -75,12 +70,12 @@ void CachedPages::EmitStored(std::span<const PageId> run, const Emit& emit) {
     v1::BlocksStored& stored = *event_.mutable_stored();
     const PageId parent = At(piece.front()).parent;
     if (parent != kPaddingPage) {
-      stored.set_parent_block_hash(BytesOf(At(parent).hash));
+      stored.set_parent_block_hash(At(parent).hash.data(), sizeof(PageHash));
     }
     stored.mutable_tokens()->Reserve(
         static_cast<int>(piece.size() * page_tokens_ + 1));
     for (const PageId page : piece) {
-      stored.add_block_hashes(BytesOf(At(page).hash));
+      stored.add_block_hashes(At(page).hash.data(), sizeof(PageHash));
       const Token* tokens = TokensOf(page);
       stored.mutable_tokens()->Add(tokens, tokens + page_tokens_);
     }
@@ -101,7 +96,7 @@ void CachedPages::EmitRemoved(const PagesRemoved& removed, const Emit& emit) {
     blocks.set_reason(ReasonOnWire(removed.reason));
     for (const PageId page : piece) {
       CHECK(At(page).ns != nullptr);
-      blocks.add_block_hashes(BytesOf(At(page).hash));
+      blocks.add_block_hashes(At(page).hash.data(), sizeof(PageHash));
       At(page).ns.reset();
     }
     emit(event_);

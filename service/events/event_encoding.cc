@@ -20,9 +20,10 @@ grpc::Slice EncodeEpoch(uint64_t epoch) {
 grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence) {
   event.set_sequence(sequence);
   v1::WatchResponse part;
-  part.mutable_events()->AddAllocated(&event);
+  v1::Event& place = *part.add_events();
+  place.Swap(&event);
   grpc::Slice slice = Encode(part);
-  part.mutable_events()->ReleaseLast();
+  place.Swap(&event);
   return slice;
 }
 

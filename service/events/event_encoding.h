@@ -13,7 +13,7 @@ namespace pando {
 // of several parts, one after the other, are those of the whole: so an event is
 // encoded once, for all watchers.
 grpc::Slice EncodeEpoch(uint64_t epoch);
-// Takes the content of `event` and leaves it as it was.
+// Changes nothing of `event` but its number.
 grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence);
 
 }  // namespace pando
