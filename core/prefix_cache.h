@@ -126,6 +126,7 @@ class PrefixCache {
   std::vector<std::string> CheckInvariants();
 
   uint32_t page_tokens() const { return options_.page_tokens; }
+  uint32_t capacity_pages() const { return options_.capacity_pages; }
 
  private:
   // Holds the mutex; then tells of the waits that ended meanwhile.

@@ -33,7 +33,6 @@ void EventPublisher::Run() {
   do {
     cache_->TakeEvents(raw);
     const bool has_events = Publish(raw);
-    raw.clear();  // the segments in it, before the mutex is taken again
     if (MakeSnapshot() || has_events) on_news_();
   } while (!stop_.WaitForNotificationWithTimeout(kPeriod));
 }
