@@ -105,6 +105,7 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"quarantine", "1m"},
           {"attach-token-ttl", "1.5s"},
           {"max-tokens-per-request", "99"},
+          {"event-history", "100"},
           {"drain-timeout", "0"},
           {"check-invariants-every", "30s"},
           {"log-level", "debug"},
