@@ -4,12 +4,18 @@ VENV := build/venv
 PYTHON := $(VENV)/bin/python
 JOBS ?= $(shell nproc)
 
+# Seconds for each fuzzer, and where its choices begin.
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 1
+
 .PHONY: help setup build demo test check test-unit test-python test-asan \
-        test-tsan bench format clean
+        test-tsan test-fuzz fuzz coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
+	@echo "make coverage  lines and branches of core/ that its tests run"
 	@echo "make bench  the benchmarks, with the floor beside each figure"
 	@echo "make build  pandod and everything else, optimised, in build/release"
 	@echo "make format clang-format on all C++ sources"
@@ -30,7 +36,7 @@ demo: setup
 	  --pandod build/release/bin/pandod --clients 2 \
 	  --pool-tokens 5000000
 
-test: check test-unit test-python test-asan test-tsan
+test: check test-unit test-python test-asan test-tsan test-fuzz
 
 # Layers and formatting.
 check: setup
@@ -59,6 +65,31 @@ test-tsan: setup
 	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test
 	@build/tsan/tests/core/core_stress_test
+
+test-fuzz:
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25
+
+# What is found stays in build/fuzz/corpus, for the next run to begin with.
+fuzz: setup
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS) --target cache_fuzzer
+	@for fuzzer in cache_fuzzer; do \
+	  echo "$$fuzzer: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"; \
+	  mkdir -p build/fuzz/corpus/$$fuzzer; \
+	  build/fuzz/bin/$$fuzzer -seed=$(FUZZ_SEED) -verbosity=0 -len_control=0 \
+	    -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/$$fuzzer- build/fuzz/corpus/$$fuzzer \
+	    || exit 1; \
+	done
+
+# Lines and branches of core/ that its tests run, and the branches never taken.
+CORE_TESTS := core_test core_model_test core_stress_test
+coverage:
+	@tools/setup.sh $(VENV) llvm
+	@cmake --preset coverage >/dev/null
+	@cmake --build --preset coverage -j $(JOBS) --target $(CORE_TESTS)
+	@$(PYTHON) tools/coverage.py --folder core \
+	  $(CORE_TESTS:%=build/coverage/tests/core/%)
 
 bench: build
 	@$(PYTHON) bench/run.py --build build/release

@@ -3,10 +3,11 @@
 # when not root) and a Python virtual environment. Does nothing when all is
 # there already.
 #
-# usage: tools/setup.sh VENV_FOLDER
+# usage: tools/setup.sh VENV_FOLDER [more Debian packages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
+shift
 
 packages=(
   ca-certificates ccache clang clang-format cmake g++ git libabsl-dev
@@ -14,7 +15,7 @@ packages=(
   libgmock-dev libgrpc++-dev libgtest-dev libprotobuf-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev make ninja-build nlohmann-json3-dev
   prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc python3
-  python3-venv zlib1g-dev
+  python3-venv zlib1g-dev "$@"
 )
 missing=()
 for package in "${packages[@]}"; do
