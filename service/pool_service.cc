@@ -70,7 +70,8 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   const absl::StatusOr<std::vector<PageId>> pages =
       cache_->Allocate({.session = SessionId(request.session_id()),
                         .ns = *ns,
-                        .pages = request.pages()});
+                        .pages = request.pages(),
+                        .request_id = RequestId(request.request_id())});
   if (!pages.ok()) return pages.status();
   AppendPages(*pages, response.mutable_page_ids());
   return absl::OkStatus();
@@ -82,7 +83,8 @@ absl::Status PoolService::FreePages(const v1::FreePagesRequest& request,
     return MakeError(Reason::kEmptyRequest, "page_ids is empty");
   }
   return cache_->Free(SessionId(request.session_id()),
-                      PagesOf(request.page_ids()));
+                      PagesOf(request.page_ids()),
+                      RequestId(request.request_id()));
 }
 
 }  // namespace pando

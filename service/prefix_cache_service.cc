@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/errors.h"
 #include "service/rpc/unary_call.h"
 #include "service/wire.h"
@@ -14,6 +15,38 @@ namespace pando {
 namespace {
 
 constexpr int kMaxQueries = 4096;
+constexpr uint32_t kMaxPendingWaitMs = 600'000;
+
+absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
+  if (request.pending_wait_ms() > kMaxPendingWaitMs) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
+                     "; the limit is ", kMaxPendingWaitMs));
+  }
+  if (request.lock()) return absl::OkStatus();
+  if (request.pending_wait_ms() > 0) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
+                     ", which needs lock = true"));
+  }
+  if (request.request_id() != 0) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("request_id is ", request.request_id(),
+                                  ", which needs lock = true"));
+  }
+  return absl::OkStatus();
+}
+
+// What the answer says about the page after the match.
+v1::PendingOutcome OutcomeOf(
+    const MatchResult& result,
+    const std::optional<PendingMatches::Waited>& waited) {
+  if (waited.has_value()) return waited->outcome;
+  return result.is_pending ? v1::PENDING_OUTCOME_NOT_AWAITED
+                           : v1::PENDING_OUTCOME_UNSPECIFIED;
+}
 
 template <typename Message>
 std::optional<uint32_t> MaxTokensOf(const Message& message) {
@@ -50,9 +83,11 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
     return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
   };
   server.AddService(&grpc_);
-  AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+  AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
       server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
-      [this](const auto& in, auto& out) { return MatchPrefix(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return MatchPrefix(in, out, call);
+      },
       of("MatchPrefix"));
   AddUnaryMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
       server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
@@ -75,8 +110,13 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
       of("Evict"));
 }
 
-absl::Status PrefixCacheService::MatchPrefix(
-    const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response) {
+std::optional<absl::Status> PrefixCacheService::MatchPrefix(
+    const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response,
+    WaitingCall& call) {
+  const bool waits = request.pending_wait_ms() > 0;
+  const auto waited = waits ? pending_->End(call) : std::nullopt;
+  if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
+  if (absl::Status status = CheckMatch(request); !status.ok()) return status;
   if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
     return MakeError(Reason::kDraining, "the server is shutting down");
   }
@@ -87,16 +127,26 @@ absl::Status PrefixCacheService::MatchPrefix(
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
   if (!after.ok()) return after.status();
-  const absl::StatusOr<MatchResult> result =
-      cache_->Match({.session = SessionId(request.session_id()),
-                     .ns = *ns,
-                     .tokens = *tokens,
-                     .max_tokens = MaxTokensOf(request),
-                     .lock = request.lock(),
-                     .reserve_tokens = request.reserve_tokens(),
-                     .touch = !request.has_touch() || request.touch(),
-                     .after = *after});
+  const absl::StatusOr<MatchResult> result = cache_->Match(
+      {.session = SessionId(request.session_id()),
+       .ns = *ns,
+       .tokens = *tokens,
+       .max_tokens = MaxTokensOf(request),
+       .lock = request.lock(),
+       .reserve_tokens = request.reserve_tokens(),
+       .touch = !request.has_touch() || request.touch(),
+       .after = *after,
+       .wait = waits && !(waited.has_value() &&
+                          waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
+       .request_id = RequestId(request.request_id())});
   if (!result.ok()) return result.status();
+  if (result->wait != WaitId()) {
+    const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
+    pending_->Begin(
+        call, result->wait,
+        waited.has_value() ? waited->deadline : absl::Now() + limit);
+    return std::nullopt;
+  }
   response.set_matched_tokens(result->matched_tokens);
   AppendPages(result->pages, response.mutable_page_ids());
   response.set_lock_id(result->lock.value());
@@ -104,6 +154,7 @@ absl::Status PrefixCacheService::MatchPrefix(
   if (result->handle != PrefixHandle()) {
     FillHandle(result->handle, epoch_, response.mutable_handle());
   }
+  response.set_pending(OutcomeOf(*result, waited));
   return absl::OkStatus();
 }
 
@@ -178,7 +229,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .free_pages = free_pages,
                       .prompt_tokens = request.prompt_tokens(),
                       .after = *after,
-                      .priority = request.priority()});
+                      .priority = request.priority(),
+                      .request_id = RequestId(request.request_id())});
   if (!result.ok()) return result.status();
   response.set_existing_tokens(result->existing_tokens);
   AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
@@ -205,7 +257,8 @@ absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
       cache_->Lock({.session = SessionId(request.session_id()),
                     .ns = *ns,
                     .tokens = *tokens,
-                    .after = *after});
+                    .after = *after,
+                    .request_id = RequestId(request.request_id())});
   if (!result.ok()) return result.status();
   response.set_lock_id(result->lock.value());
   response.set_locked_tokens(result->locked_tokens);
@@ -223,7 +276,8 @@ absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
   std::vector<LockId> locks;
   locks.reserve(request.lock_ids_size());
   for (uint64_t id : request.lock_ids()) locks.emplace_back(id);
-  return cache_->Unlock(SessionId(request.session_id()), locks);
+  return cache_->Unlock(SessionId(request.session_id()), locks,
+                        RequestId(request.request_id()));
 }
 
 absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,

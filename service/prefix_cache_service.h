@@ -3,33 +3,41 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
+#include "service/rpc/unary_call.h"
 
 namespace pando {
 
 // The handlers of pando.v1.PrefixCache: check, convert, call the cache,
-// convert. Owned by Server; runs on the polling thread; holds no state.
+// convert. Owned by Server; runs on the polling thread; holds no state. The
+// calls that wait are held by PendingMatches.
 class PrefixCacheService {
  public:
-  // `cache` and `is_draining` outlive the service. While draining, nothing new
-  // is admitted: a match that locks is refused.
-  PrefixCacheService(PrefixCache* cache, uint32_t max_tokens, uint64_t epoch,
+  // `cache`, `pending` and `is_draining` outlive the service. While draining,
+  // nothing new is admitted: a match that locks is refused.
+  PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
+                     uint32_t max_tokens, uint64_t epoch,
                      const std::atomic<bool>* is_draining)
       : cache_(cache),
+        pending_(pending),
         max_tokens_(max_tokens),
         epoch_(epoch),
         is_draining_(is_draining) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
-  absl::Status MatchPrefix(const v1::MatchPrefixRequest& request,
-                           v1::MatchPrefixResponse& response);
+  // None: `call` waits, and this is run again when it need not any more.
+  std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
+                                          v1::MatchPrefixResponse& response,
+                                          WaitingCall& call);
   absl::Status MatchPrefixes(const v1::MatchPrefixesRequest& request,
                              v1::MatchPrefixesResponse& response);
   absl::Status Insert(const v1::InsertRequest& request,
@@ -44,6 +52,7 @@ class PrefixCacheService {
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
 
   PrefixCache* const cache_;
+  PendingMatches* const pending_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;
   const std::atomic<bool>* const is_draining_;

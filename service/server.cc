@@ -74,10 +74,15 @@ Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
               .eviction_policy = options.eviction_policy,
               .low_free_pages = options.low_free_pages,
               .high_free_pages = options.high_free_pages,
-              .quota_classes = options.quotas}),
+              .quota_classes = options.quotas,
+              .on_wait_over =
+                  [this](WaitId wait, PendingOutcome outcome) {
+                    pending_matches_.WaitOver(wait, outcome);
+                  }}),
       self_check_(&cache_),
       cache_metrics_(std::make_shared<CacheMetrics>(
           &cache_, &self_check_, PageBytesOfAllShards(*pool_))),
+      pending_matches_(&cache_, &rpc_, *registry_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
@@ -126,7 +131,8 @@ void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, options_.max_tokens_per_request, epoch_, &is_draining_);
+      &cache_, &pending_matches_, options_.max_tokens_per_request, epoch_,
+      &is_draining_);
   pool_service_ = std::make_unique<PoolService>(&cache_, memory_.get(),
                                                 description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -203,6 +209,7 @@ void Server::BeginDrain() {
 void Server::AnnounceDrain() {
   session_service_->AnnounceDrain();
   health_service_->AnnounceDrain();
+  pending_matches_.ResumeAll();
 }
 
 }  // namespace pando

@@ -18,6 +18,7 @@
 #include "service/http_server.h"
 #include "service/memory_socket.h"
 #include "service/options.h"
+#include "service/pending_matches.h"
 #include "service/pool_service.h"
 #include "service/prefix_cache_service.h"
 #include "service/process_watcher.h"
@@ -45,7 +46,8 @@ class Server {
  private:
   Server(const Options& options, std::unique_ptr<KvPool> pool);
 
-  // Tells those who wait on streams that nothing new is admitted.
+  // Tells those who wait, on streams or for pages, that nothing new is
+  // admitted.
   void AnnounceDrain();
   absl::Status StartMemorySocket();
   void MakeServices();
@@ -68,6 +70,7 @@ class Server {
   std::unique_ptr<ProcessWatcher> watcher_;
   std::unique_ptr<MemorySocket> memory_;
   RpcServer rpc_;
+  PendingMatches pending_matches_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
   std::unique_ptr<HealthService> health_service_;

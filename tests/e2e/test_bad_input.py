@@ -21,7 +21,7 @@ from bad_requests import (
 )
 from eventually import eventually
 from pando_kv import Client
-from pando_kv._proto.pando.v1 import pool_pb2, session_pb2
+from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2, session_pb2
 from pandod_process import Pandod, serving
 from raw_calls import RawCalls
 
@@ -47,6 +47,10 @@ def world(pandod) -> Iterator[World]:
         eventually(lambda: client.stats().sessions == 2)
         sealed = client.allocate_pages(2)
         client.insert(CACHED, sealed)
+        match = prefix_cache_pb2.MatchPrefixRequest(tokens=CACHED)
+        handle = prefix_cache_pb2.MatchPrefixResponse.FromString(
+            raw.unary(f"{CACHE}/MatchPrefix", match)
+        ).handle
         lock, released = client.lock(CACHED), client.lock(CACHED)
         released.release()
         with other.lock(CACHED) as others_lock, lock:
@@ -61,6 +65,7 @@ def world(pandod) -> Iterator[World]:
                 others_lock=others_lock.lock_id,
                 released_lock=released.lock_id,
                 ended_session=ended,
+                handle=handle,
             )
 
 
@@ -83,7 +88,14 @@ def test_a_bad_request_is_refused_and_changes_nothing(world, bad):
 UNARY_METHODS = [
     *(
         f"{CACHE}/{name}"
-        for name in ("MatchPrefix", "Insert", "Lock", "Unlock", "Evict")
+        for name in (
+            "MatchPrefix",
+            "MatchPrefixes",
+            "Insert",
+            "Lock",
+            "Unlock",
+            "Evict",
+        )
     ),
     *(f"{POOL}/{name}" for name in ("DescribePool", "AttachPool")),
     *(f"{POOL}/{name}" for name in ("AllocatePages", "FreePages")),

@@ -21,6 +21,8 @@ ADMIN = "pando.v1.Admin"
 MAX_TOKENS = 1024
 MAX_UINT32 = 2**32 - 1
 MAX_NAMESPACE_BYTES = 256
+MAX_PENDING_WAIT_MS = 600_000
+MAX_QUERIES = 4096
 
 # Two cached pages, and two that are not.
 CACHED = list(range(2 * PAGE_TOKENS))
@@ -41,6 +43,7 @@ class World:
     others_lock: int
     released_lock: int
     ended_session: int
+    handle: types_pb2.PrefixHandle  # of what is cached
 
     def match(self, **fields) -> Message:
         fields = {"session_id": self.session, "lock": True} | fields
@@ -55,6 +58,14 @@ class World:
         } | fields
         return prefix_cache_pb2.InsertRequest(**fields)
 
+    def score(self, *queries: dict) -> Message:
+        return prefix_cache_pb2.MatchPrefixesRequest(queries=queries)
+
+    def handle_with(self, **fields: int) -> types_pb2.PrefixHandle:
+        """The handle, but for these fields."""
+        of = {name: getattr(self.handle, name) for name in ("epoch", "node", "tokens")}
+        return types_pb2.PrefixHandle(**(of | fields))
+
     def unlock(self, *locks: int, session: int | None = None) -> Message:
         session = self.session if session is None else session
         return prefix_cache_pb2.UnlockRequest(session_id=session, lock_ids=locks)
@@ -67,9 +78,9 @@ class World:
         session = self.session if session is None else session
         return pool_pb2.FreePagesRequest(session_id=session, page_ids=pages)
 
-    def allocate(self, pages: int, session: int | None = None) -> Message:
+    def allocate(self, pages: int, session: int | None = None, **fields) -> Message:
         session = self.session if session is None else session
-        return pool_pb2.AllocatePagesRequest(session_id=session, pages=pages)
+        return pool_pb2.AllocatePagesRequest(session_id=session, pages=pages, **fields)
 
     def attach(self, **fields) -> Message:
         return pool_pb2.AttachPoolRequest(**({"session_id": self.session} | fields))
@@ -171,12 +182,20 @@ def bad_namespaces() -> Iterator[Bad]:
             "MatchPrefix": lambda w, ns=ns: w.match(namespace=ns),
             "Insert": lambda w, ns=ns: w.insert(namespace=ns),
             "Lock": lambda w, ns=ns: w.lock_prefix(namespace=ns),
+            "MatchPrefixes": lambda w, ns=ns: w.score({}, {"namespace": ns}),
         }.items():
             what = f"{field} too long in {name}"
             yield bad_request(what, f"{CACHE}/{name}", request, "INVALID_FIELD")
+        yield bad_request(
+            f"{field} too long in AllocatePages",
+            f"{POOL}/AllocatePages",
+            lambda w, ns=ns: w.allocate(1, namespace=ns),
+            "INVALID_FIELD",
+        )
     for what, ns in {
         "another": types_pb2.Namespace(extra_key="lora"),
         "an empty": types_pb2.Namespace(extra_key=""),
+        "a bigram": types_pb2.Namespace(bigram=True),
     }.items():
         yield bad_request(
             f"{what} namespace than that of the lock",
@@ -192,9 +211,16 @@ def bad_token_lists() -> Iterator[Bad]:
         "MatchPrefix": lambda w: w.match(tokens=tokens),
         "Insert": lambda w: w.insert(tokens=tokens),
         "Lock": lambda w: w.lock_prefix(tokens=tokens),
+        "MatchPrefixes": lambda w: w.score({"tokens": tokens[1:]}, {"tokens": [1]}),
     }.items():
         what = f"too many tokens in {name}"
         yield bad_request(what, f"{CACHE}/{name}", request, "TOO_MANY_TOKENS")
+    yield bad_request(
+        "too many queries",
+        f"{CACHE}/MatchPrefixes",
+        lambda w: w.score(*[{}] * (MAX_QUERIES + 1)),
+        "INVALID_FIELD",
+    )
     for what, pages in {
         "too few pages": lambda w: w.reserved[:1],
         "no pages": lambda w: [],
@@ -251,6 +277,77 @@ def bad_locks() -> Iterator[Bad]:
         insert,
         lambda w: w.insert(lock_id=w.lock, lock_action=77),
         "INVALID_FIELD",
+    )
+
+
+def bad_handles() -> Iterator[Bad]:
+    methods = {
+        f"{CACHE}/MatchPrefix": World.match,
+        f"{CACHE}/Insert": lambda w, **of: w.insert(page_ids=[], tokens=[], **of),
+        f"{CACHE}/Lock": World.lock_prefix,
+    }
+    gone = {
+        "another epoch": {"epoch": 12345},
+        "no epoch": {"epoch": 0},
+        "no node": {"node": 0, "tokens": 0},
+        "a node that never was": {"node": 2**64 - 1},
+        "more tokens than its node": {"tokens": 1 << 20},
+    }
+    for (what, fields), (method, make) in itertools.product(
+        gone.items(), methods.items()
+    ):
+        yield Bad(
+            f"a handle of {what} in {method}",
+            method,
+            lambda w, fields=fields, make=make: make(w, after=w.handle_with(**fields)),
+            "NOT_FOUND",
+            "HANDLE_GONE",
+        )
+    lora = types_pb2.Namespace(extra_key="lora")
+    for method, make in methods.items():
+        yield bad_request(
+            f"a handle of another namespace in {method}",
+            method,
+            lambda w, make=make: make(w, after=w.handle, namespace=lora),
+            "NAMESPACE_MISMATCH",
+        )
+        yield bad_request(
+            f"a handle within a page in {method}",
+            method,
+            lambda w, make=make: make(w, after=w.handle_with(tokens=1)),
+            "INVALID_FIELD",
+        )
+    yield bad_request(
+        "a handle of another namespace in MatchPrefixes",
+        f"{CACHE}/MatchPrefixes",
+        lambda w: w.score({"after": w.handle, "namespace": lora}),
+        "NAMESPACE_MISMATCH",
+    )
+    yield bad_request(
+        "both a lock and a handle",
+        f"{CACHE}/Insert",
+        lambda w: w.insert(lock_id=w.lock, after=w.handle),
+        "INVALID_FIELD",
+    )
+
+
+def bad_waits() -> Iterator[Bad]:
+    match = f"{CACHE}/MatchPrefix"
+    cases = {
+        "a wait without a lock": {"lock": False, "pending_wait_ms": 1},
+        "too long a wait": {"pending_wait_ms": MAX_PENDING_WAIT_MS + 1},
+        "the longest wait": {"pending_wait_ms": MAX_UINT32},
+        "a request id without a lock": {"lock": False, "request_id": 1},
+    }
+    for what, fields in cases.items():
+        yield bad_request(
+            what, match, lambda w, fields=fields: w.match(**fields), "INVALID_FIELD"
+        )
+    yield not_allowed(
+        "a wait in a session that has ended",
+        match,
+        lambda w: w.match(session_id=w.ended_session, pending_wait_ms=1000),
+        "SESSION_LOST",
     )
 
 
@@ -350,4 +447,6 @@ BAD_REQUESTS = [
     *bad_locks(),
     *bad_sizes(),
     *bad_prompt_tokens(),
+    *bad_handles(),
+    *bad_waits(),
 ]

@@ -12,6 +12,31 @@ from pando_kv.errors import from_rpc_error
 _LIMIT_SECONDS = 30
 
 
+class RunningCall:
+    """A call whose answer may not be there yet."""
+
+    def __init__(self, future: grpc.Future) -> None:
+        self._future = future
+
+    def answer(self) -> bytes:
+        return self._future.result()
+
+    def failure(self) -> tuple[str, str]:
+        """The gRPC code and the reason; without a reason, the code again."""
+        error = self._future.exception()
+        assert isinstance(error, grpc.RpcError), "the call succeeded"
+        return error.code().name, from_rpc_error(error).reason
+
+    def has_failed(self) -> bool:
+        return self._future.exception() is not None
+
+    def is_done(self) -> bool:
+        return self._future.done()
+
+    def cancel(self) -> None:
+        self._future.cancel()
+
+
 class RawCalls:
     """One connection that sends any bytes to any method."""
 
@@ -24,16 +49,15 @@ class RawCalls:
 
     def unary(self, method: str, request: Message | bytes = b"") -> bytes:
         """The answer of "pando.v1.PrefixCache/Insert", say."""
-        call = self._channel.unary_unary(f"/{method}")
-        return call(_bytes_of(request), timeout=_LIMIT_SECONDS)
+        return self.start(method, request).answer()
 
     def failure(self, method: str, request: Message | bytes) -> tuple[str, str]:
         """The gRPC code and the reason; without a reason, the code again."""
-        try:
-            self.unary(method, request)
-        except grpc.RpcError as error:
-            return error.code().name, from_rpc_error(error).reason
-        raise AssertionError(f"{method} succeeded")
+        return self.start(method, request).failure()
+
+    def start(self, method: str, request: Message | bytes) -> RunningCall:
+        call = self._channel.unary_unary(f"/{method}")
+        return RunningCall(call.future(_bytes_of(request), timeout=_LIMIT_SECONDS))
 
     def stream_failure(
         self, method: str, *requests: Message | bytes
