@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -34,7 +35,7 @@ class Answers {
   absl::StatusOr<const T*> Find(RequestId id) const {
     const auto it = answers_.find(id);
     if (it == answers_.end()) return nullptr;
-    if (const T* answer = std::get_if<T>(&it->second)) return answer;
+    if (const T* answer = std::get_if<T>(it->second.get())) return answer;
     return MakeError(Reason::kRequestIdReused,
                      "request_id was used by another kind of call");
   }
@@ -43,7 +44,7 @@ class Answers {
   void Add(RequestId id, Answer answer);
 
  private:
-  absl::flat_hash_map<RequestId, Answer> answers_;
+  absl::flat_hash_map<RequestId, std::unique_ptr<const Answer>> answers_;
   std::deque<RequestId> oldest_first_;
   size_t page_ids_ = 0;
 };
