@@ -38,6 +38,16 @@ absl::Status CheckLockingFields(const MatchRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status CheckDistinct(std::span<const LockId> ids) {
+  if (ids.size() < 2) return absl::OkStatus();
+  std::vector<LockId> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return absl::OkStatus();
+  return MakeError(Reason::kLockUnknown,
+                   absl::StrCat("lock ", twice->value(), " is listed twice"));
+}
+
 PrefixQuery QueryOf(const MatchRequest& request) {
   return {.ns = request.ns,
           .tokens = request.tokens,
@@ -268,13 +278,7 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
 absl::Status PrefixCache::Unlock(SessionId session_id,
                                  std::span<const LockId> ids,
                                  RequestId request_id) {
-  std::vector<LockId> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) {
-    return MakeError(Reason::kLockUnknown,
-                     absl::StrCat("lock ", twice->value(), " is listed twice"));
-  }
+  if (absl::Status status = CheckDistinct(ids); !status.ok()) return status;
 
   Hold hold(this);
   absl::StatusOr<Session*> session = FindSession(session_id);

@@ -13,6 +13,13 @@ namespace {
 // What a node holds on average when the pool is full, or more.
 constexpr uint64_t kTokensPerNode = 256;
 
+// std::vector would copy ids, which are a class, one by one.
+void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
+  const size_t old_size = to.size();
+  to.resize(old_size + from.size());
+  std::memcpy(to.data() + old_size, from.data(), from.size_bytes());
+}
+
 }  // namespace
 
 RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
@@ -80,8 +87,7 @@ TreePosition RadixTree::Walk(TreePosition position,
     const uint32_t common = CommonPages(
         node, begin, next, std::min(left, node.page_count - begin), known);
     if (pages != nullptr) {
-      const PageId* first = node.pages().data() + begin;
-      pages->insert(pages->end(), first, first + common);
+      AppendPages(node.pages().subspan(begin, common), *pages);
     }
     position.pages_in_node += common;
     next += size_t{common} * page_tokens_;

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "core/check.h"
 
 namespace pando::bench {
@@ -18,6 +19,8 @@ std::vector<Token> Tokens(uint64_t seed, size_t count) {
 
 std::unique_ptr<PrefixCache> MakeCache(uint32_t page_tokens, uint64_t pages,
                                        EvictionPolicyKind policy) {
+  // As pandod does.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   auto cache = std::make_unique<PrefixCache>(
       PrefixCache::Options{.page_tokens = page_tokens,
                            .capacity_pages = static_cast<uint32_t>(pages + 1),
