@@ -48,6 +48,14 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
                    absl::StrCat("lock ", twice->value(), " is listed twice"));
 }
 
+// The request's tokens after the match; none are known when max_tokens ended it
+// before the request's handle.
+std::span<const Token> TokensAfter(uint32_t matched_tokens,
+                                   const MatchRequest& request) {
+  if (matched_tokens < request.after.tokens) return {};
+  return request.tokens.subspan(matched_tokens - request.after.tokens);
+}
+
 PrefixQuery QueryOf(const MatchRequest& request) {
   return {.ns = request.ns,
           .tokens = request.tokens,
@@ -156,10 +164,8 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
     if (request.touch) tree_.Touch(end);
     Reserve(missing_pages, quota_class, *session, result.reserved);
     if (missing_pages > 0) {
-      MarkPending(
-          lock,
-          request.tokens.subspan(result.matched_tokens - request.after.tokens),
-          result.reserved.front());
+      MarkPending(lock, TokensAfter(result.matched_tokens, request),
+                  result.reserved.front());
     }
   } else if (request.touch && ns != nullptr) {
     tree_.Touch(position.LastWholeNode());
