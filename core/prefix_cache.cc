@@ -1,5 +1,6 @@
-// The prefixes of PrefixCache: match, lock, unlock. prefix_cache_insert.cc has
-// insert, prefix_cache_pages.cc allocation and eviction,
+// The prefixes of PrefixCache: how they are found and matched.
+// prefix_cache_locks.cc has locks, prefix_cache_insert.cc insert,
+// prefix_cache_pages.cc allocation and eviction,
 // prefix_cache_pending.cc single flight, prefix_cache_sessions.cc the life of
 // sessions, prefix_cache_events.cc the event log, prefix_cache_checks.cc the
 // statistics and the self-check.
@@ -36,16 +37,6 @@ absl::Status CheckLockingFields(const MatchRequest& request) {
                      "pending_wait_ms is set, which needs lock = true");
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckDistinct(std::span<const LockId> ids) {
-  if (ids.size() < 2) return absl::OkStatus();
-  std::vector<LockId> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice == sorted.end()) return absl::OkStatus();
-  return MakeError(Reason::kLockUnknown,
-                   absl::StrCat("lock ", twice->value(), " is listed twice"));
 }
 
 // The request's tokens after the match; none are known when max_tokens ended it
@@ -259,81 +250,12 @@ PrefixHandle PrefixCache::HandleTo(TreePosition position) const {
           position.pages() * options_.page_tokens};
 }
 
-absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
-  absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(request.session);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<LockResult>(**session, request.request_id);
-  if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) return **answer;
-  absl::StatusOr<FoundPrefix> found = FindPrefix(
-      {.ns = request.ns, .tokens = request.tokens, .after = request.after},
-      nullptr);
-  if (!found.ok()) return std::move(found).status();
-  LockResult result;
-  result.locked_tokens = found->pages() * options_.page_tokens;
-  Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root
-                                   : tree_.NodeEndingAt(found->position);
-  result.lock = SessionTable::IdOf(TakeLock(**session, end));
-  tree_.Touch(end);
-  if (!end.is_root()) result.handle = HandleTo(EndOf(end));
-  KeepAnswer(**session, request.request_id, result);
-  return result;
-}
-
-absl::Status PrefixCache::Unlock(SessionId session_id,
-                                 std::span<const LockId> ids,
-                                 RequestId request_id) {
-  if (absl::Status status = CheckDistinct(ids); !status.ok()) return status;
-
-  Hold hold(this);
-  absl::StatusOr<Session*> session = FindSession(session_id);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<Done>(**session, request_id);
-  if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
-  for (LockId id : ids) {
-    if (absl::StatusOr<LockRecord*> lock = FindLock(**session, id);
-        !lock.ok()) {
-      return std::move(lock).status();
-    }
-  }
-  for (LockId id : ids) {
-    ReleaseLock(*sessions_.FindLock(**session, id), PendingOutcome::kGivenUp);
-  }
-  KeepAnswer(**session, request_id, Done());
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Session*> PrefixCache::FindSession(SessionId id) {
   Session* session = sessions_.Find(id);
   if (session != nullptr) return session;
   return MakeError(Reason::kSessionLost,
                    "session_id names no live session; open a new one and drop "
                    "every page id and lock of the old one");
-}
-
-absl::StatusOr<LockRecord*> PrefixCache::FindLock(const Session& session,
-                                                  LockId id) {
-  LockRecord* lock = sessions_.FindLock(session, id);
-  if (lock != nullptr) return lock;
-  return MakeError(
-      Reason::kLockUnknown,
-      absl::StrCat("lock ", id.value(), " is not held by this session"));
-}
-
-LockRecord& PrefixCache::TakeLock(Session& session, Node& node) {
-  tree_.Lock(node);
-  ++counters_.locks_taken;
-  return sessions_.AddLock(session, node, time_);
-}
-
-void PrefixCache::ReleaseLock(LockRecord& lock, PendingOutcome outcome) {
-  EndPending(lock.pending, outcome);
-  Namespace& ns = *lock.node->ns;
-  tree_.Unlock(*lock.node);
-  sessions_.RemoveLock(lock);
-  tree_.Prune(ns);
-  ++counters_.locks_released;
 }
 
 }  // namespace pando

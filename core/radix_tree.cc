@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/eviction_rank.h"
 
 namespace pando {
 namespace {
@@ -243,110 +242,6 @@ uint32_t RadixTree::EvictablePagesUpTo(TreePosition position) {
   return pages;
 }
 
-void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
-                      TrimVisitor visit, std::vector<PageId>& evicted) {
-  while (count > 0) {
-    Node* victim = NextVictim(limits);
-    if (victim == nullptr) return;
-    CHECK(victim->is_leaf() && !victim->is_locked());
-    uint32_t& limit = limits[victim->ns->quota_class];
-    const uint32_t pages = std::min({count, victim->page_count, limit});
-    count -= pages;
-    limit -= pages;
-    TrimTail(*victim, pages, visit, evicted);
-  }
-}
-
-// Of the classes that may lose pages, the victim that goes first.
-Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
-  Node* first = nullptr;
-  for (size_t c = 0; c < classes_.size(); ++c) {
-    Node* victim = limits[c] == 0 ? nullptr : classes_[c].order->Victim();
-    if (victim == nullptr) continue;
-    if (first == nullptr ||
-        EvictionRankOf(policy_, *victim) < EvictionRankOf(policy_, *first)) {
-      first = victim;
-    }
-  }
-  return first;
-}
-
-// Below an unlocked node nothing is locked, so the locked nodes are a tree of
-// their own, at whose edge the unlocked subtrees hang.
-bool RadixTree::EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
-                          std::vector<PageId>& evicted) {
-  std::vector<Node*> locked = {ns.root};
-  while (!locked.empty()) {
-    Node* node = locked.back();
-    locked.pop_back();
-    for (Node* child = node->first_child; child != nullptr;) {
-      Node* const next = child->next_sibling;
-      if (child->is_locked()) {
-        locked.push_back(child);
-        child = next;
-        continue;
-      }
-      if (count == 0) return true;
-      Node* leaf = child;
-      while (!leaf->is_leaf()) leaf = leaf->first_child;
-      if (leaf == child) child = next;
-      const uint32_t pages = std::min(count, leaf->page_count);
-      count -= pages;
-      if (!TrimTail(*leaf, pages, visit, evicted)) return false;
-      if (count == 0) return true;
-    }
-  }
-  return true;
-}
-
-bool RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
-                         std::vector<PageId>& trimmed) {
-  visit(leaf, leaf.page_count - pages);
-  const std::span<const PageId> tail = leaf.pages().last(pages);
-  trimmed.insert(trimmed.end(), tail.begin(), tail.end());
-  CountPages(*leaf.ns, -int64_t{pages}, 0);
-  leaf.segment.NoteEvicted(pages);
-  if (pages == leaf.page_count) return RemoveLeaf(leaf);
-  leaf.page_count -= pages;
-  RepackAround(leaf);
-  return true;
-}
-
-bool RadixTree::RemoveLeaf(Node& leaf) {
-  Node& parent = *leaf.parent;
-  const bool shares_segment =
-      !parent.is_root() && &*parent.segment == &*leaf.segment;
-  OrderOf(leaf).Remove(leaf);
-  RemoveChild(leaf);
-  nodes_.Delete(Slab<Node>::HandleOf(leaf));
-  if (parent.is_root()) {
-    const bool stays = !parent.is_leaf() || parent.is_locked();
-    Prune(*parent.ns);
-    return stays;
-  }
-  if (parent.is_leaf() && !parent.is_locked()) {
-    OrderOf(parent).LeafChanged(parent);
-  }
-  if (shares_segment) RepackAround(parent);
-  return true;
-}
-
-// Slices of a segment lie on one path of the tree. When the slices that are
-// left use less than half of their segment, each gets a segment of its own, so
-// that evicted tokens do not stay in memory. Copies no more than was evicted.
-void RadixTree::RepackAround(Node& node) {
-  const Segment* shared = &*node.segment;
-  if (shared->used_pages() * 2 > shared->page_count()) return;
-  for (Node* n = &node; !n->is_root() && &*n->segment == shared;
-       n = n->parent) {
-    const size_t tokens =
-        SpelledTokens(n->ns->lookahead(), n->page_count, page_tokens_);
-    n->segment =
-        SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages());
-    n->first_page = 0;
-  }
-}
-
 void RadixTree::AddChild(Node& parent, Node& node) {
   node.parent = &parent;
   node.depth_pages = parent.end_pages();
@@ -370,20 +265,6 @@ void RadixTree::RemoveChild(Node& node) {
   }
   if (node.next_sibling != nullptr) {
     node.next_sibling->previous_sibling = node.previous_sibling;
-  }
-}
-
-void RadixTree::SetPolicy(EvictionPolicyKind policy) {
-  std::vector<std::vector<Node*>> unlocked(classes_.size());
-  nodes_.ForEach([&](Node& node) {
-    node.older = node.newer = nullptr;
-    if (!node.is_root() && !node.is_locked()) {
-      unlocked[node.ns->quota_class].push_back(&node);
-    }
-  });
-  policy_ = policy;
-  for (size_t c = 0; c < classes_.size(); ++c) {
-    classes_[c].order = MakeEvictionPolicy(policy, std::move(unlocked[c]));
   }
 }
 

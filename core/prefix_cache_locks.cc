@@ -1,0 +1,94 @@
+// The locks of PrefixCache.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "core/prefix_cache.h"
+
+namespace pando {
+namespace {
+
+absl::Status CheckDistinct(std::span<const LockId> ids) {
+  if (ids.size() < 2) return absl::OkStatus();
+  std::vector<LockId> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return absl::OkStatus();
+  return MakeError(Reason::kLockUnknown,
+                   absl::StrCat("lock ", twice->value(), " is listed twice"));
+}
+
+}  // namespace
+
+absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
+  absl::MutexLock hold(&mutex_);
+  absl::StatusOr<Session*> session = FindSession(request.session);
+  if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<LockResult>(**session, request.request_id);
+  if (!answer.ok()) return std::move(answer).status();
+  if (*answer != nullptr) return **answer;
+  absl::StatusOr<FoundPrefix> found = FindPrefix(
+      {.ns = request.ns, .tokens = request.tokens, .after = request.after},
+      nullptr);
+  if (!found.ok()) return std::move(found).status();
+  LockResult result;
+  result.locked_tokens = found->pages() * options_.page_tokens;
+  Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root
+                                   : tree_.NodeEndingAt(found->position);
+  result.lock = SessionTable::IdOf(TakeLock(**session, end));
+  tree_.Touch(end);
+  if (!end.is_root()) result.handle = HandleTo(EndOf(end));
+  KeepAnswer(**session, request.request_id, result);
+  return result;
+}
+
+absl::Status PrefixCache::Unlock(SessionId session_id,
+                                 std::span<const LockId> ids,
+                                 RequestId request_id) {
+  if (absl::Status status = CheckDistinct(ids); !status.ok()) return status;
+
+  Hold hold(this);
+  absl::StatusOr<Session*> session = FindSession(session_id);
+  if (!session.ok()) return std::move(session).status();
+  auto answer = FindAnswer<Done>(**session, request_id);
+  if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
+  for (LockId id : ids) {
+    if (absl::StatusOr<LockRecord*> lock = FindLock(**session, id);
+        !lock.ok()) {
+      return std::move(lock).status();
+    }
+  }
+  for (LockId id : ids) {
+    ReleaseLock(*sessions_.FindLock(**session, id), PendingOutcome::kGivenUp);
+  }
+  KeepAnswer(**session, request_id, Done());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LockRecord*> PrefixCache::FindLock(const Session& session,
+                                                  LockId id) {
+  LockRecord* lock = sessions_.FindLock(session, id);
+  if (lock != nullptr) return lock;
+  return MakeError(
+      Reason::kLockUnknown,
+      absl::StrCat("lock ", id.value(), " is not held by this session"));
+}
+
+LockRecord& PrefixCache::TakeLock(Session& session, Node& node) {
+  tree_.Lock(node);
+  ++counters_.locks_taken;
+  return sessions_.AddLock(session, node, time_);
+}
+
+void PrefixCache::ReleaseLock(LockRecord& lock, PendingOutcome outcome) {
+  EndPending(lock.pending, outcome);
+  Namespace& ns = *lock.node->ns;
+  tree_.Unlock(*lock.node);
+  sessions_.RemoveLock(lock);
+  tree_.Prune(ns);
+  ++counters_.locks_released;
+}
+
+}  // namespace pando
