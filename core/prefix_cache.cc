@@ -1,9 +1,5 @@
-// The prefixes of PrefixCache: how they are found and matched.
-// prefix_cache_locks.cc has locks, prefix_cache_insert.cc insert,
-// prefix_cache_pages.cc allocation and eviction,
-// prefix_cache_pending.cc single flight, prefix_cache_sessions.cc the life of
-// sessions, prefix_cache_events.cc the event log, prefix_cache_checks.cc the
-// statistics and the self-check.
+// How PrefixCache finds and matches prefixes. The rest of it is in the other
+// prefix_cache_*.cc, a topic each.
 
 #include "core/prefix_cache.h"
 
