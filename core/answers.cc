@@ -16,7 +16,8 @@ struct PageIdsOf {
   size_t operator()(const std::vector<PageId>& pages) const {
     return pages.size();
   }
-  size_t operator()(const Done&) const { return 0; }
+  size_t operator()(const Unlocked&) const { return 0; }
+  size_t operator()(const Freed&) const { return 0; }
 };
 
 }  // namespace

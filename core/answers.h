@@ -15,11 +15,12 @@
 
 namespace pando {
 
-// What an Unlock or Free answers.
-struct Done {};
+// What an Unlock and a Free answer.
+struct Unlocked {};
+struct Freed {};
 
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
-                            std::vector<PageId>, Done>;
+                            std::vector<PageId>, Unlocked, Freed>;
 
 // The answers to the last calls of one session that had a request id, so that a
 // repeated call gets the first answer. Owned by Session; not thread-safe.

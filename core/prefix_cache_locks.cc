@@ -52,7 +52,7 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   Hold hold(this);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<Done>(**session, request_id);
+  auto answer = FindAnswer<Unlocked>(**session, request_id);
   if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
   for (LockId id : ids) {
     if (absl::StatusOr<LockRecord*> lock = FindLock(**session, id);
@@ -63,7 +63,7 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   for (LockId id : ids) {
     ReleaseLock(*sessions_.FindLock(**session, id), PendingOutcome::kGivenUp);
   }
-  KeepAnswer(**session, request_id, Done());
+  KeepAnswer(**session, request_id, Unlocked());
   return absl::OkStatus();
 }
 

@@ -74,13 +74,13 @@ absl::Status PrefixCache::Free(SessionId session_id,
   Hold hold(this);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<Done>(**session, request_id);
+  auto answer = FindAnswer<Freed>(**session, request_id);
   if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
   if (absl::Status owned = CheckReserved(**session, pages); !owned.ok()) {
     return owned;
   }
   for (PageId page : pages) ReleasePage(**session, page);
-  KeepAnswer(**session, request_id, Done());
+  KeepAnswer(**session, request_id, Freed());
   return absl::OkStatus();
 }
 
