@@ -60,7 +60,8 @@ void Executor::operator()(const Score& score) {
 void Executor::operator()(const CancelWait& cancel) {
   if (seen_waits_.empty()) return;
   const WaitId wait = seen_waits_[cancel.index % seen_waits_.size()];
-  static_cast<void>(wait);
+  differences_.Compare("cancelled", real_.CancelWait(wait),
+                       model_.CancelWait(wait));
 }
 
 void Executor::operator()(const Insert& insert) {
@@ -152,7 +153,7 @@ void Executor::operator()(const Unlock& unlock) {
   const std::vector<LockId> locks(unlock.twice ? 2 : 1,
                                   Choose(unlock.slot, unlock.lock));
   const RequestId request_id(unlock.request_id);
-  CompareStatus(real_.Unlock(session, locks),
+  CompareStatus(real_.Unlock(session, locks, request_id),
                 model_.Unlock(session, locks, request_id));
 }
 
@@ -175,7 +176,7 @@ void Executor::operator()(const Free& free) {
   pages.resize(std::min<size_t>(pages.size(), free.pages));
   Spoil(pages, free.fault);
   const RequestId request_id(free.request_id);
-  CompareStatus(real_.Free(session, pages),
+  CompareStatus(real_.Free(session, pages, request_id),
                 model_.Free(session, pages, request_id));
 }
 

@@ -23,7 +23,9 @@ std::string Describe(const absl::Status& status) {
 
 PrefixCache::Options WithListener(PrefixCache::Options options,
                                   std::vector<ReferenceFlights::Over>* over) {
-  static_cast<void>(over);
+  options.on_wait_over = [over](WaitId wait, PendingOutcome outcome) {
+    over->emplace_back(wait, outcome);
+  };
   return options;
 }
 

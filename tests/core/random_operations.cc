@@ -39,9 +39,9 @@ Operation RandomOperations::AnyMatch() {
         static_cast<uint16_t>(Below(tokens + 2 * page_tokens_));
   }
   match.touch = !Percent(15);
-  match.wait = false;
+  match.wait = Percent(match.lock ? 40 : 1);
   match.after = AnyHandle();
-  if (match.lock) match.request_id = AnyRequestId();
+  if (match.lock || Percent(1)) match.request_id = AnyRequestId();
   return match;
 }
 

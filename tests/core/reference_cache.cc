@@ -30,8 +30,9 @@ ReferenceCache::ReferenceCache(const PrefixCache::Options& options)
 
 absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
                                                   const Choice& choice) {
-  if (request.reserve_tokens > 0 && !request.lock) {
-    return MakeError(Reason::kInvalidField, "reserve without lock");
+  if (!request.lock && (request.reserve_tokens > 0 || request.wait ||
+                        request.request_id != RequestId())) {
+    return MakeError(Reason::kInvalidField, "needs a lock");
   }
   Session* session = FindSession(request.session);
   if (request.lock) {
@@ -46,16 +47,17 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
   const auto begin = static_cast<uint32_t>(place.prefix.size());
   const Units units = UnitsOf(request.ns, request.tokens);
   MatchResult result;
-  result.pages = ExtendUpTo(request.max_tokens, place, units);
+  result.pages =
+      ExtendUpTo(MaxUnits(request.ns, request.max_tokens), place, units);
   result.matched_tokens = static_cast<uint32_t>(place.prefix.size());
-  const std::optional<Place> next =
-      NextPage(place, RestOf<Unit>(units, begin, result.matched_tokens));
-  result.is_pending = next.has_value() && flights_.IsMarked(*next);
+  const auto rest = RestOf<Unit>(units, begin, result.matched_tokens);
+  const std::optional<Place> next = NextPage(place, rest);
+  result.is_pending = IsPending(next, MaxUnits(request.ns, request.max_tokens));
   if (request.wait && result.is_pending) {
     if (choice.wait == WaitId() || flights_.IsWaiting(choice.wait)) {
       return absl::InternalError("the wait id is 0 or in use");
     }
-    flights_.AddWait(choice.wait, *next);
+    flights_.AddWait(choice.wait, request.session, *next);
     ++counters_.pending_waits;
     result = MatchResult();
     result.is_pending = true;
@@ -96,6 +98,11 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
       HeldLock& lock = session->locks.back();
       lock.prompt.assign(tokens.begin(),
                          tokens.begin() + std::min(tokens.size(), room));
+      // What was cached there (the match may be capped) may be evicted now.
+      const std::optional<Place> first = NextPage(place, rest);
+      if (first.has_value()) {
+        flights_.AddMark({choice.lock, *first, choice.pages.front()});
+      }
     }
     result.lock = choice.lock;
     result.reserved = choice.pages;
@@ -123,10 +130,11 @@ absl::StatusOr<PrefixScore> ReferenceCache::Score(
   if (!place.ok()) return place.status();
   const auto begin = static_cast<uint32_t>(place->prefix.size());
   const Units units = UnitsOf(query.ns, query.tokens);
-  ExtendUpTo(query.max_tokens, *place, units);
+  ExtendUpTo(MaxUnits(query.ns, query.max_tokens), *place, units);
   const auto matched = static_cast<uint32_t>(place->prefix.size());
   const auto next = NextPage(*place, RestOf<Unit>(units, begin, matched));
-  return PrefixScore{matched, next.has_value() && flights_.IsMarked(*next)};
+  return PrefixScore{matched,
+                     IsPending(next, MaxUnits(query.ns, query.max_tokens))};
 }
 
 absl::StatusOr<InsertResult> ReferenceCache::Insert(
@@ -137,7 +145,7 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
                         request.prompt_tokens > 0) {
     return MakeError(Reason::kInvalidField, "");
   }
-  if (!is_anchored &&
+  if (!is_anchored && request.request_id == RequestId() &&
       request.pages.size() !=
           UnitsOf(request.ns, request.tokens).size() / page_tokens()) {
     return MakeError(Reason::kInvalidAlignment, "");
@@ -215,9 +223,10 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   for (const ReferenceFlights::Mark& mark :
        std::vector<ReferenceFlights::Mark>(flights_.marks())) {
     if (index_.IsCached(mark.page)) {
-      flights_.Resolve(mark.owner, PendingOutcome::kPublished);
+      Resolve(mark.owner, PendingOutcome::kPublished);
     }
   }
+  GiveUpPages(request.free_pages);
   if (request.lock_action == LockAction::kUnlock) {
     ReleaseLock(*session, request.anchor, PendingOutcome::kGivenUp);
   } else if (request.lock_action == LockAction::kRelock) {
@@ -234,13 +243,16 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
 // a bigram namespace its first token is the second one of the last pair.
 void ReferenceCache::Relock(HeldLock& lock, const Place& to,
                             uint32_t prompt_tokens) {
+  if (to == lock.place) return;
   const size_t moved_by = to.prefix.size() - lock.place.prefix.size();
   std::vector<Token>& held = lock.prompt;
   held.erase(held.begin(),
              moved_by > prompt_tokens ? held.end() : held.begin() + moved_by);
   index_.MoveLock(lock.place, to);
   lock.place = to;
-  flights_.Resolve(lock.id, PendingOutcome::kGivenUp);
+  Resolve(lock.id, PendingOutcome::kGivenUp);
+  const auto next = NextPage(to, UnitsOf(to.ns, held));
+  if (next.has_value()) flights_.AddMark({lock.id, *next, PageId()});
 }
 
 absl::StatusOr<LockResult> ReferenceCache::Lock(const LockRequest& request,
@@ -290,18 +302,25 @@ absl::Status ReferenceCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-std::vector<PageId> ReferenceCache::ExtendUpTo(
-    std::optional<uint32_t> max_tokens, Place& place,
-    const Units& units) const {
-  if (!max_tokens.has_value()) {
-    return index_.Extend(place, units, units.size());
-  }
-  // A cap is of tokens, of which pairs are one fewer.
-  const uint32_t pairing = place.ns.bigram && *max_tokens > 0 ? 1 : 0;
-  const size_t cap = (*max_tokens - pairing) / page_tokens() * page_tokens();
-  if (cap < place.prefix.size()) place.prefix.resize(cap);
+// Of a prompt that is cut to `max_tokens`.
+size_t ReferenceCache::MaxUnits(const NamespaceKey& ns,
+                                std::optional<uint32_t> max_tokens) const {
+  if (!max_tokens.has_value()) return SIZE_MAX / page_tokens() * page_tokens();
+  const uint32_t pairing = ns.bigram && *max_tokens > 0 ? 1 : 0;
+  return (*max_tokens - pairing) / page_tokens() * page_tokens();
+}
+
+std::vector<PageId> ReferenceCache::ExtendUpTo(size_t max_units, Place& place,
+                                               const Units& units) const {
+  if (max_units < place.prefix.size()) place.prefix.resize(max_units);
   return index_.Extend(place, units,
-                       (cap - place.prefix.size()) / page_tokens());
+                       (max_units - place.prefix.size()) / page_tokens());
+}
+
+bool ReferenceCache::IsPending(const std::optional<Place>& page,
+                               size_t max_units) const {
+  return page.has_value() && page->prefix.size() <= max_units &&
+         flights_.IsMarked(*page);
 }
 
 absl::StatusOr<Place> ReferenceCache::Start(const NamespaceKey& ns,

@@ -43,7 +43,7 @@ class ReferenceCache {
   absl::StatusOr<MatchResult> Match(const MatchRequest& request,
                                     const Choice& choice);
   absl::StatusOr<PrefixScore> Score(const PrefixQuery& query) const;
-  bool CancelWait(WaitId wait) { return flights_.CancelWait(wait); }
+  bool CancelWait(WaitId wait);
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
   absl::StatusOr<LockResult> Lock(const LockRequest& request, LockId choice);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
@@ -145,9 +145,13 @@ class ReferenceCache {
 
   absl::StatusOr<Place> Start(const NamespaceKey& ns,
                               const PrefixHandle& after) const;
-  // index_.Extend, but `place` is at most `max_tokens` long in the end.
-  std::vector<PageId> ExtendUpTo(std::optional<uint32_t> max_tokens,
-                                 Place& place, const Units& units) const;
+  size_t MaxUnits(const NamespaceKey& ns,
+                  std::optional<uint32_t> max_tokens) const;
+  // index_.Extend, but `place` is at most `max_units` long in the end.
+  std::vector<PageId> ExtendUpTo(size_t max_units, Place& place,
+                                 const Units& units) const;
+  // Whether another computes `page`, and a match may be that long.
+  bool IsPending(const std::optional<Place>& page, size_t max_units) const;
   // The page that comes first in `units` after `place`; nothing when that is
   // cached, or not a whole page.
   std::optional<Place> NextPage(const Place& place,
@@ -176,7 +180,9 @@ class ReferenceCache {
                          const Choice& choice);
   bool EvictOne(const ReferenceIndex::Filter& may_evict);
   static void Release(Session& session, PageId page);
-  void GiveUpPages(const Session& session, std::span<const PageId> pages);
+  // Whoever was to compute into them does not.
+  void GiveUpPages(std::span<const PageId> pages);
+  void Resolve(LockId owner, PendingOutcome outcome);
 
   // Locks.
   absl::Status AddLock(Session& session, const Place& place, LockId id);

@@ -43,7 +43,7 @@ absl::Status ReferenceCache::Free(SessionId session_id,
     return owned;
   }
   for (PageId page : pages) Release(*session, page);
-  GiveUpPages(*session, pages);
+  GiveUpPages(pages);
   KeepAnswer(*session, request_id, Call::kFree, std::monostate());
   return absl::OkStatus();
 }
@@ -219,16 +219,10 @@ void ReferenceCache::Release(Session& session, PageId page) {
                 [&](const ReservedPage& own) { return own.id == page; });
 }
 
-// An admission ends with the first of its pages.
-void ReferenceCache::GiveUpPages(const Session& session,
-                                 std::span<const PageId> pages) {
-  for (const HeldLock& lock : session.locks) {
-    const ReferenceFlights::Mark* mark = flights_.FindMark(lock.id);
-    if (mark == nullptr) continue;
-    if (std::find(pages.begin(), pages.end(), mark->first_page) !=
-        pages.end()) {
-      flights_.Resolve(lock.id, PendingOutcome::kGivenUp);
-    }
+void ReferenceCache::GiveUpPages(std::span<const PageId> pages) {
+  for (PageId page : pages) {
+    const ReferenceFlights::Mark* mark = flights_.FindMarkOf(page);
+    if (mark != nullptr) Resolve(mark->owner, PendingOutcome::kGivenUp);
   }
 }
 

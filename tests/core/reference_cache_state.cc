@@ -246,15 +246,29 @@ absl::Status ReferenceCache::AddLock(Session& session, const Place& place,
 
 void ReferenceCache::ReleaseLock(Session& session, LockId id,
                                  PendingOutcome outcome) {
+  Resolve(id, outcome);
   index_.Unlock(FindLock(session, id)->place);
   std::erase_if(session.locks, [&](auto& lock) { return lock.id == id; });
   ++counters_.locks_released;
-  flights_.Resolve(id, outcome);
+}
+
+bool ReferenceCache::CancelWait(WaitId wait) {
+  const bool is_waiting = flights_.CancelWait(wait);
+  counters_.pending_waits_timed_out += is_waiting;
+  return is_waiting;
+}
+
+void ReferenceCache::Resolve(LockId owner, PendingOutcome outcome) {
+  const size_t ended = flights_.Resolve(owner, outcome);
+  (outcome == PendingOutcome::kPublished ? counters_.pending_waits_published
+                                         : counters_.pending_waits_given_up) +=
+      ended;
 }
 
 // The locks go newest first.
 void ReferenceCache::EraseSession(SessionId id) {
   Session& session = *FindSession(id);
+  flights_.EndWaitsOf(id);
   while (!session.locks.empty()) {
     ReleaseLock(session, session.locks.back().id, PendingOutcome::kOwnerLost);
   }

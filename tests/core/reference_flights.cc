@@ -6,7 +6,7 @@ namespace pando {
 
 bool ReferenceFlights::IsWaiting(WaitId id) const {
   return std::any_of(waits_.begin(), waits_.end(),
-                     [&](const auto& wait) { return wait.first == id; });
+                     [&](const auto& wait) { return wait.id == id; });
 }
 
 bool ReferenceFlights::IsMarked(const Place& page) const {
@@ -21,24 +21,45 @@ const ReferenceFlights::Mark* ReferenceFlights::FindMark(LockId owner) const {
   return it == marks_.end() ? nullptr : &*it;
 }
 
+const ReferenceFlights::Mark* ReferenceFlights::FindMarkOf(
+    PageId reserved) const {
+  const auto it =
+      std::find_if(marks_.begin(), marks_.end(),
+                   [&](const Mark& mark) { return mark.reserved == reserved; });
+  return it == marks_.end() ? nullptr : &*it;
+}
+
 void ReferenceFlights::AddMark(Mark mark) {
-  if (!IsMarked(mark.page)) marks_.push_back(std::move(mark));
+  if (IsMarked(mark.page)) return;
+  for (Mark& older : marks_) {
+    if (older.reserved == mark.reserved) older.reserved = kPaddingPage;
+  }
+  marks_.push_back(std::move(mark));
 }
 
 bool ReferenceFlights::CancelWait(WaitId id) {
   return std::erase_if(waits_,
-                       [&](const auto& wait) { return wait.first == id; }) > 0;
+                       [&](const auto& wait) { return wait.id == id; }) > 0;
 }
 
-void ReferenceFlights::Resolve(LockId owner, PendingOutcome outcome) {
+void ReferenceFlights::EndWaitsOf(SessionId session) {
+  std::erase_if(waits_, [&](const Wait& wait) {
+    const bool is_over = wait.session == session;
+    if (is_over) over_.emplace_back(wait.id, PendingOutcome::kOwnerLost);
+    return is_over;
+  });
+}
+
+size_t ReferenceFlights::Resolve(LockId owner, PendingOutcome outcome) {
   const Mark* mark = FindMark(owner);
-  if (mark == nullptr) return;
-  std::erase_if(waits_, [&](const auto& wait) {
-    const bool is_over = wait.second == mark->page;
-    if (is_over) over_.emplace_back(wait.first, outcome);
+  if (mark == nullptr) return 0;
+  const size_t ended = std::erase_if(waits_, [&](const Wait& wait) {
+    const bool is_over = wait.page == mark->page;
+    if (is_over) over_.emplace_back(wait.id, outcome);
     return is_over;
   });
   std::erase_if(marks_, [&](const Mark& m) { return m.owner == owner; });
+  return ended;
 }
 
 }  // namespace pando

@@ -16,8 +16,8 @@ class ReferenceFlights {
  public:
   struct Mark {
     LockId owner;
-    Place page;         // its prefix ends with the page that is computed
-    PageId first_page;  // of those reserved to compute into
+    Place page;       // its prefix ends with the page that is computed
+    PageId reserved;  // what it is computed into; 0 when that is not known
   };
   using Over = std::pair<WaitId, PendingOutcome>;
 
@@ -28,19 +28,33 @@ class ReferenceFlights {
   // The page that `owner` computes; null when none.
   const Mark* FindMark(LockId owner) const;
 
+  // The newest that computes into `reserved`; null when none.
+  const Mark* FindMarkOf(PageId reserved) const;
+
   // Does nothing when another computes the page already.
+  // A page is known for its newest mark only.
   void AddMark(Mark mark);
-  void AddWait(WaitId id, Place page) { waits_.emplace_back(id, page); }
+  void AddWait(WaitId id, SessionId session, Place page) {
+    waits_.push_back({id, session, std::move(page)});
+  }
   bool CancelWait(WaitId id);
-  // The owner computes it no more; whoever waits for it waits no more.
-  void Resolve(LockId owner, PendingOutcome outcome);
+  // The session that waits has ended.
+  void EndWaitsOf(SessionId session);
+  // The owner computes it no more; whoever waits for it waits no more. Returns
+  // how many waited.
+  size_t Resolve(LockId owner, PendingOutcome outcome);
 
   // The waits that are over since the last call, in order of arrival.
   std::vector<Over> TakeOver() { return std::exchange(over_, {}); }
 
  private:
+  struct Wait {
+    WaitId id;
+    SessionId session;
+    Place page;
+  };
   std::vector<Mark> marks_;
-  std::vector<std::pair<WaitId, Place>> waits_;
+  std::vector<Wait> waits_;  // in order of arrival
   std::vector<Over> over_;
 };
 

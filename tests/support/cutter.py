@@ -7,8 +7,7 @@ from pathlib import Path
 
 
 class Cutter:
-    """Relays connections to `target`; cut() breaks them without a word,
-    and mute() loses the answers before that."""
+    """Relays connections to `target`; cut() breaks them without a word."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self.address = f"unix:{path}"
@@ -20,11 +19,6 @@ class Cutter:
         self._listener.listen()
         self._thread = threading.Thread(target=self._accept)
         self._thread.start()
-
-    def mute(self) -> None:
-        """From now on the answers on the present connections are lost."""
-        for relay in self._relays:
-            relay.muted.set()
 
     def cut(self) -> None:
         relays, self._relays = self._relays, []
@@ -59,10 +53,9 @@ class _Relay:
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self._sockets = (near, far)
-        self.muted = threading.Event()
         self._threads = [
             threading.Thread(target=_pump, args=ends)
-            for ends in ((near, far, threading.Event()), (far, near, self.muted))
+            for ends in ((near, far), (far, near))
         ]
         for thread in self._threads:
             thread.start()
@@ -76,11 +69,10 @@ class _Relay:
             each.close()
 
 
-def _pump(source: socket.socket, sink: socket.socket, muted: threading.Event) -> None:
+def _pump(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
-            if not muted.is_set():
-                sink.sendall(data)
+            sink.sendall(data)
     _shut(sink)
 
 

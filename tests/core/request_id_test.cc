@@ -1,0 +1,219 @@
+// A call that is repeated with its request id gets the first answer, and does
+// nothing.
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/core/cache_fixture.h"
+
+namespace pando {
+namespace {
+
+class RequestIdTest : public CacheFixture {
+ protected:
+  static constexpr RequestId kId{7};
+
+  absl::StatusOr<std::vector<PageId>> AllocateAs(RequestId id, uint32_t pages) {
+    return cache_.Allocate({.session = session_,
+                            .ns = kNoNamespace,
+                            .pages = pages,
+                            .request_id = id});
+  }
+  absl::StatusOr<LockResult> LockAs(RequestId id, std::string_view letters) {
+    const auto tokens = Spell(letters);
+    return cache_.Lock({.session = session_,
+                        .ns = kNoNamespace,
+                        .tokens = tokens,
+                        .request_id = id});
+  }
+  uint64_t Repeats() { return cache_.Stats().counters.repeated_requests; }
+};
+
+TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
+  Publish("ab");
+  const auto tokens = Spell("abcd");
+  const auto admit = [&] {
+    return cache_.Match({.session = session_,
+                         .ns = kNoNamespace,
+                         .tokens = tokens,
+                         .lock = true,
+                         .reserve_tokens = 4 * kPageTokens,
+                         .request_id = kId});
+  };
+  const auto first = admit();
+  ASSERT_EQ(Outcome(first), "OK");
+  cache_.Evict(kUsable);  // answers are kept, whatever happens meanwhile
+  const auto second = admit();
+  EXPECT_EQ(second->matched_tokens, first->matched_tokens);
+  EXPECT_EQ(second->pages, first->pages);
+  EXPECT_EQ(second->lock, first->lock);
+  EXPECT_EQ(second->reserved, first->reserved);
+  EXPECT_EQ(second->handle, first->handle);
+  EXPECT_EQ(Repeats(), 1u);
+  EXPECT_EQ(Counts().reserved, 2u);
+  EXPECT_EQ(cache_.Stats().locks, 1u);
+}
+
+TEST_F(RequestIdTest, ARepeatedInsertPublishesOnce) {
+  const auto pages = Allocate(2);
+  const auto tokens = Spell("ab");
+  const auto insert = [&] {
+    return cache_.Insert({.session = session_,
+                          .ns = kNoNamespace,
+                          .tokens = tokens,
+                          .pages = pages,
+                          .request_id = kId});
+  };
+  const auto first = insert();
+  ASSERT_EQ(Outcome(first), "OK");
+  const auto second = insert();
+  ASSERT_EQ(Outcome(second), "OK");
+  EXPECT_EQ(second->existing_tokens, 0u);
+  EXPECT_EQ(second->handle, first->handle);
+  EXPECT_EQ(cache_.Stats().counters.inserts, 1u);
+}
+
+TEST_F(RequestIdTest, ARepeatedFinalInsertIsAnsweredThoughItsLockIsGone) {
+  const auto match = MatchAndLock("ab", 2 * kPageTokens);
+  const auto tokens = Spell("ab");
+  const auto finish = [&] {
+    return cache_.Insert({.session = session_,
+                          .ns = kNoNamespace,
+                          .tokens = tokens,
+                          .pages = match->reserved,
+                          .anchor = match->lock,
+                          .lock_action = LockAction::kUnlock,
+                          .request_id = kId});
+  };
+  EXPECT_EQ(Outcome(finish()), "OK");
+  EXPECT_EQ(Outcome(finish()), "OK");
+  EXPECT_EQ(cache_.Stats().counters.locks_released, 1u);
+}
+
+TEST_F(RequestIdTest, ARepeatedLockIsTheSameLock) {
+  Publish("a");
+  const auto first = LockAs(kId, "a");
+  EXPECT_EQ(LockAs(kId, "a")->lock, first->lock);
+  EXPECT_EQ(cache_.Stats().locks, 1u);
+}
+
+TEST_F(RequestIdTest, ARepeatedUnlockIsNoError) {
+  const std::vector<LockId> locks = {Lock("a")};
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, locks, kId)), "OK");
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, locks, kId)), "OK");
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, locks, RequestId(8))),
+            "LOCK_UNKNOWN");
+}
+
+TEST_F(RequestIdTest, ARepeatedAllocationGivesTheSamePages) {
+  const auto first = AllocateAs(kId, 3);
+  EXPECT_EQ(*AllocateAs(kId, 3), *first);
+  EXPECT_EQ(Counts().reserved, 3u);
+}
+
+TEST_F(RequestIdTest, ARepeatedFreeFreesNothingThatWasGivenOutSince) {
+  const auto pages = Allocate(kUsable);
+  EXPECT_EQ(Outcome(cache_.Free(session_, pages, kId)), "OK");
+  Allocate(kUsable);  // the same pages again
+  EXPECT_EQ(Outcome(cache_.Free(session_, pages, kId)), "OK");
+  EXPECT_EQ(Counts().reserved, kUsable);
+}
+
+TEST_F(RequestIdTest, OfAnotherKindOfCallIsAnError) {
+  const std::vector<LockId> locks = {Lock("a")};
+  const auto pages = Allocate(1);
+  ASSERT_EQ(Outcome(cache_.Unlock(session_, locks, kId)), "OK");
+  EXPECT_EQ(Outcome(cache_.Free(session_, pages, kId)), "REQUEST_ID_REUSED");
+  EXPECT_EQ(Outcome(AllocateAs(kId, 1)), "REQUEST_ID_REUSED");
+  EXPECT_EQ(Outcome(LockAs(kId, "a")), "REQUEST_ID_REUSED");
+  const auto match = cache_.Match({.session = session_,
+                                   .ns = kNoNamespace,
+                                   .tokens = {},
+                                   .lock = true,
+                                   .request_id = kId});
+  EXPECT_EQ(Outcome(match), "REQUEST_ID_REUSED");
+  const auto insert = cache_.Insert({.session = session_,
+                                     .ns = kNoNamespace,
+                                     .tokens = {},
+                                     .pages = {},
+                                     .request_id = kId});
+  EXPECT_EQ(Outcome(insert), "REQUEST_ID_REUSED");
+  EXPECT_EQ(Counts().reserved, 1u);
+}
+
+TEST_F(RequestIdTest, OfACallThatFailedIsFreeToUse) {
+  EXPECT_EQ(Outcome(AllocateAs(kId, kUsable + 1)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(AllocateAs(kId, 2)), "OK");
+  EXPECT_EQ(Counts().reserved, 2u);
+}
+
+TEST_F(RequestIdTest, IsTheSessionsOwn) {
+  const SessionId other = OpenSession();
+  const auto first = AllocateAs(kId, 1);
+  const auto second = cache_.Allocate(
+      {.session = other, .ns = kNoNamespace, .pages = 1, .request_id = kId});
+  EXPECT_NE(*first, *second);
+}
+
+TEST_F(RequestIdTest, TheLast256AnswersAreKept) {
+  const auto first = AllocateAs(RequestId(1), 1);
+  ASSERT_EQ(Outcome(cache_.Free(session_, *first)), "OK");
+  for (uint64_t id = 2; id <= 256; ++id) {
+    ASSERT_EQ(Outcome(AllocateAs(RequestId(id), 0)), "OK");
+  }
+  EXPECT_EQ(*AllocateAs(RequestId(1), 1), *first);
+  EXPECT_EQ(Counts().reserved, 0u);
+  ASSERT_EQ(Outcome(AllocateAs(RequestId(257), 0)), "OK");
+  ASSERT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "OK");  // done anew
+  EXPECT_EQ(Counts().reserved, 1u);
+}
+
+TEST_F(RequestIdTest, AnswersOfMoreThan262144PageIdsAreNotKept) {
+  constexpr uint32_t kPages = 1 << 17;
+  PrefixCache cache({1, 3 * kPages + 1});
+  cache.OpenSession(session_, "large");
+  const auto allocate = [&](uint64_t id) {
+    return *cache.Allocate({.session = session_,
+                            .ns = kNoNamespace,
+                            .pages = kPages,
+                            .request_id = RequestId(id)});
+  };
+  const auto first = allocate(1);
+  const auto second = allocate(2);
+  EXPECT_EQ(allocate(1), first);
+  allocate(3);
+  EXPECT_EQ(allocate(2), second);
+  EXPECT_EQ(Outcome(cache.Allocate({.session = session_,
+                                    .ns = kNoNamespace,
+                                    .pages = kPages,
+                                    .request_id = RequestId(1)})),
+            "POOL_EXHAUSTED");
+}
+
+TEST_F(RequestIdTest, OfAMatchNeedsALock) {
+  const auto match = cache_.Match({.session = session_,
+                                   .ns = kNoNamespace,
+                                   .tokens = {},
+                                   .request_id = kId});
+  EXPECT_EQ(Outcome(match), "INVALID_FIELD");
+}
+
+TEST_F(RequestIdTest, OfAMatchThatWaitsIsNotKept) {
+  ASSERT_EQ(Outcome(MatchAndLock("ab", 2 * kPageTokens)), "OK");
+  const auto tokens = Spell("ab");
+  const auto admit = [&] {
+    return cache_.Match({.session = session_,
+                         .ns = kNoNamespace,
+                         .tokens = tokens,
+                         .lock = true,
+                         .wait = true,
+                         .request_id = kId});
+  };
+  const auto wait = admit()->wait;
+  EXPECT_NE(wait, WaitId());
+  EXPECT_TRUE(cache_.CancelWait(wait));
+  EXPECT_NE(admit()->wait, wait);
+}
+
+}  // namespace
+}  // namespace pando
