@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 class Cutter:
-    """Relays connections to `target`; cut() breaks them without a word."""
+    """Relays connections to `target`; cut() breaks them without a word,
+    and mute() loses the answers before that."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self.address = f"unix:{path}"
@@ -19,6 +20,11 @@ class Cutter:
         self._listener.listen()
         self._thread = threading.Thread(target=self._accept)
         self._thread.start()
+
+    def mute(self) -> None:
+        """From now on the answers on the present connections are lost."""
+        for relay in self._relays:
+            relay.muted.set()
 
     def cut(self) -> None:
         relays, self._relays = self._relays, []
@@ -53,9 +59,10 @@ class _Relay:
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self._sockets = (near, far)
+        self.muted = threading.Event()
         self._threads = [
             threading.Thread(target=_pump, args=ends)
-            for ends in ((near, far), (far, near))
+            for ends in ((near, far, threading.Event()), (far, near, self.muted))
         ]
         for thread in self._threads:
             thread.start()
@@ -69,10 +76,11 @@ class _Relay:
             each.close()
 
 
-def _pump(source: socket.socket, sink: socket.socket) -> None:
+def _pump(source: socket.socket, sink: socket.socket, muted: threading.Event) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
-            sink.sendall(data)
+            if not muted.is_set():
+                sink.sendall(data)
     _shut(sink)
 
 

@@ -241,7 +241,7 @@ def test_a_lock_of_another_client_is_refused(pandod, client):
 
 def test_an_unknown_lock_is_an_error(client):
     session = client._sessions.current()
-    lock = Lock(client._connection, session, lock_id=12345, tokens=0)
+    lock = Lock(client._connection, session, 12345, tokens=0, handle=None)
     with pytest.raises(UnknownLockError) as caught:
         lock.release()
     assert caught.value.reason == "LOCK_UNKNOWN"

@@ -20,9 +20,12 @@ CASES = [
     ("FAILED_PRECONDITION", "SESSION_LOST", pando_kv.SessionLostError),
     ("FAILED_PRECONDITION", "LAYOUT_MISMATCH", pando_kv.LayoutMismatchError),
     ("FAILED_PRECONDITION", "A_LATER_REASON", pando_kv.NotAllowedError),
+    ("INVALID_ARGUMENT", "REQUEST_ID_REUSED", pando_kv.RequestIdReusedError),
+    ("NOT_FOUND", "HANDLE_GONE", pando_kv.HandleGoneError),
     ("NOT_FOUND", "LOCK_UNKNOWN", pando_kv.UnknownLockError),
     ("ABORTED", "LOCK_MOVED", pando_kv.LockMovedError),
     ("RESOURCE_EXHAUSTED", "POOL_EXHAUSTED", pando_kv.PoolExhaustedError),
+    ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", pando_kv.QuotaExceededError),
     ("UNAVAILABLE", "DRAINING", pando_kv.UnavailableError),
     ("INTERNAL", "INTERNAL", pando_kv.PandoError),
 ]

@@ -7,6 +7,9 @@ from typing import Any
 # Seconds that close() waits for the server to end the session.
 CLOSE_TIMEOUT = 2.0
 
+# Seconds before a call whose outcome is unknown is repeated in the background.
+SETTLE_PAUSE = 0.5
+
 CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     # The server limits tokens, not bytes.
     ("grpc.max_send_message_length", -1),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pando_kv._session import Session, SessionTracker
 from pando_kv.errors import PandoError, UnknownLockError
+from pando_kv.results import PrefixHandle
 
 
 class LockHandle:
@@ -19,7 +20,12 @@ class LockHandle:
     """
 
     def __init__(
-        self, sessions: SessionTracker, session: Session, lock_id: int, tokens: int
+        self,
+        sessions: SessionTracker,
+        session: Session,
+        lock_id: int,
+        tokens: int,
+        handle: PrefixHandle | None,
     ) -> None:
         self._sessions = sessions
         self.session = session
@@ -28,6 +34,8 @@ class LockHandle:
         self.lock_id = lock_id
         self.locked_tokens = tokens
         """Tokens from the start of the prompt that the lock protects."""
+        self.handle = handle
+        """Where it ends, for calls after its release; None when nothing matched."""
 
     @property
     def held(self) -> bool:
@@ -66,6 +74,11 @@ class LockHandle:
             self.require_valid(sessions)
             self._held = False
             return True
+
+    def move(self, tokens: int, handle: PrefixHandle | None) -> None:
+        """The server moved it, this many tokens on."""
+        self.locked_tokens += tokens
+        self.handle = handle
 
     def restore(self) -> None:
         """Gives the claim back: the lock was not released."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pando_kv._proto.pando.v1 import session_pb2
 from pando_kv.errors import PandoError, SessionLostError, UnavailableError
@@ -26,6 +28,16 @@ class Session:
     generation: int
     """Counts the sessions of one client, from 1."""
     pool: PoolDescription
+    # From anywhere: 63 bits can be counted on without coming to the end of 64.
+    _request_ids: Iterator[int] = field(
+        default_factory=lambda: itertools.count(1 + secrets.randbits(63)),
+        init=False,
+        repr=False,
+    )
+
+    def next_request_id(self) -> int:
+        """Unlike any other of the session; any thread may ask."""
+        return next(self._request_ids)
 
 
 class SessionTracker:
@@ -82,6 +94,10 @@ class SessionTracker:
     def close(self) -> None:
         self._closed = True
         self._session = None
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     @property
     def generation(self) -> int:

@@ -64,6 +64,11 @@ def encode(message: Message, lists: Mapping[int, Uint32Array]) -> bytes:
     return b"".join(parts)
 
 
+def nested(field: int, data: bytes) -> bytes:
+    """A serialized message as a field of another one."""
+    return _varint(field << 3 | _BYTES) + _varint(len(data)) + data
+
+
 def decode(
     message_type: type[MessageT], data: bytes, *fields: int
 ) -> tuple[MessageT, tuple[Uint32Array, ...]]:

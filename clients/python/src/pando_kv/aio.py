@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-import grpc
-
-from pando_kv import _calls
-from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT, target_of
+from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._aio_connection import Connection
+from pando_kv._aio_operator_client import AsyncOperatorClient
 from pando_kv._locks import LockHandle
-from pando_kv._session import OPEN_METHOD, Session, SessionTracker
+from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
-from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
+from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
-from pando_kv.results import Flush, Insert, Match, Namespace, Stats
+from pando_kv.results import (
+    Insert,
+    Match,
+    Namespace,
+    PrefixHandle,
+    PrefixQuery,
+    PrefixScore,
+)
 
-T = TypeVar("T")
 
-
-class AsyncClient:
+class AsyncClient(AsyncOperatorClient):
     """One worker's session with pandod, for the tasks of one event loop.
 
     `async with AsyncClient(address) as client:` opens the session, and a task keeps
     it alive: it resumes it when the connection breaks and opens a new one when the
     server no longer knows it, for example after a restart. `on_session_lost` is then
     called in the event loop, before there is a new session. No call waits longer
-    than `timeout` seconds. Locks and pages that a call brings when the task that
-    awaited it was cancelled are given back.
+    than `timeout` seconds, its `pending_wait` not counted.
+
+    Where the connection breaks under a call that changes something, the call is
+    repeated for most of a second, and the server acts on it once. Locks and pages that
+    a call brings after it ended without an answer (DeadlineError, UnavailableError) or
+    after the task that awaited it was cancelled are given back in the background.
     """
 
     def __init__(
@@ -44,7 +51,7 @@ class AsyncClient:
     ) -> None:
         """For "unix:/path", "/path" or "host:port"; made in the event loop."""
         self._sessions = SessionTracker(name, on_session_lost)
-        self._connection = _Connection(address, self._sessions, timeout)
+        self._connection = Connection(address, self._sessions, timeout)
         self._make_lock = partial(AsyncLock, self._connection)
 
     async def connect(self) -> None:
@@ -87,31 +94,53 @@ class AsyncClient:
         tokens: Any,
         *,
         namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
         max_tokens: int | None = None,
         lock: bool = False,
         reserve_tokens: int = 0,
         touch: bool = True,
+        pending_wait: float = 0.0,
     ) -> Match[AsyncLock]:
-        """Finds the longest cached prefix, in whole pages.
+        """Finds the longest cached prefix of the prompt, in whole pages.
 
         `max_tokens` caps the match (None: no cap, 0: no match); `lock` locks what
         matched; `reserve_tokens` reserves the pages that the match did not give, for
         that many tokens counted from the start of the prompt, and is refused without
         `lock`. All in one atomic step.
+
+        `after` is the handle of a prefix of the prompt that was matched or inserted
+        before. `tokens` is the whole prompt nevertheless: it must begin with the tokens
+        of that prefix, which are neither sent nor compared. When nothing is left of the
+        handle the whole prompt is sent, and `first_page` of the result is 0.
+
+        `pending_wait`, in seconds, at most 600: wait so long while another call
+        computes the page after the match, instead of computing it too. It adds to the
+        timeout, and is refused without `lock`.
         """
-        call = _calls.match_prefix(
+        call = _prefix_calls.match_prefix(
             self._sessions,
             self._make_lock,
             tokens,
             namespace=namespace,
+            after=after,
             max_tokens=max_tokens,
             lock=lock,
             reserve_tokens=reserve_tokens,
             touch=touch,
+            pending_wait=pending_wait,
         )
-        if lock:
-            return await self._connection.take(call, self._give_back)
         return await self._connection.send(call)
+
+    async def match_prefixes(self, queries: Sequence[PrefixQuery]) -> list[PrefixScore]:
+        """Matches the prompts of a waiting queue: a score for each, in order.
+
+        Changes nothing, not even what was recently used. At most 4,096 queries; the
+        server's limit on tokens holds for all of them together.
+        """
+        scoring = _prefix_calls.Scoring(self._sessions, queries)
+        while call := scoring.next_call():
+            await self._connection.send(call)
+        return scoring.scores
 
     async def insert(
         self,
@@ -119,6 +148,7 @@ class AsyncClient:
         page_ids: Any,
         *,
         namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
         lock: AsyncLock | None = None,
         relock: bool = False,
         unlock: bool = False,
@@ -126,6 +156,7 @@ class AsyncClient:
         free_page_ids: Any = (),
         generation: int | None = None,
         prompt_tokens: int = 0,
+        priority: int = 0,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
@@ -137,13 +168,22 @@ class AsyncClient:
         `free_page_ids` are reserved pages to free in the same step. `generation`
         guards page ids used without a lock: those of a session that is over are
         refused.
+
+        Without a lock, `after` may be the handle of a prefix of the tokens. Tokens and
+        page ids are nevertheless those from the start, and must begin with those of
+        that prefix, which are not sent unless nothing is left of the handle.
+
+        In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
+        units, and there is a page for each whole page of units. `priority` counts for
+        the eviction policy of that name: higher stays longer.
         """
         return await self._connection.send(
-            _calls.insert(
+            _prefix_calls.insert(
                 self._sessions,
                 tokens,
                 page_ids,
                 namespace=namespace,
+                after=after,
                 lock=lock,
                 relock=relock,
                 unlock=unlock,
@@ -151,17 +191,22 @@ class AsyncClient:
                 free_page_ids=free_page_ids,
                 generation=generation,
                 prompt_tokens=prompt_tokens,
+                priority=priority,
             )
         )
 
     async def lock(
-        self, tokens: Any, *, namespace: Namespace | None = None
+        self,
+        tokens: Any,
+        *,
+        namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
     ) -> AsyncLock:
-        """Locks the longest cached prefix of the tokens."""
-        return await self._connection.take(
-            _calls.lock(self._sessions, self._make_lock, tokens, namespace=namespace),
-            AsyncLock.release,
+        """Locks the longest cached prefix of the tokens; `after` as in a match."""
+        call = _prefix_calls.lock(
+            self._sessions, self._make_lock, tokens, namespace=namespace, after=after
         )
+        return await self._connection.send(call)
 
     async def unlock(self, *locks: AsyncLock) -> None:
         """Releases locks, all or none; those released already are left out."""
@@ -169,23 +214,26 @@ class AsyncClient:
 
     async def evict(self, pages: int) -> int:
         """Evicts up to that many pages; returns how many."""
-        return await self._connection.send(_calls.evict(pages))
+        return await self._connection.send(_prefix_calls.evict(pages))
 
-    async def allocate_pages(self, pages: int) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed; all or nothing."""
-        return await self._connection.take(
-            _calls.allocate_pages(self._sessions, pages),
-            partial(self.free_pages, generation=self.generation),
-        )
+    async def allocate_pages(
+        self, pages: int, *, namespace: Namespace | None = None
+    ) -> Uint32Array:
+        """Reserves pages for the session, evicting as needed; all or nothing.
+
+        They count for the quota of the namespace.
+        """
+        call = _pool_calls.allocate_pages(self._sessions, pages, namespace=namespace)
+        return await self._connection.send(call)
 
     async def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
         """Gives reserved pages back, all or none."""
         await self._connection.send(
-            _calls.free_pages(self._sessions, page_ids, generation=generation)
+            _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
 
     async def describe_pool(self) -> PoolDescription:
-        return await self._connection.send(_calls.describe_pool())
+        return await self._connection.send(_pool_calls.describe_pool())
 
     async def attach_pool(
         self, *, expected_layout: KvLayout | None = None, model: str | None = None
@@ -195,7 +243,7 @@ class AsyncClient:
         What is not given is taken from the server.
         """
         grant = await self._connection.send(
-            _calls.attach_pool(
+            _pool_calls.attach_pool(
                 self._sessions, expected_layout=expected_layout, model=model
             )
         )
@@ -208,25 +256,9 @@ class AsyncClient:
             self._connection.timeout,
         )
 
-    async def stats(self) -> Stats:
-        return await self._connection.send(_calls.stats())
-
-    async def flush(self) -> Flush:
-        """Evicts everything that is not locked."""
-        return await self._connection.send(_calls.flush())
-
-    async def check_invariants(self) -> list[str]:
-        """What is wrong with the server's index; empty when nothing is."""
-        return await self._connection.send(_calls.check_invariants())
-
     async def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
         await self._connection.close()
-
-    async def _give_back(self, match: Match[AsyncLock]) -> None:
-        await self.insert(
-            [], [], lock=match.lock, unlock=True, free_page_ids=match.reserved_page_ids
-        )
 
     async def __aenter__(self) -> AsyncClient:
         await self.connect()
@@ -240,9 +272,14 @@ class AsyncLock(LockHandle):
     """A lock of the asyncio client, released on leaving its `async with` block."""
 
     def __init__(
-        self, connection: _Connection, session: Session, lock_id: int, tokens: int
+        self,
+        connection: Connection,
+        session: Session,
+        lock_id: int,
+        tokens: int,
+        handle: PrefixHandle | None,
     ) -> None:
-        super().__init__(connection.sessions, session, lock_id, tokens)
+        super().__init__(connection.sessions, session, lock_id, tokens, handle)
         self._connection = connection
 
     async def release(self) -> None:
@@ -261,101 +298,3 @@ class AsyncLock(LockHandle):
             # The error of the block is the one to tell.
             if error is None:
                 raise
-
-
-class _Connection:
-    """The channel and the task that keeps the session alive."""
-
-    def __init__(self, address: str, sessions: SessionTracker, timeout: float) -> None:
-        self.sessions = sessions
-        self.timeout = timeout
-        asyncio.get_running_loop()  # or an error here, rather than a hang later
-        self._channel = grpc.aio.insecure_channel(
-            target_of(address), options=CHANNEL_OPTIONS
-        )
-        self._methods: dict[str, Any] = {}
-        self._closing = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        # Calls whose caller was cancelled; an event loop alone does not keep tasks.
-        self._abandoned: set[asyncio.Task[None]] = set()
-
-    async def open(self) -> None:
-        self.sessions.require_open()
-        if self._task is None:
-            self._task = asyncio.create_task(self._keep_session(), name="pando-session")
-        first = asyncio.wrap_future(self.sessions.first)
-        try:
-            await asyncio.wait_for(asyncio.shield(first), self.timeout)
-        except asyncio.TimeoutError:
-            raise self.sessions.not_opened(self.timeout) from None
-
-    async def send(self, call: _calls.Call[T]) -> T:
-        with call.sending(self.sessions):
-            method = self._methods.get(call.method)
-            if method is None:
-                method = self._methods[call.method] = self._channel.unary_unary(
-                    call.method
-                )
-            response = await method(call.request, timeout=self.timeout)
-        return call.parse(response)
-
-    async def take(
-        self, call: _calls.Call[T], give_back: Callable[[T], Awaitable[None]]
-    ) -> T:
-        """Sends a call that brings locks or pages.
-
-        It runs to its end even if its caller is cancelled: the server may have
-        carried it out already, and only the answer says what to give back.
-        """
-        taking = asyncio.create_task(self.send(call))
-        try:
-            return await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            task = asyncio.create_task(self._abandon(taking, give_back))
-            self._abandoned.add(task)
-            task.add_done_callback(self._abandoned.discard)
-            raise
-
-    async def _abandon(
-        self, taking: asyncio.Task[T], give_back: Callable[[T], Awaitable[None]]
-    ) -> None:
-        # After an error, what the server still holds goes with the session.
-        with contextlib.suppress(PandoError):
-            await give_back(await taking)
-
-    async def unlock(self, *locks: AsyncLock) -> None:
-        call = _calls.unlock(self.sessions, locks)
-        if call is not None:
-            await self.send(call)
-
-    async def close(self) -> None:
-        self.sessions.close()
-        self._closing.set()
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT)
-            self._task.cancel()
-        # Ends all calls; what the abandoned ones brought went with the session.
-        await self._channel.close()
-        await asyncio.gather(*self._abandoned, return_exceptions=True)
-
-    async def _keep_session(self) -> None:
-        open_stream = self._channel.stream_stream(OPEN_METHOD)
-        while not self._closing.is_set():
-            try:
-                async for event in open_stream(self._requests()):
-                    self.sessions.handle(event)
-                error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
-            except grpc.RpcError as rpc_error:
-                error = from_rpc_error(rpc_error)
-            except PandoError as unusable:
-                error = unusable
-            await self._pause(self.sessions.broken(error))
-
-    async def _requests(self) -> AsyncIterator[bytes]:
-        """Opens the session; ends, and so half-closes the stream, with close()."""
-        yield self.sessions.open_request()
-        await self._closing.wait()
-
-    async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._closing.wait(), seconds)

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import weakref
-from collections.abc import Callable
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-import grpc
-
-from pando_kv import _calls
-from pando_kv._channel import CHANNEL_OPTIONS, CLOSE_TIMEOUT, target_of
+from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
-from pando_kv._session import OPEN_METHOD, Session, SessionTracker
+from pando_kv._operator_client import OperatorClient
+from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
-from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
+from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
-from pando_kv.results import Flush, Insert, Match, Namespace, Stats
+from pando_kv.results import (
+    Insert,
+    Match,
+    Namespace,
+    PrefixHandle,
+    PrefixQuery,
+    PrefixScore,
+)
 
-T = TypeVar("T")
 
-
-class Client:
+class Client(OperatorClient):
     """One worker's session with pandod. Any thread may use it.
 
     A background thread keeps the session alive: it resumes it when the connection
     breaks and opens a new one when the server no longer knows it, for example after
     a restart. `on_session_lost` is then called on that thread, before there is a new
-    session. No call waits longer than `timeout` seconds.
+    session. No call waits longer than `timeout` seconds, its `pending_wait` not
+    counted.
+
+    Where the connection breaks under a call that changes something, the call is
+    repeated for most of a second, and the server acts on it once. Locks and pages that
+    a call brings after it ended without an answer (DeadlineError, UnavailableError, an
+    interrupt) are given back in the background.
 
     Do not use a client in a forked child; start processes with "spawn".
     """
@@ -49,7 +56,7 @@ class Client:
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
         self._sessions = SessionTracker(name, on_session_lost)
-        self._connection = _Connection(address, self._sessions, timeout)
+        self._connection = Connection(address, self._sessions, timeout)
         self._make_lock = partial(Lock, self._connection)
         # Ends the session also when the client is dropped or the process exits.
         self._finalizer = weakref.finalize(self, self._connection.close)
@@ -88,30 +95,53 @@ class Client:
         tokens: Any,
         *,
         namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
         max_tokens: int | None = None,
         lock: bool = False,
         reserve_tokens: int = 0,
         touch: bool = True,
+        pending_wait: float = 0.0,
     ) -> Match[Lock]:
-        """Finds the longest cached prefix, in whole pages.
+        """Finds the longest cached prefix of the prompt, in whole pages.
 
         `max_tokens` caps the match (None: no cap, 0: no match); `lock` locks what
         matched; `reserve_tokens` reserves the pages that the match did not give, for
         that many tokens counted from the start of the prompt, and is refused without
         `lock`. All in one atomic step.
+
+        `after` is the handle of a prefix of the prompt that was matched or inserted
+        before. `tokens` is the whole prompt nevertheless: it must begin with the tokens
+        of that prefix, which are neither sent nor compared. When nothing is left of the
+        handle the whole prompt is sent, and `first_page` of the result is 0.
+
+        `pending_wait`, in seconds, at most 600: wait so long while another call
+        computes the page after the match, instead of computing it too. It adds to the
+        timeout, and is refused without `lock`.
         """
-        return self._connection.send(
-            _calls.match_prefix(
-                self._sessions,
-                self._make_lock,
-                tokens,
-                namespace=namespace,
-                max_tokens=max_tokens,
-                lock=lock,
-                reserve_tokens=reserve_tokens,
-                touch=touch,
-            )
+        call = _prefix_calls.match_prefix(
+            self._sessions,
+            self._make_lock,
+            tokens,
+            namespace=namespace,
+            after=after,
+            max_tokens=max_tokens,
+            lock=lock,
+            reserve_tokens=reserve_tokens,
+            touch=touch,
+            pending_wait=pending_wait,
         )
+        return self._connection.send(call)
+
+    def match_prefixes(self, queries: Sequence[PrefixQuery]) -> list[PrefixScore]:
+        """Matches the prompts of a waiting queue: a score for each, in order.
+
+        Changes nothing, not even what was recently used. At most 4,096 queries; the
+        server's limit on tokens holds for all of them together.
+        """
+        scoring = _prefix_calls.Scoring(self._sessions, queries)
+        while call := scoring.next_call():
+            self._connection.send(call)
+        return scoring.scores
 
     def insert(
         self,
@@ -119,6 +149,7 @@ class Client:
         page_ids: Any,
         *,
         namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
         lock: Lock | None = None,
         relock: bool = False,
         unlock: bool = False,
@@ -126,6 +157,7 @@ class Client:
         free_page_ids: Any = (),
         generation: int | None = None,
         prompt_tokens: int = 0,
+        priority: int = 0,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
@@ -137,13 +169,22 @@ class Client:
         `free_page_ids` are reserved pages to free in the same step. `generation`
         guards page ids used without a lock: those of a session that is over are
         refused.
+
+        Without a lock, `after` may be the handle of a prefix of the tokens. Tokens and
+        page ids are nevertheless those from the start, and must begin with those of
+        that prefix, which are not sent unless nothing is left of the handle.
+
+        In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
+        units, and there is a page for each whole page of units. `priority` counts for
+        the eviction policy of that name: higher stays longer.
         """
         return self._connection.send(
-            _calls.insert(
+            _prefix_calls.insert(
                 self._sessions,
                 tokens,
                 page_ids,
                 namespace=namespace,
+                after=after,
                 lock=lock,
                 relock=relock,
                 unlock=unlock,
@@ -151,14 +192,22 @@ class Client:
                 free_page_ids=free_page_ids,
                 generation=generation,
                 prompt_tokens=prompt_tokens,
+                priority=priority,
             )
         )
 
-    def lock(self, tokens: Any, *, namespace: Namespace | None = None) -> Lock:
-        """Locks the longest cached prefix of the tokens."""
-        return self._connection.send(
-            _calls.lock(self._sessions, self._make_lock, tokens, namespace=namespace)
+    def lock(
+        self,
+        tokens: Any,
+        *,
+        namespace: Namespace | None = None,
+        after: PrefixHandle | None = None,
+    ) -> Lock:
+        """Locks the longest cached prefix of the tokens; `after` as in a match."""
+        call = _prefix_calls.lock(
+            self._sessions, self._make_lock, tokens, namespace=namespace, after=after
         )
+        return self._connection.send(call)
 
     def unlock(self, *locks: Lock) -> None:
         """Releases locks, all or none; those released already are left out."""
@@ -166,20 +215,26 @@ class Client:
 
     def evict(self, pages: int) -> int:
         """Evicts up to that many pages; returns how many."""
-        return self._connection.send(_calls.evict(pages))
+        return self._connection.send(_prefix_calls.evict(pages))
 
-    def allocate_pages(self, pages: int) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed; all or nothing."""
-        return self._connection.send(_calls.allocate_pages(self._sessions, pages))
+    def allocate_pages(
+        self, pages: int, *, namespace: Namespace | None = None
+    ) -> Uint32Array:
+        """Reserves pages for the session, evicting as needed; all or nothing.
+
+        They count for the quota of the namespace.
+        """
+        call = _pool_calls.allocate_pages(self._sessions, pages, namespace=namespace)
+        return self._connection.send(call)
 
     def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
         """Gives reserved pages back, all or none."""
         self._connection.send(
-            _calls.free_pages(self._sessions, page_ids, generation=generation)
+            _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
 
     def describe_pool(self) -> PoolDescription:
-        return self._connection.send(_calls.describe_pool())
+        return self._connection.send(_pool_calls.describe_pool())
 
     def attach_pool(
         self, *, expected_layout: KvLayout | None = None, model: str | None = None
@@ -189,7 +244,7 @@ class Client:
         What is not given is taken from the server.
         """
         grant = self._connection.send(
-            _calls.attach_pool(
+            _pool_calls.attach_pool(
                 self._sessions, expected_layout=expected_layout, model=model
             )
         )
@@ -200,17 +255,6 @@ class Client:
             grant.token,
             self._connection.timeout,
         )
-
-    def stats(self) -> Stats:
-        return self._connection.send(_calls.stats())
-
-    def flush(self) -> Flush:
-        """Evicts everything that is not locked."""
-        return self._connection.send(_calls.flush())
-
-    def check_invariants(self) -> list[str]:
-        """What is wrong with the server's index; empty when nothing is."""
-        return self._connection.send(_calls.check_invariants())
 
     def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
@@ -227,9 +271,14 @@ class Lock(LockHandle):
     """A lock of the synchronous client, released on leaving its `with` block."""
 
     def __init__(
-        self, connection: _Connection, session: Session, lock_id: int, tokens: int
+        self,
+        connection: Connection,
+        session: Session,
+        lock_id: int,
+        tokens: int,
+        handle: PrefixHandle | None,
     ) -> None:
-        super().__init__(connection.sessions, session, lock_id, tokens)
+        super().__init__(connection.sessions, session, lock_id, tokens, handle)
         self._connection = connection
 
     def release(self) -> None:
@@ -246,71 +295,3 @@ class Lock(LockHandle):
             # The error of the block is the one to tell.
             if error is None:
                 raise
-
-
-class _Connection:
-    """The channel and the thread that keeps the session alive."""
-
-    def __init__(self, address: str, sessions: SessionTracker, timeout: float) -> None:
-        self.sessions = sessions
-        self.timeout = timeout
-        self._channel = grpc.insecure_channel(
-            target_of(address), options=CHANNEL_OPTIONS
-        )
-        self._methods: dict[str, Any] = {}
-        self._closing = threading.Event()
-        # Requests of the current stream; None half-closes it.
-        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(
-            target=self._keep_session, name="pando-session", daemon=True
-        )
-        self._thread.start()
-
-    def wait_opened(self) -> None:
-        try:
-            self.sessions.first.result(self.timeout)
-        except FutureTimeoutError:
-            raise self.sessions.not_opened(self.timeout) from None
-
-    def send(self, call: _calls.Call[T]) -> T:
-        with call.sending(self.sessions):
-            method = self._methods.get(call.method)
-            if method is None:
-                method = self._methods[call.method] = self._channel.unary_unary(
-                    call.method
-                )
-            response = method(call.request, timeout=self.timeout)
-        return call.parse(response)
-
-    def unlock(self, *locks: Lock) -> None:
-        call = _calls.unlock(self.sessions, locks)
-        if call is not None:
-            self.send(call)
-
-    def close(self) -> None:
-        self.sessions.close()
-        self._closing.set()
-        self._requests.put(None)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(CLOSE_TIMEOUT)
-        self._channel.close()
-
-    def _keep_session(self) -> None:
-        open_stream = self._channel.stream_stream(OPEN_METHOD)
-        while not self._closing.is_set():
-            requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            self._requests = requests
-            requests.put(self.sessions.open_request())
-            # Also when close() came between the check above and the new queue.
-            if self._closing.is_set():
-                requests.put(None)
-            try:
-                for event in open_stream(iter(requests.get, None)):
-                    self.sessions.handle(event)
-                error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
-            except grpc.RpcError as rpc_error:
-                error = from_rpc_error(rpc_error)
-            except PandoError as unusable:
-                error = unusable
-            requests.put(None)
-            self._closing.wait(self.sessions.broken(error))

@@ -68,20 +68,48 @@ class PoolExhaustedError(PandoError):
     """
 
 
+class QuotaExceededError(PandoError):
+    """The namespace's class is at its cap. Worth retrying when requests of that class
+    finish, but never for a request that is larger than the cap.
+    """
+
+
+class HandleGoneError(PandoError):
+    """Nothing is left of a prefix handle. The clients handle it by themselves: they
+    send the whole prompt instead.
+    """
+
+
+class RequestIdReusedError(InvalidRequestError):
+    """A request id was used for another kind of call; the clients never do that."""
+
+
 class UnavailableError(PandoError):
-    """The server is away, or is shutting down. The client keeps reconnecting."""
+    """The server is away, or is shutting down. The client keeps reconnecting.
+
+    A call that changes something was repeated before. What it may nevertheless have
+    done is dealt with as after DeadlineError.
+    """
 
 
 class DeadlineError(PandoError):
-    """No answer in time. The server may still have carried out the call."""
+    """No answer in time. The server may still have carried out the call.
+
+    Locks and pages that the call brings then are given back in the background. What
+    it was to release or free may be gone: release such a lock again, where
+    UnknownLockError means that it was released, and use and free the pages no more.
+    """
 
 
 _BY_REASON: dict[str, type[PandoError]] = {
+    "HANDLE_GONE": HandleGoneError,
     "LAYOUT_MISMATCH": LayoutMismatchError,
     "LOCK_MOVED": LockMovedError,
     "LOCK_UNKNOWN": UnknownLockError,
     "PAGE_NOT_OWNED": PageNotOwnedError,
     "POOL_EXHAUSTED": PoolExhaustedError,
+    "QUOTA_EXCEEDED": QuotaExceededError,
+    "REQUEST_ID_REUSED": RequestIdReusedError,
     "SESSION_LOST": SessionLostError,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
@@ -11,6 +12,14 @@ from pando_kv._wire import Uint32Array
 
 LockT = TypeVar("LockT")
 T = TypeVar("T")
+
+
+class WireEnum(Enum):
+    """An enum of the protocol; what a newer server has added is its 0 here."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> WireEnum:
+        return cls(0)
 
 
 @dataclass(frozen=True)
@@ -25,29 +34,98 @@ class Namespace:
     """For example a LoRA id."""
     cache_salt: str | None = None
     """Isolates tenants that must not learn of each other's prompts."""
+    bigram: bool = False
+    """The cache compares pairs of neighbours (EAGLE): n tokens are n - 1 units, pages
+    hold units, and the tokens of a prefix are counted in units."""
+
+
+@dataclass(frozen=True)
+class PrefixHandle:
+    """Where a match or an insert ended: a later call may send only what comes after.
+
+    Plain data: any worker of the same pandod may use it, in the same namespace. It
+    keeps nothing alive: once that end is evicted, the calls that it is given to send
+    everything.
+    """
+
+    epoch: int
+    node: int
+    tokens: int
+    """Tokens of the prefix, whole pages."""
+
+
+class PendingOutcome(WireEnum):
+    """Whether another call was computing the page after a match, and how the wait for
+    it ended."""
+
+    NONE = 0
+    """Nobody else was computing it."""
+    NOT_AWAITED = 1
+    """Another call is computing it; this one did not wait."""
+    PUBLISHED = 2
+    GIVEN_UP = 3
+    """Its owner released its lock, or freed the page."""
+    OWNER_LOST = 4
+    """The session of its owner ended."""
+    TIMED_OUT = 5
+    """`pending_wait` passed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Match(Generic[LockT]):
-    """The longest cached prefix, in whole pages."""
+    """The longest cached prefix, in whole pages.
+
+    The block table is the first `first_page` pages that the caller knows the prefix
+    by, then `page_ids`, then `reserved_page_ids`.
+    """
 
     matched_tokens: int
+    """Tokens of the prefix, from the start of the prompt."""
+    first_page: int
+    """Pages of the prefix that `after` covers: they did not change. 0 without a handle,
+    and when the handle was gone."""
     page_ids: Uint32Array
-    """The pages of the prefix, in prompt order."""
+    """The pages of the prefix from `first_page` on, in prompt order."""
     lock: LockT | None
     reserved_page_ids: Uint32Array
     """Pages for the rest of the prompt, now owned by the session."""
+    handle: PrefixHandle | None
+    """Where the match ended; None when nothing matched."""
+    pending: PendingOutcome
     generation: int
     """The session (`client.generation`) in which these page ids are valid."""
 
 
 @dataclass(frozen=True, eq=False)
+class PrefixQuery:
+    """One prompt of a queue to score; the fields are those of a match."""
+
+    tokens: Any
+    namespace: Namespace | None = None
+    max_tokens: int | None = None
+    after: PrefixHandle | None = None
+
+
+@dataclass(frozen=True)
+class PrefixScore:
+    matched_tokens: int
+    """Tokens of the cached prefix, from the start of the prompt."""
+    is_pending: bool
+    """Another call is computing the page after the match."""
+
+
+@dataclass(frozen=True, eq=False)
 class Insert:
     existing_tokens: int
-    """Tokens that were cached already."""
+    """Tokens of the call that were cached already."""
     canonical_page_ids: Uint32Array
-    """The cache's pages for those tokens: put them into the block table."""
+    """The cache's pages for those tokens: put them into the block table, in the place
+    of `page_ids[first_page:]`."""
+    first_page: int
+    """Pages that `after` covers; 0 without a handle, and when the handle was gone."""
     freed_duplicates: int
+    handle: PrefixHandle | None
+    """Where the insert ended; None when that is the start of the prompt."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +168,28 @@ class CacheCounters:
     sessions_closed: int
     sessions_lost: int
     quarantined_pages: int
+    evicted_pages_for_watermark: int
+    evicted_pages_for_quota: int
+    quota_rejections: int
+    pending_waits: int
+    pending_waits_published: int
+    pending_waits_given_up: int
+    pending_waits_timed_out: int
+    repeated_requests: int
+
+
+@dataclass(frozen=True)
+class QuotaClass:
+    """A class of namespaces that a quota holds for."""
+
+    name: str
+    """Empty: the class of all namespaces that no configured class names."""
+    floor_pages: int
+    """Others never evict its pages below this."""
+    cap_pages: int | None
+    """At most so many pages, reserved ones included."""
+    reserved_pages: int
+    cached_pages: int
 
 
 @dataclass(frozen=True)
@@ -103,10 +203,22 @@ class Stats:
     nodes: int
     namespaces: int
     epoch: int
+    eviction_policy: str
+    waiting_matches: int
+    """Matches that wait for a page that another call computes."""
+    quota_classes: list[QuotaClass]
+    """Those configured, then the one of all others; empty when none is configured."""
 
 
-def from_message(result: type[T], message: Message) -> T:
-    """A flat dataclass from the fields of the same names."""
-    names = [field.name for field in fields(result)]  # type: ignore[arg-type]
-    values: dict[str, Any] = {name: getattr(message, name) for name in names}
-    return result(**values)
+def from_message(result: type[T], message: Message, **given: Any) -> T:
+    """A dataclass from the fields of the same names, but for those that are given.
+
+    An optional field that is not set becomes None.
+    """
+    for field in fields(result):  # type: ignore[arg-type]
+        if field.name in given:
+            continue
+        described = message.DESCRIPTOR.fields_by_name[field.name]
+        is_unset = described.has_presence and not message.HasField(field.name)
+        given[field.name] = None if is_unset else getattr(message, field.name)
+    return result(**given)

@@ -1,0 +1,150 @@
+"""The calls for operators and watchers, of the asyncio client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import grpc
+
+from pando_kv import _operator_calls as calls
+from pando_kv._aio_connection import Connection
+from pando_kv._call import typed_errors
+from pando_kv._proto.pando.v1 import events_pb2
+from pando_kv.errors import from_rpc_error
+from pando_kv.events import Event, events_of
+from pando_kv.operators import (
+    Explanation,
+    Listing,
+    LockInfo,
+    NamespaceInfo,
+    TreeDump,
+    TreeNode,
+)
+from pando_kv.results import Flush, Namespace, Stats
+
+
+class AsyncEventWatch(AsyncIterator[Event]):
+    """The events of the cache, in order; for one task.
+
+    The iteration ends when the watch or its client is closed, or when the server
+    shuts down. It raises UnavailableError when the connection breaks: watch again
+    from the last event.
+    """
+
+    def __init__(self, stream: Any, is_closed: Callable[[], bool]) -> None:
+        self._stream = stream
+        self._is_closed = is_closed
+        self._events: Iterator[Event] = iter(())
+
+    async def __anext__(self) -> Event:
+        while (event := next(self._events, None)) is None:
+            self._events = events_of(await self._read())
+        return event
+
+    async def _read(self) -> events_pb2.WatchResponse:
+        try:
+            data = await self._stream.read()
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        except asyncio.CancelledError:
+            if self._is_closed():
+                raise StopAsyncIteration from None
+            raise
+        if data is grpc.aio.EOF:
+            raise StopAsyncIteration
+        response: events_pb2.WatchResponse = events_pb2.WatchResponse.FromString(data)
+        return response
+
+    def close(self) -> None:
+        self._is_closed = lambda: True
+        self._stream.cancel()
+
+    async def __aenter__(self) -> AsyncEventWatch:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncOperatorClient:
+    """What concerns the cache as a whole, and no session."""
+
+    _connection: Connection
+
+    async def stats(self) -> Stats:
+        return await self._connection.send(calls.stats())
+
+    async def flush(self, namespace: Namespace | int | None = None) -> Flush:
+        """Evicts everything that is not locked; of one namespace, if it is given.
+
+        A namespace may be given by its number in `namespaces`.
+        """
+        return await self._connection.send(calls.flush(namespace))
+
+    async def set_eviction_policy(self, policy: str) -> str:
+        """Changes the order of eviction of the live cache; returns the policy before.
+
+        One of lru, lfu, fifo, mru, filo, priority, slru. Nothing is lost.
+        """
+        return await self._connection.send(calls.set_eviction_policy(policy))
+
+    async def namespaces(self, *, limit: int = 1000) -> Listing[NamespaceInfo]:
+        """The namespaces with something cached or locked, the largest first."""
+        return await self._connection.send(calls.namespaces(limit))
+
+    async def locks(
+        self, *, limit: int = 1000, session_number: int = 0
+    ) -> Listing[LockInfo]:
+        """The locks that are held, the oldest first; of one session, if it is given."""
+        return await self._connection.send(calls.locks(limit, session_number))
+
+    async def release_locks(self, session_number: int) -> int:
+        """Takes all locks of one session away from it; returns how many.
+
+        For a worker that hangs. Its session lives on, and its reserved pages stay its
+        own.
+        """
+        return await self._connection.send(calls.release_locks(session_number))
+
+    async def explain(
+        self, tokens: Any, *, namespace: Namespace | None = None
+    ) -> Explanation:
+        """Why a prompt matches as far as it does, and no further."""
+        return await self._connection.send(calls.explain(tokens, namespace))
+
+    async def dump_tree(
+        self, *, limit: int = 10_000, namespace_number: int = 0
+    ) -> TreeDump:
+        """Up to `limit` nodes of the tree; of one namespace, if it is given."""
+        request = calls.dump_tree_request(limit, namespace_number)
+        nodes: list[TreeNode] = []
+        omitted = 0
+        with typed_errors():
+            async for data in self._connection.stream(
+                calls.DUMP_TREE, request, self._connection.timeout
+            ):
+                more, omitted = calls.dumped(data)
+                nodes += more
+        return TreeDump(nodes, omitted)
+
+    def watch_events(
+        self, *, after_sequence: int | None = None, epoch: int = 0
+    ) -> AsyncEventWatch:
+        """What enters and leaves the cache, from now until the watch is closed.
+
+        First comes a snapshot: AllBlocksCleared, what is cached, SnapshotEnd. With
+        `after_sequence` and `epoch` of an event it comes only if the server does not
+        have all events since any more, after an EventsLost.
+        """
+        request = calls.watch_request(after_sequence, epoch)
+        connection = self._connection
+        return AsyncEventWatch(
+            connection.stream(calls.WATCH, request),
+            lambda: connection.sessions.closed,
+        )
+
+    async def check_invariants(self) -> list[str]:
+        """What is wrong with the server's index; empty when nothing is."""
+        return await self._connection.send(calls.check_invariants())

@@ -1,0 +1,146 @@
+"""The calls for operators and watchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pando_kv._call import Call, namespace_message
+from pando_kv._proto.pando.v1 import admin_pb2, events_pb2
+from pando_kv._wire import as_uint32, encode
+from pando_kv.operators import (
+    EvictionReason,
+    Explanation,
+    Listing,
+    LockInfo,
+    MatchEnd,
+    NamespaceInfo,
+    TreeNode,
+)
+from pando_kv.results import (
+    CacheCounters,
+    Flush,
+    Namespace,
+    PageStates,
+    QuotaClass,
+    Stats,
+    from_message,
+)
+
+_SERVICE = "/pando.v1.Admin/"
+
+DUMP_TREE = _SERVICE + "DumpTree"
+WATCH = "/pando.v1.Events/Watch"
+
+
+def stats() -> Call[Stats]:
+    def parse(data: bytes) -> Stats:
+        response = admin_pb2.GetStatsResponse.FromString(data)
+        return from_message(
+            Stats,
+            response,
+            pages=from_message(PageStates, response.pages),
+            counters=from_message(CacheCounters, response.counters),
+            quota_classes=[
+                from_message(QuotaClass, each) for each in response.quota_classes
+            ],
+        )
+
+    return Call(_SERVICE + "GetStats", b"", parse)
+
+
+def flush(namespace: Namespace | int | None) -> Call[Flush]:
+    request = admin_pb2.FlushRequest()
+    if isinstance(namespace, int):
+        request.namespace_number = namespace
+    elif namespace is not None:
+        request.namespace.CopyFrom(namespace_message(namespace))
+
+    def parse(data: bytes) -> Flush:
+        return from_message(Flush, admin_pb2.FlushResponse.FromString(data))
+
+    return Call(_SERVICE + "Flush", request.SerializeToString(), parse)
+
+
+def set_eviction_policy(policy: str) -> Call[str]:
+    request = admin_pb2.SetEvictionPolicyRequest(policy=policy)
+
+    def parse(data: bytes) -> str:
+        return str(admin_pb2.SetEvictionPolicyResponse.FromString(data).previous)
+
+    return Call(_SERVICE + "SetEvictionPolicy", request.SerializeToString(), parse)
+
+
+def namespaces(limit: int) -> Call[Listing[NamespaceInfo]]:
+    request = admin_pb2.ListNamespacesRequest(limit=limit)
+
+    def parse(data: bytes) -> Listing[NamespaceInfo]:
+        response = admin_pb2.ListNamespacesResponse.FromString(data)
+        return Listing(
+            [from_message(NamespaceInfo, each) for each in response.namespaces],
+            response.total,
+        )
+
+    return Call(_SERVICE + "ListNamespaces", request.SerializeToString(), parse)
+
+
+def locks(limit: int, session_number: int) -> Call[Listing[LockInfo]]:
+    request = admin_pb2.ListLocksRequest(limit=limit, session_number=session_number)
+
+    def parse(data: bytes) -> Listing[LockInfo]:
+        response = admin_pb2.ListLocksResponse.FromString(data)
+        return Listing(
+            [from_message(LockInfo, each) for each in response.locks], response.total
+        )
+
+    return Call(_SERVICE + "ListLocks", request.SerializeToString(), parse)
+
+
+def release_locks(session_number: int) -> Call[int]:
+    request = admin_pb2.ReleaseLocksRequest(session_number=session_number)
+
+    def parse(data: bytes) -> int:
+        return int(admin_pb2.ReleaseLocksResponse.FromString(data).released_locks)
+
+    return Call(_SERVICE + "ReleaseLocks", request.SerializeToString(), parse)
+
+
+def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:
+    kind = admin_pb2.ExplainMatchRequest
+    request = kind(namespace=namespace_message(namespace))
+    lists = {kind.TOKENS_FIELD_NUMBER: as_uint32(tokens, "tokens")}
+
+    def parse(data: bytes) -> Explanation:
+        response = admin_pb2.ExplainMatchResponse.FromString(data)
+        return from_message(
+            Explanation,
+            response,
+            end=MatchEnd(response.end),
+            evicted_for=EvictionReason(response.evicted_for),
+            longer_in_namespaces=list(response.longer_in_namespaces),
+            locks=[from_message(LockInfo, each) for each in response.locks],
+        )
+
+    return Call(_SERVICE + "ExplainMatch", encode(request, lists), parse)
+
+
+def check_invariants() -> Call[list[str]]:
+    def parse(data: bytes) -> list[str]:
+        return list(admin_pb2.CheckInvariantsResponse.FromString(data).violations)
+
+    return Call(_SERVICE + "CheckInvariants", b"", parse)
+
+
+def dump_tree_request(limit: int, namespace_number: int) -> bytes:
+    request = admin_pb2.DumpTreeRequest(limit=limit, namespace_number=namespace_number)
+    return bytes(request.SerializeToString())
+
+
+def dumped(data: bytes) -> tuple[list[TreeNode], int]:
+    """The nodes of one message of a dump, and how many its limit cut off."""
+    response = admin_pb2.DumpTreeResponse.FromString(data)
+    return [from_message(TreeNode, each) for each in response.nodes], response.omitted
+
+
+def watch_request(after_sequence: int | None, epoch: int) -> bytes:
+    request = events_pb2.WatchRequest(after_sequence=after_sequence, epoch=epoch)
+    return bytes(request.SerializeToString())

@@ -1,0 +1,132 @@
+"""The calls for operators and watchers, of the synchronous client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+
+from pando_kv import _operator_calls as calls
+from pando_kv._call import typed_errors
+from pando_kv._connection import Connection
+from pando_kv._proto.pando.v1 import events_pb2
+from pando_kv.errors import from_rpc_error
+from pando_kv.events import Event, events_of
+from pando_kv.operators import (
+    Explanation,
+    Listing,
+    LockInfo,
+    NamespaceInfo,
+    TreeDump,
+    TreeNode,
+)
+from pando_kv.results import Flush, Namespace, Stats
+
+
+class EventWatch(Iterator[Event]):
+    """The events of the cache, in order; for one thread.
+
+    The iteration ends when the watch or its client is closed, or when the server
+    shuts down. It raises UnavailableError when the connection breaks: watch again
+    from the last event.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._events: Iterator[Event] = iter(())
+
+    def __next__(self) -> Event:
+        while (event := next(self._events, None)) is None:
+            try:
+                data = next(self._stream)
+            except grpc.RpcError as error:
+                if error.code() is grpc.StatusCode.CANCELLED:
+                    raise StopIteration from None
+                raise from_rpc_error(error) from error
+            self._events = events_of(events_pb2.WatchResponse.FromString(data))
+        return event
+
+    def close(self) -> None:
+        """Any thread may call it."""
+        self._stream.cancel()
+
+    def __enter__(self) -> EventWatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class OperatorClient:
+    """What concerns the cache as a whole, and no session."""
+
+    _connection: Connection
+
+    def stats(self) -> Stats:
+        return self._connection.send(calls.stats())
+
+    def flush(self, namespace: Namespace | int | None = None) -> Flush:
+        """Evicts everything that is not locked; of one namespace, if it is given.
+
+        A namespace may be given by its number in `namespaces`.
+        """
+        return self._connection.send(calls.flush(namespace))
+
+    def set_eviction_policy(self, policy: str) -> str:
+        """Changes the order of eviction of the live cache; returns the policy before.
+
+        One of lru, lfu, fifo, mru, filo, priority, slru. Nothing is lost.
+        """
+        return self._connection.send(calls.set_eviction_policy(policy))
+
+    def namespaces(self, *, limit: int = 1000) -> Listing[NamespaceInfo]:
+        """The namespaces with something cached or locked, the largest first."""
+        return self._connection.send(calls.namespaces(limit))
+
+    def locks(self, *, limit: int = 1000, session_number: int = 0) -> Listing[LockInfo]:
+        """The locks that are held, the oldest first; of one session, if it is given."""
+        return self._connection.send(calls.locks(limit, session_number))
+
+    def release_locks(self, session_number: int) -> int:
+        """Takes all locks of one session away from it; returns how many.
+
+        For a worker that hangs. Its session lives on, and its reserved pages stay its
+        own.
+        """
+        return self._connection.send(calls.release_locks(session_number))
+
+    def explain(
+        self, tokens: Any, *, namespace: Namespace | None = None
+    ) -> Explanation:
+        """Why a prompt matches as far as it does, and no further."""
+        return self._connection.send(calls.explain(tokens, namespace))
+
+    def dump_tree(self, *, limit: int = 10_000, namespace_number: int = 0) -> TreeDump:
+        """Up to `limit` nodes of the tree; of one namespace, if it is given."""
+        request = calls.dump_tree_request(limit, namespace_number)
+        nodes: list[TreeNode] = []
+        omitted = 0
+        with typed_errors():
+            for data in self._connection.stream(
+                calls.DUMP_TREE, request, self._connection.timeout
+            ):
+                more, omitted = calls.dumped(data)
+                nodes += more
+        return TreeDump(nodes, omitted)
+
+    def watch_events(
+        self, *, after_sequence: int | None = None, epoch: int = 0
+    ) -> EventWatch:
+        """What enters and leaves the cache, from now until the watch is closed.
+
+        First comes a snapshot: AllBlocksCleared, what is cached, SnapshotEnd. With
+        `after_sequence` and `epoch` of an event it comes only if the server does not
+        have all events since any more, after an EventsLost.
+        """
+        request = calls.watch_request(after_sequence, epoch)
+        return EventWatch(self._connection.stream(calls.WATCH, request))
+
+    def check_invariants(self) -> list[str]:
+        """What is wrong with the server's index; empty when nothing is."""
+        return self._connection.send(calls.check_invariants())

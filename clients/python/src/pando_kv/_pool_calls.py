@@ -1,0 +1,94 @@
+"""The calls about the pool: its pages and its memory."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from pando_kv._call import Call, namespace_message
+from pando_kv._proto.pando.v1 import pool_pb2
+from pando_kv._session import Session, SessionTracker
+from pando_kv._wire import Uint32Array, as_uint32, decode, encode
+from pando_kv.layout import KvLayout, PoolDescription
+from pando_kv.results import Namespace
+
+_SERVICE = "/pando.v1.PagePool/"
+
+
+def allocate_pages(
+    sessions: SessionTracker, pages: int, *, namespace: Namespace | None
+) -> Call[Uint32Array]:
+    session = sessions.current()
+    request = pool_pb2.AllocatePagesRequest(
+        session_id=session.session_id,
+        pages=pages,
+        namespace=namespace_message(namespace),
+        request_id=session.next_request_id(),
+    )
+
+    def parse(data: bytes) -> Uint32Array:
+        kind = pool_pb2.AllocatePagesResponse
+        _, (page_ids,) = decode(kind, data, kind.PAGE_IDS_FIELD_NUMBER)
+        return page_ids
+
+    return Call(
+        _SERVICE + "AllocatePages",
+        request.SerializeToString(),
+        parse,
+        repeats_in=session,
+        give_back=functools.partial(
+            free_pages, sessions, generation=session.generation
+        ),
+    )
+
+
+def free_pages(
+    sessions: SessionTracker, page_ids: Any, *, generation: int | None
+) -> Call[None]:
+    session = sessions.require_generation(generation)
+    kind = pool_pb2.FreePagesRequest
+    request = kind(session_id=session.session_id, request_id=session.next_request_id())
+    lists = {kind.PAGE_IDS_FIELD_NUMBER: as_uint32(page_ids, "page_ids")}
+    return Call(
+        _SERVICE + "FreePages",
+        encode(request, lists),
+        lambda _: None,
+        repeats_in=session,
+    )
+
+
+def describe_pool() -> Call[PoolDescription]:
+    def parse(data: bytes) -> PoolDescription:
+        response = pool_pb2.DescribePoolResponse.FromString(data)
+        return PoolDescription.from_message(response.pool)
+
+    return Call(_SERVICE + "DescribePool", b"", parse)
+
+
+@dataclass(frozen=True)
+class AttachGrant:
+    """The right to map the pool once, to be shown on the memory socket."""
+
+    session: Session
+    token: bytes
+    memory_socket: str
+
+
+def attach_pool(
+    sessions: SessionTracker, *, expected_layout: KvLayout | None, model: str | None
+) -> Call[AttachGrant]:
+    session = sessions.current()
+    fingerprint = 0
+    if expected_layout is not None or model is not None:
+        layout = expected_layout or session.pool.layout
+        fingerprint = layout.fingerprint(session.pool.model if model is None else model)
+    request = pool_pb2.AttachPoolRequest(
+        session_id=session.session_id, fingerprint=fingerprint
+    )
+
+    def parse(data: bytes) -> AttachGrant:
+        response = pool_pb2.AttachPoolResponse.FromString(data)
+        return AttachGrant(session, response.token, response.memory_socket)
+
+    return Call(_SERVICE + "AttachPool", request.SerializeToString(), parse)

@@ -1,0 +1,117 @@
+"""What enters and leaves the cache, as `watch_events` tells it.
+
+Who replays the events in order knows exactly which pages are cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pando_kv._proto.pando.v1 import events_pb2
+from pando_kv._wire import Uint32Array
+from pando_kv.operators import EvictionReason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """`watch_events(after_sequence=event.sequence, epoch=event.epoch)` continues after
+    it."""
+
+    epoch: int
+    """Random id of the boot of pandod that numbered it."""
+    sequence: int
+    """Counts up by one, from 1 on. The events of a snapshot all have the number of the
+    last event that the snapshot contains."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlocksStored(Event):
+    """Pages that entered the cache, one after the other in one prompt.
+
+    A block is the KV of one page.
+    """
+
+    block_hashes: list[bytes]
+    """32 bytes each."""
+    parent_block_hash: bytes
+    """The block before the first; empty: these begin a prompt."""
+    tokens: Uint32Array
+    """`page_tokens` for each block; one more at the end in a bigram namespace."""
+    page_tokens: int
+    extra_key: str | None
+    has_cache_salt: bool
+    """The cache salt is secret; it is in the hashes."""
+    bigram: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlocksRemoved(Event):
+    block_hashes: list[bytes]
+    reason: EvictionReason
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllBlocksCleared(Event):
+    """Nothing is cached any more; a snapshot begins with it, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventsLost(Event):
+    """The watcher missed events and must forget what it knows; a snapshot follows."""
+
+    first_sequence: int
+    last_sequence: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotEnd(Event):
+    """The snapshot is complete; what follows is live."""
+
+
+def events_of(response: events_pb2.WatchResponse) -> Iterator[Event]:
+    """Without those of kinds that this version does not know."""
+    for message in response.events:
+        event = _event(response.epoch, message)
+        if event is not None:
+            yield event
+
+
+def _event(epoch: int, message: events_pb2.Event) -> Event | None:
+    kind = message.WhichOneof("event")
+    at = {"epoch": epoch, "sequence": message.sequence}
+    if kind == "stored":
+        return _stored(message.stored, at)
+    if kind == "removed":
+        return BlocksRemoved(
+            **at,
+            block_hashes=list(message.removed.block_hashes),
+            reason=EvictionReason(message.removed.reason),
+        )
+    if kind == "cleared":
+        return AllBlocksCleared(**at)
+    if kind == "lost":
+        lost = message.lost
+        return EventsLost(
+            **at,
+            first_sequence=lost.first_sequence,
+            last_sequence=lost.last_sequence,
+        )
+    if kind == "snapshot_end":
+        return SnapshotEnd(**at)
+    return None
+
+
+def _stored(stored: events_pb2.BlocksStored, at: dict[str, int]) -> BlocksStored:
+    return BlocksStored(
+        **at,
+        block_hashes=list(stored.block_hashes),
+        parent_block_hash=stored.parent_block_hash,
+        tokens=np.array(stored.tokens, np.uint32),
+        page_tokens=stored.page_tokens,
+        extra_key=stored.extra_key if stored.HasField("extra_key") else None,
+        has_cache_salt=stored.has_cache_salt,
+        bigram=stored.bigram,
+    )

@@ -1,0 +1,128 @@
+"""What the calls for operators answer. Nothing here shows tokens or cache salts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pando_kv.results import WireEnum
+
+T = TypeVar("T")
+
+
+class EvictionReason(WireEnum):
+    """Why pages were evicted."""
+
+    UNSPECIFIED = 0
+    ALLOCATION = 1
+    """An allocation needed pages."""
+    REQUEST = 2
+    """Evict was called."""
+    WATERMARK = 3
+    """Some pages are kept free."""
+    QUOTA = 4
+    """Their class of namespaces had to stay within its cap."""
+    FLUSH = 5
+    """Flush was called."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T]):
+    """The first of many, up to the limit that was asked for."""
+
+    items: list[T]
+    total: int
+    """Of all, listed or not."""
+
+
+@dataclass(frozen=True)
+class NamespaceInfo:
+    """One namespace with something cached or locked."""
+
+    number: int
+    """Names the namespace as long as something is in it, until pandod ends."""
+    extra_key: str | None
+    has_cache_salt: bool
+    bigram: bool
+    evictable_pages: int
+    protected_pages: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """One lock that is held."""
+
+    session_number: int
+    """Sessions are numbered as they are opened; their ids are secret."""
+    client_name: str
+    locked_tokens: int
+    age_ms: int
+    namespace_number: int
+
+
+class MatchEnd(WireEnum):
+    """Why a match ended where it did."""
+
+    UNSPECIFIED = 0
+    COMPLETE = 1
+    """Every token is cached."""
+    PAGE_FLOOR = 2
+    """What is left is less than a page."""
+    DIVERGED = 3
+    """The cache continues with other tokens."""
+    EVICTED = 4
+    """The next page was cached, and was evicted."""
+    NEVER_CACHED = 5
+    """The next page is not known: never cached, or evicted long ago."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a prompt matches as far as it does, and no further."""
+
+    matched_tokens: int
+    end: MatchEnd
+    diverged_at: int
+    """With DIVERGED: tokens from the start that the cache has in common with the
+    prompt, more than `matched_tokens` when it diverges within a page."""
+    evicted_for: EvictionReason
+    """With EVICTED, like `evicted_ms_ago`."""
+    evicted_ms_ago: int
+    is_pending: bool
+    """Another call is computing the next page."""
+    longer_in_namespaces: list[int]
+    """Numbers of namespaces that have more of these tokens; at most 16."""
+    locks: list[LockInfo]
+    """Locks on what matched, at most 100."""
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A run of pages in the tree."""
+
+    node: int
+    """Names the node in this dump, and its children's `parent`."""
+    parent: int
+    """0: the root of the namespace."""
+    namespace_number: int
+    depth: int
+    begin_token: int
+    """Tokens before the node, from the start of the prompt."""
+    tokens: int
+    pages: int
+    locks: int
+    """On it and below it."""
+    hits: int
+    """Inserts that contained it."""
+    priority: int
+    age_accesses: int
+    """Accesses to the cache since its last one."""
+
+
+@dataclass(frozen=True)
+class TreeDump:
+    nodes: list[TreeNode]
+    """Each after its parent."""
+    omitted: int
+    """Nodes that the limit cut off."""

@@ -1,0 +1,118 @@
+"""An admission that waits for a page that another one computes."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from eventually import eventually
+from pando_kv import Client, InvalidRequestError, PendingOutcome
+from pando_kv.aio import AsyncClient
+from prompts import prompt
+
+LONG = 100.0
+TOKENS = prompt(2)
+
+
+def admit(client, **options):
+    return client.match_prefix(TOKENS, lock=True, reserve_tokens=len(TOKENS), **options)
+
+
+def publish(client, match):
+    client.insert(
+        [],
+        match.reserved_page_ids,
+        lock=match.lock,
+        prompt_tokens=len(TOKENS),
+        unlock=True,
+    )
+
+
+@pytest.fixture
+def owner(pandod):
+    with Client(pandod.address, name="owner") as client:
+        yield client
+
+
+def _outcome(client, resolve):
+    """The admission that waits until `resolve` is called."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(admit, client, pending_wait=LONG)
+        eventually(lambda: client.stats().waiting_matches == 1)
+        resolve()
+        return waiting.result()
+
+
+def test_a_published_page_ends_the_wait_and_is_matched(client, owner):
+    first = admit(owner)
+    match = _outcome(client, lambda: publish(owner, first))
+    assert match.pending is PendingOutcome.PUBLISHED
+    assert match.matched_tokens == len(TOKENS)
+    assert match.page_ids.tolist() == first.reserved_page_ids.tolist()
+    match.lock.release()
+
+
+def test_an_owner_that_releases_its_lock_ends_the_wait(client, owner):
+    match = _outcome(client, admit(owner).lock.release)
+    assert (match.pending, match.matched_tokens) == (PendingOutcome.GIVEN_UP, 0)
+    assert match.reserved_page_ids.size == 2
+    match.lock.release()
+
+
+def test_the_end_of_the_owners_session_ends_the_wait(client, owner):
+    lock = admit(owner).lock
+    match = _outcome(client, owner.close)
+    assert match.pending is PendingOutcome.OWNER_LOST
+    assert lock.held
+    match.lock.release()
+
+
+def test_a_wait_may_be_longer_than_the_timeout_of_a_call(pandod, owner):
+    first = admit(owner)
+    with Client(pandod.address, timeout=0.2) as client:
+        match = admit(client, pending_wait=0.5)
+        assert match.pending is PendingOutcome.TIMED_OUT
+        match.lock.release()
+    first.lock.release()
+
+
+def test_who_does_not_wait_is_told_that_the_page_is_being_computed(client, owner):
+    first = admit(owner)
+    match = admit(client)
+    assert match.pending is PendingOutcome.NOT_AWAITED
+    match.lock.release()
+    first.lock.release()
+    match = admit(client)
+    assert match.pending is PendingOutcome.NONE
+    match.lock.release()
+
+
+def test_waiting_without_a_lock_is_refused(client):
+    with pytest.raises(InvalidRequestError, match="pending_wait"):
+        client.match_prefix(TOKENS, pending_wait=1)
+
+
+def test_waits_beyond_the_limit_are_refused(client):
+    for seconds in (601, 1e9, float("inf")):
+        with pytest.raises(InvalidRequestError, match="pending_wait"):
+            admit(client, pending_wait=seconds)
+
+
+def test_an_admission_that_is_cancelled_while_it_waits_leaves_nothing(
+    pandod, client, owner
+):
+    first = admit(owner)
+
+    async def run():
+        async with AsyncClient(pandod.address) as other:
+            task = asyncio.create_task(admit(other, pending_wait=LONG))
+            await asyncio.to_thread(
+                eventually, lambda: client.stats().waiting_matches == 1
+            )
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            publish(owner, first)
+            await asyncio.to_thread(eventually, lambda: client.stats().locks == 0)
+            assert client.stats().pages.reserved == 0
+
+    asyncio.run(run())
