@@ -19,6 +19,7 @@ from pandod_process import (
     binary,
     clean_environment,
 )
+from protocol_worker import protocol_worker
 from raw_calls import RawCalls
 
 NOT_SERVING = b"\x08\x02"
@@ -105,6 +106,15 @@ def test_check_config_refuses_what_cannot_be():
         ([], {}, "layers: many", ["layers", "'many'", "whole number"]),
         ([], {}, "layers: [1, 2]", ["config.yaml", "layers is a list"]),
         ([], {}, "a: b: c", ["config.yaml", "line 1"]),
+        (["--eviction-policy=random"], {}, "", ["'random'", "lru, lfu, fifo, mru"]),
+        (["--low-free-pages=9"], {}, "", ["high-free-pages is 0", "give both"]),
+        ([], {}, "quotas:\n- {class: a}", ["line 2", "quotas[0]", "extra_key"]),
+        (
+            [],
+            {},
+            "pool-pages: 9\nquotas:\n- {class: a, extra_key: a, floor_pages: 9}",
+            ["floor_pages", "9", "at most 8"],
+        ),
     ],
 )
 def test_a_bad_option_is_named_and_ends_with_status_2(
@@ -289,6 +299,40 @@ def test_metrics_show_the_traffic(start_pandod):
     assert rpcs(seen, "Insert", "OK") == 2
     assert rpcs(seen, "AllocatePages", "OK") == 3
     assert seconds_count(seen, "Insert") == 2
+
+
+def test_metrics_show_waits(start_pandod):
+    http = free_address()
+    pandod = start_pandod(http=http)
+    with protocol_worker(pandod.address) as owner:
+        with protocol_worker(pandod.address) as waiter:
+            held = owner.admit(TOKENS).get()
+            answer = waiter.admit(TOKENS, pending_wait_ms=600_000)
+            eventually(lambda: metrics(http)["pando_pending_matches"] == 1)
+            owner.finish(held, TOKENS)
+            answer.get()
+        seen = metrics(http)
+    assert seen["pando_pending_waits_total"] == 1
+    assert seen['pando_pending_waits_ended_total{outcome="published"}'] == 1
+    assert seen["pando_pending_wait_seconds_count"] == 1
+    # The wait is no time in the handler, and one call.
+    assert rpcs(seen, "MatchPrefix", "OK") == 2
+    assert seconds_count(seen, "MatchPrefix") == 2
+
+
+def test_metrics_show_policy_and_quotas(start_pandod, tmp_path):
+    config = tmp_path / "pando.yaml"
+    config.write_text("quotas: [{class: gold, extra_key: gold}]")
+    http = free_address()
+    pandod = start_pandod(http=http, config=config, eviction_policy="slru")
+    with protocol_worker(pandod.address) as worker:
+        worker.cache(TOKENS, namespace={"extra_key": "gold"})
+        worker.call("AllocatePages", pages=3)
+        seen = metrics(http)
+    assert seen['pando_eviction_policy_info{policy="slru"}'] == 1
+    assert seen['pando_quota_cached_pages{class="gold"}'] == 2
+    assert seen["pando_quota_cached_pages"] == 0
+    assert seen["pando_quota_reserved_pages"] == 3
 
 
 def test_metrics_count_failed_calls_by_code(start_pandod):
