@@ -4,7 +4,7 @@ import numpy as np
 import pando_kv
 from model import Tokens
 from paged_kv import PageIds
-from workload import Request
+from workload import CachedPrefix, Request
 
 
 class Admission:
@@ -17,8 +17,10 @@ class Admission:
     def __init__(
         self, client: pando_kv.Client, request: Request, page_tokens: int
     ) -> None:
+        after = request.after or CachedPrefix(None, np.empty(0, np.uint32))
         match = client.match_prefix(
             request.prompt,
+            after=after.handle,
             max_tokens=len(request.prompt) - 1,
             lock=True,
             reserve_tokens=len(request.prompt) + request.max_new_tokens,
@@ -27,11 +29,15 @@ class Admission:
         self._lock = match.lock
         self._page_tokens = page_tokens
         self._prompt_tokens = len(request.prompt)
-        self._sealed = len(match.page_ids)
+        # The pages before the handle are those that the turn before has left.
+        self.matched_pages = np.concatenate(
+            (after.pages[: match.first_page], match.page_ids)
+        )
+        self.sent_tokens = len(request.prompt) - match.first_page * page_tokens
+        self._sealed = len(self.matched_pages)
         self._published: list[PageIds] = []
         self.matched_tokens = match.matched_tokens
-        self.matched_pages = match.page_ids
-        self.block_table = np.concatenate((match.page_ids, match.reserved_page_ids))
+        self.block_table = np.concatenate((self.matched_pages, match.reserved_page_ids))
 
     def publish(self, computed: Tokens) -> None:
         """Lets other workers match the whole pages of tokens whose KV is written."""
@@ -64,3 +70,4 @@ class Admission:
         self.block_table[self._sealed : self._sealed + len(canonical)] = canonical
         self._published.append(page_ids[len(canonical) :])
         self._sealed = end
+        self.cached = CachedPrefix(inserted.handle, self.block_table[:end].copy())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from model import Tokens, Transformer
 from paged_kv import Floats, PagedKv, PageIds
-from workload import END, Request
+from workload import END, CachedPrefix, Request
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class Answer:
     matched_pages: PageIds
     # Pages that this request gave to the cache.
     published_pages: PageIds
+    # Tokens of the prompt that went to Pando, and what the request left there.
+    sent_tokens: int = 0
+    cached: CachedPrefix | None = None
 
 
 class Generation:

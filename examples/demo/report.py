@@ -36,7 +36,7 @@ def headings() -> str:
         _line(
             "worker",
             "request",
-            f"{'all':>7}{'matched':>9}{'':6}",
+            f"{'all':>7}{'sent':>8}{'matched':>9}{'':6}",
             f"{'A':>7}{'B':>8}",
             f"{'cache':>9}{'no cache':>10}{'faster':>9}",
         ),
@@ -69,6 +69,15 @@ def prefill(all_served: list[Served]) -> str:
     )
 
 
+def sent(all_served: list[Served]) -> str:
+    tokens = sum(served.answer.sent_tokens for served in all_served)
+    prompts = sum(len(served.request.prompt) for served in all_served)
+    return (
+        f"sent      {tokens:,} of {prompts:,} prompt tokens: a turn of the chat begins "
+        "at the handle of\n          the turn before, which the other worker served"
+    )
+
+
 def pages(stats: pando_kv.Stats) -> str:
     states = ("free", "reserved", "evictable", "protected", "quarantined", "padding")
     parts = " + ".join(f"{getattr(stats.pages, state):,} {state}" for state in states)
@@ -89,6 +98,7 @@ def verified(all_served: list[Served]) -> str:
 
 def _figures(worker: str, name: str, all_served: list[Served]) -> str:
     prompt = sum(len(served.request.prompt) for served in all_served)
+    sent = sum(served.answer.sent_tokens for served in all_served)
     matched = sum(served.answer.matched_tokens for served in all_served)
     computed_by = sum((served.computed_by for served in all_served), Counter())
     cached = sum(served.answer.first_token_seconds for served in all_served)
@@ -96,7 +106,7 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
     return _line(
         worker,
         name,
-        f"{prompt:7,}{matched:9,}{matched / prompt:6.0%}",
+        f"{prompt:7,}{sent:8,}{matched:9,}{matched / prompt:6.0%}",
         f"{computed_by['A']:7,}{computed_by['B']:8,}",
         f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}"
         f"{uncached / cached:8.1f}x",
@@ -105,12 +115,12 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
 
 def _line(worker: str, name: str, tokens: str, computed_by: str, times: str) -> str:
     return (
-        f"{worker:6}  {name:22}  {tokens:^22}  {computed_by:^15}  {times:^28}".rstrip()
+        f"{worker:6}  {name:22}  {tokens:^30}  {computed_by:^15}  {times:^28}".rstrip()
     )
 
 
 def _rule() -> str:
-    return "-" * len(f"{'':6}  {'':22}  {'':22}  {'':15}  {'':28}")
+    return "-" * len(f"{'':6}  {'':22}  {'':30}  {'':15}  {'':28}")
 
 
 def _milliseconds(seconds: float) -> str:

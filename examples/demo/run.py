@@ -53,12 +53,12 @@ class Demo:
 
     def run(self, data: Path) -> None:
         workload = requests(data)
-        reply = None
+        left = None
         with contextlib.suppress(StopIteration):
             for name in itertools.cycle(self._workers):
-                served = self._serve(name, workload.send(reply))
+                served = self._serve(name, workload.send(left))
                 print(report.row(served), flush=True)
-                reply = served.answer.reply
+                left = (served.answer.reply, served.answer.cached)
 
     def _serve(self, name: str, request: Request) -> Served:
         answer = self._workers[name].answer(request)
@@ -114,6 +114,7 @@ def run_demo(pandod: Path, data: Path, folder: Path) -> list[str]:
     print(report.totals(demo.served))
     print()
     print(report.prefill(demo.served))
+    print(report.sent(demo.served))
     print(report.pages(stats))
     if not faults:
         print(report.verified(demo.served))

@@ -59,4 +59,6 @@ def answer(
         matched_tokens=admission.matched_tokens,
         matched_pages=admission.matched_pages,
         published_pages=admission.published_pages,
+        sent_tokens=admission.sent_tokens,
+        cached=admission.cached,
     )

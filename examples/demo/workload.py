@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pando_kv
 from model import Tokens
+from paged_kv import PageIds
 
 SYSTEM, USER, ASSISTANT, END = range(256, 260)
 
@@ -17,10 +19,20 @@ REPLY_TOKENS = 24
 
 
 @dataclass(frozen=True)
+class CachedPrefix:
+    """What a turn left in the cache; the next one may begin there, in any worker."""
+
+    handle: pando_kv.PrefixHandle | None
+    pages: PageIds
+
+
+@dataclass(frozen=True)
 class Request:
     name: str
     prompt: Tokens
     max_new_tokens: int = REPLY_TOKENS
+    # The first tokens of the prompt, if they are known to have been cached.
+    after: CachedPrefix | None = None
 
 
 class Conversation:
@@ -38,17 +50,21 @@ class Conversation:
             self._tokens.append(END)
 
 
-def requests(data: Path) -> Generator[Request, Tokens, None]:
-    """Yields the requests in order; the reply to each is to be sent back."""
+def requests(
+    data: Path,
+) -> Generator[Request, tuple[Tokens, CachedPrefix | None], None]:
+    """Yields the requests in order; the reply to each, and what it left in the cache,
+    are to be sent back."""
     system = (data / "system.txt").read_bytes()
     document = (data / "document.txt").read_bytes()
 
-    chat = Conversation(system)
+    chat, cached = Conversation(system), None
     for turn, text in enumerate(
         (data / "chat.txt").read_bytes().strip().split(b"\n\n"), start=1
     ):
         prompt = chat.ask(text)
-        chat.hear((yield Request(f"chat, turn {turn}", prompt)))
+        reply, cached = yield Request(f"chat, turn {turn}", prompt, after=cached)
+        chat.hear(reply)
 
     questions = (data / "questions.txt").read_bytes().splitlines()
     for number, question in enumerate(questions, start=1):

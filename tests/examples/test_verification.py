@@ -23,12 +23,15 @@ AT_REST = Stats(
         padding=1,
         capacity=12,
     ),
-    counters=CacheCounters(*[0] * 16),
+    counters=CacheCounters(*[0] * 24),
     sessions=3,
     locks=0,
     nodes=1,
     namespaces=1,
     epoch=1,
+    eviction_policy="lru",
+    waiting_matches=0,
+    quota_classes=[],
 )
 
 

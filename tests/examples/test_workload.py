@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from model import ModelConfig
-from workload import END, Request, requests
+from workload import END, CachedPrefix, Request, requests
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
+CACHED = CachedPrefix(None, np.arange(3, dtype=np.uint32))
 REPLY = np.array([7, 8, END], dtype=np.uint32)
 
 
@@ -16,7 +17,7 @@ def all_requests() -> list[Request]:
     result = [next(workload)]
     try:
         while True:
-            result.append(workload.send(REPLY))
+            result.append(workload.send((REPLY, CACHED)))
     except StopIteration:
         return result
 
@@ -27,6 +28,8 @@ def test_each_turn_of_the_chat_continues_the_turn_before_and_its_reply():
         history = np.append(before.prompt, REPLY)
         assert np.array_equal(turn.prompt[: len(history)], history)
         assert len(turn.prompt) > len(history)
+        assert turn.after is CACHED
+    assert turns[0].after is None
 
 
 def test_questions_share_the_document_after_the_system_prompt():
