@@ -18,8 +18,7 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr uint32_t kWorkers = 8;
-const PrefixCache::Options kOptions = {.page_tokens = 4,
-                                           .capacity_pages = 60};
+const PrefixCache::Options kOptions = {.page_tokens = 4, .capacity_pages = 60};
 
 class StressTest : public testing::Test {
  protected:
