@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "pando/errors.h"
+#include "pando/events.h"
 #include "pando/lock.h"
 #include "pando/mapped_pool.h"
 #include "pando/pool.h"
@@ -42,6 +43,14 @@ struct ConnectOptions {
 struct AttachOptions {
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
+};
+
+struct WatchOptions {
+  // Continue after this event, of this epoch. If the server no longer has all
+  // that followed it, an EventsLost and a snapshot come instead. Unset: a
+  // snapshot.
+  std::optional<uint64_t> after_sequence = {};
+  uint64_t epoch = 0;
 };
 
 // A worker's attachment to pandod: one connection and one session.
@@ -134,6 +143,10 @@ class Client {
   // Changes the order of eviction of the live cache; nothing is lost. Returns
   // the policy before.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
+
+  // What enters and leaves the cache from now on, after a snapshot:
+  // AllBlocksCleared, what is cached, SnapshotEnd.
+  std::unique_ptr<EventWatch> WatchEvents(const WatchOptions& options = {});
 
   // The invariants of the index that do not hold; empty when all is well.
   absl::StatusOr<std::vector<std::string>> CheckInvariants();

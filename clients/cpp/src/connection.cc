@@ -59,6 +59,7 @@ Connection::Connection(ConnectOptions options)
       prefix_cache_(v1::PrefixCache::NewStub(channel_)),
       page_pool_(v1::PagePool::NewStub(channel_)),
       admin_(v1::Admin::NewStub(channel_)),
+      events_(v1::Events::NewStub(channel_)),
       last_request_id_(absl::Uniform<uint64_t>(absl::BitGen())),
       session_(v1::Sessions::NewStub(channel_),
                {.client_name = options_.name,

@@ -17,6 +17,7 @@
 #include "clients/cpp/src/status.h"
 #include "pando/client.h"
 #include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/events.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 
@@ -103,6 +104,7 @@ class Connection {
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
   v1::Admin::Stub& admin() { return *admin_; }
+  v1::Events::Stub& events() { return *events_; }
   absl::Duration timeout() const { return options_.timeout; }
 
  private:
@@ -111,6 +113,7 @@ class Connection {
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
+  const std::unique_ptr<v1::Events::Stub> events_;
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;
   SessionStream session_;
