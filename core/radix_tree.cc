@@ -14,6 +14,7 @@ constexpr uint64_t kTokensPerNode = 256;
 
 // std::vector would copy ids, which are a class, one by one.
 void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
+  if (from.empty()) return;  // data() may be null, which memcpy may not get
   const size_t old_size = to.size();
   to.resize(old_size + from.size());
   std::memcpy(to.data() + old_size, from.data(), from.size_bytes());
