@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "core/eviction_reason.h"
 #include "core/ghost_list.h"
 #include "core/ids.h"
+#include "core/operator_results.h"
 #include "core/page_pool.h"
 #include "core/pending_pages.h"
 #include "core/quarantine.h"
@@ -117,6 +117,17 @@ class PrefixCache {
   // Swaps what happened since the last call into `events`. The first call, and
   // one that comes much too late, begins with AllCleared and what is cached.
   void TakeEvents(std::vector<RawEvent>& events);
+
+  // For operators; proto/pando/v1/admin.proto says what they tell.
+  NamespaceList ListNamespaces(uint32_t limit);
+  // Of one session, or of all.
+  LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
+  // Returns how many it released.
+  absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
+  MatchExplanation ExplainMatch(const NamespaceKey& ns,
+                                std::span<const Token> tokens);
+  // Of one namespace, or of all.
+  TreeDump DumpTree(uint32_t limit, std::optional<NamespaceNumber> ns);
 
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
@@ -266,6 +277,28 @@ class PrefixCache {
   static void LogNode(const Node& node, EventLog& log);
   // A step of a flush; returns whether there is more to evict.
   bool FlushStep(Namespace& ns, FlushResult& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  static GhostList::Place PlaceAfter(const Node& node);
+
+  // Parts of what operators are told.
+  struct FoundLock {
+    const LockRecord* lock;
+    uint32_t pages;  // that it locks
+  };
+  std::vector<LockInfo> OldestLocks(std::vector<FoundLock> found,
+                                    size_t limit) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Locks on some or all of the prefix that ends there.
+  std::vector<FoundLock> LocksUpTo(TreePosition end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExplainEnd(const FoundPrefix& found, const PrefixQuery& query,
+                  MatchExplanation& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<NamespaceNumber> NamespacesWithMore(const NamespaceKey& than,
+                                                  std::span<const Token> tokens,
+                                                  uint32_t matched_tokens);
+  void DumpNamespace(const Namespace& ns, uint32_t limit, TreeDump& dump) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Locks.

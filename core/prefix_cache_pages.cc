@@ -187,14 +187,17 @@ uint32_t PrefixCache::EvictFromTree(uint32_t pages, std::span<uint32_t> limits,
   return FreeEvicted(reason);
 }
 
+GhostList::Place PrefixCache::PlaceAfter(const Node& node) {
+  return node.is_root() ? GhostList::StartOf(*node.ns->key)
+                        : GhostList::AfterNode(Slab<Node>::HandleOf(node));
+}
+
 void PrefixCache::RememberEvicted(const Node& leaf, uint32_t kept_pages,
                                   EvictionReason reason) {
   const Token* const first =
       leaf.tokens(options_.page_tokens) + kept_pages * options_.page_tokens;
   const Node& before = kept_pages > 0 ? leaf : *leaf.parent;
-  ghosts_.Add(before.is_root()
-                  ? GhostList::StartOf(*leaf.ns->key)
-                  : GhostList::AfterNode(Slab<Node>::HandleOf(before)),
+  ghosts_.Add(PlaceAfter(before),
               GhostList::Fingerprint(
                   {first, options_.page_tokens + leaf.ns->lookahead()}),
               reason, time_);

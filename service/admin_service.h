@@ -2,23 +2,30 @@
 #define PANDO_SERVICE_ADMIN_SERVICE_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
+#include "service/rpc/server_stream.h"
 #include "service/self_check.h"
 
 namespace pando {
 
 // The handlers of pando.v1.Admin. Owned by Server; runs on the polling thread;
-// holds no state.
+// holds no state but the dumps that are being sent.
 class AdminService {
  public:
   // `cache` and `self_check` outlive the service.
-  AdminService(PrefixCache* cache, SelfCheck* self_check, uint64_t epoch)
-      : cache_(cache), self_check_(self_check), epoch_(epoch) {}
+  AdminService(PrefixCache* cache, SelfCheck* self_check, uint64_t epoch,
+               uint32_t max_tokens)
+      : cache_(cache),
+        self_check_(self_check),
+        epoch_(epoch),
+        max_tokens_(max_tokens) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
@@ -26,14 +33,32 @@ class AdminService {
                         v1::GetStatsResponse& response);
   absl::Status Flush(const v1::FlushRequest& request,
                      v1::FlushResponse& response);
+  absl::Status SetEvictionPolicy(const v1::SetEvictionPolicyRequest& request,
+                                 v1::SetEvictionPolicyResponse& response);
+  absl::Status ListNamespaces(const v1::ListNamespacesRequest& request,
+                              v1::ListNamespacesResponse& response);
+  absl::Status ListLocks(const v1::ListLocksRequest& request,
+                         v1::ListLocksResponse& response);
+  absl::Status ReleaseLocks(const v1::ReleaseLocksRequest& request,
+                            v1::ReleaseLocksResponse& response);
+  absl::Status ExplainMatch(const v1::ExplainMatchRequest& request,
+                            v1::ExplainMatchResponse& response);
   absl::Status CheckInvariants(const v1::CheckInvariantsRequest& request,
                                v1::CheckInvariantsResponse& response);
 
  private:
+  using DumpSource = StreamSource<v1::DumpTreeResponse>;
+
+  absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
+      const v1::DumpTreeRequest& request);
+
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
   const uint64_t epoch_;
+  const uint32_t max_tokens_;
   v1::Admin::AsyncService grpc_;
+  std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
+      dumps_;
 };
 
 }  // namespace pando

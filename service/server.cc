@@ -142,8 +142,8 @@ void Server::MakeServices() {
           .pool = description,
           .epoch = epoch_,
           .on_closed = [this](SessionId s) { watcher_->Forget(s); }});
-  admin_service_ =
-      std::make_unique<AdminService>(&cache_, &self_check_, epoch_);
+  admin_service_ = std::make_unique<AdminService>(
+      &cache_, &self_check_, epoch_, options_.max_tokens_per_request);
 
   events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
                                                     options_.event_history);

@@ -34,6 +34,9 @@ class Executor {
   uint64_t succeeded() const { return succeeded_; }
   uint64_t failed() const { return failed_; }
   CacheCounters counters() { return real_.Stats().counters; }
+  PrefixCache& real() { return real_; }
+  // What is cached.
+  const ReferenceIndex& cached() const { return model_.index(); }
 
  private:
   void operator()(const Match& match);

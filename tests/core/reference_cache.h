@@ -70,6 +70,7 @@ class ReferenceCache {
   // The waits that are over since the last call, in order.
   std::vector<ReferenceFlights::Over> TakeOver() { return flights_.TakeOver(); }
 
+  const ReferenceIndex& index() const { return index_; }
   bool IsLive(SessionId id) const { return FindSession(id) != nullptr; }
   // Empty for a session that is not live.
   std::vector<PageId> ReservedPages(SessionId id) const;

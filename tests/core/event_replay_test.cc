@@ -1,0 +1,136 @@
+// Whoever replays the events of a cache knows exactly what it holds, whatever
+// was done to it and however seldom the events are taken.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/event_log.h"
+#include "core/page_hash.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/environment.h"
+#include "tests/core/executor.h"
+#include "tests/core/program_grid.h"
+
+namespace pando::program {
+namespace {
+
+using HashedPages = std::map<PageId, PageHash>;
+
+// Replays raw events.
+class Follower {
+ public:
+  explicit Follower(uint32_t page_tokens) : page_tokens_(page_tokens) {}
+
+  void Apply(const std::vector<RawEvent>& events) {
+    for (const RawEvent& event : events) {
+      std::visit([this](const auto& kind) { (*this)(kind); }, event);
+    }
+  }
+  const HashedPages& pages() const { return pages_; }
+  int resyncs() const { return resyncs_; }
+
+ private:
+  void operator()(const PagesStored& stored) {
+    const bool bigram = stored.ns->bigram;
+    if (stored.parent != kPaddingPage) {
+      ASSERT_TRUE(pages_.contains(stored.parent));
+    }
+    PageHash hash = stored.parent == kPaddingPage ? hasher_.Seed(*stored.ns)
+                                                  : pages_[stored.parent];
+    const Token* tokens = stored.tokens(page_tokens_);
+    for (const PageId page : stored.pages()) {
+      hash =
+          hasher_.Next(hash, {tokens, page_tokens_ + (bigram ? 1 : 0)}, bigram);
+      EXPECT_TRUE(pages_.emplace(page, hash).second) << page << " came twice";
+      tokens += page_tokens_;
+    }
+  }
+  void operator()(const PagesRemoved& removed) {
+    for (const PageId page : removed.pages) {
+      EXPECT_EQ(pages_.erase(page), 1u) << page << " was not there";
+    }
+  }
+  void operator()(const AllCleared&) {
+    pages_.clear();
+    ++resyncs_;
+  }
+
+  const uint32_t page_tokens_;
+  PageHasher hasher_;
+  HashedPages pages_;
+  int resyncs_ = 0;
+};
+
+// What the naive reference has, which keeps whole prefixes.
+HashedPages Expected(const ReferenceIndex& index, uint32_t page_tokens) {
+  PageHasher hasher;
+  HashedPages expected;
+  for (const auto& [ns, pages] : index.namespaces()) {
+    for (const auto& [prefix, page] : pages) {
+      PageHash hash = hasher.Seed(ns);
+      for (size_t begin = 0; begin < prefix.size(); begin += page_tokens) {
+        std::vector<Token> tokens;
+        for (size_t i = begin; i < begin + page_tokens; ++i) {
+          if (ns.bigram && i == begin) {
+            tokens.push_back(static_cast<Token>(prefix[i] >> 32));
+          }
+          tokens.push_back(static_cast<Token>(prefix[i]));
+        }
+        hash = hasher.Next(hash, tokens, ns.bigram);
+      }
+      expected[page.id] = hash;
+    }
+  }
+  return expected;
+}
+
+class EventReplayTest : public testing::TestWithParam<bool> {};
+
+TEST_P(EventReplayTest, GivesTheSealedPagesAfterRandomOperations) {
+  constexpr int kPrograms = 60;
+  constexpr int kOperations = 400;
+  const uint64_t first_seed = FromEnvironment("PANDO_TEST_SEED", 1);
+  int resyncs = 0;
+  for (uint64_t seed = first_seed; seed < first_seed + kPrograms; ++seed) {
+    SCOPED_TRACE(absl::StrCat("PANDO_TEST_SEED=", seed));
+    const Choices choices = ChoicesOf(seed);
+    GridPoint point = AnyGridPoint(choices);
+    point.is_bigram = GetParam();
+    Executor executor(OptionsAt(point));
+    RandomOperations operations = OperationsAt(point, choices);
+    Follower follower(point.page_tokens);
+    std::vector<RawEvent> events;
+    const auto begin = static_cast<int>(choices(kOperations / 2));
+    // Some are so slow that the log gives up.
+    const uint32_t pace = 1 + choices(2) * choices(150);
+    for (int i = 0; i < kOperations && !HasFailure(); ++i) {
+      if (i == begin) executor.real().StartEvents();
+      ASSERT_THAT(executor.Run(operations.Next()), testing::IsEmpty());
+      if (choices(pace) > 0) continue;
+      executor.real().TakeEvents(events);
+      follower.Apply(events);
+      if (i < begin) {
+        ASSERT_THAT(follower.pages(), testing::IsEmpty());
+      } else {
+        ASSERT_EQ(follower.pages(),
+                  Expected(executor.cached(), point.page_tokens))
+            << "after operation " << i << " with " << point;
+      }
+    }
+    resyncs += follower.resyncs();
+  }
+  EXPECT_GT(resyncs, kPrograms) << "no program was slow to take its events";
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, EventReplayTest, testing::Bool(),
+                         [](const auto& param) {
+                           return param.param ? "pairs" : "tokens";
+                         });
+
+}  // namespace
+}  // namespace pando::program
