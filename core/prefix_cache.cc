@@ -103,7 +103,8 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     const auto rest = result.matched_tokens < request.after.tokens
                           ? std::span<const Token>()
                           : request.tokens.subspan(skipped);
-    const size_t room = request.reserve_tokens - result.matched_tokens;
+    const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
+                        LookaheadOf(request.ns);
     HoldPrompt(request.session, result.lock,
                rest.first(std::min(rest.size(), room)));
   }

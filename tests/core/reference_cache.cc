@@ -94,7 +94,8 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
     if (missing > 0) {
       const auto tokens =
           RestOf<Token>(request.tokens, begin, result.matched_tokens);
-      const size_t room = request.reserve_tokens - result.matched_tokens;
+      const size_t room = size_t{request.reserve_tokens} -
+                          result.matched_tokens + (request.ns.bigram ? 1 : 0);
       HeldLock& lock = session->locks.back();
       lock.prompt.assign(tokens.begin(),
                          tokens.begin() + std::min(tokens.size(), room));
