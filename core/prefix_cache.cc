@@ -97,16 +97,7 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
   if (request.reserve_tokens > result.matched_tokens) {
-    // No more than the reserved pages have room for; nothing when max_tokens
-    // ended the match before `after`, since then the next tokens were not sent.
-    const uint32_t skipped = result.matched_tokens - request.after.tokens;
-    const auto rest = result.matched_tokens < request.after.tokens
-                          ? std::span<const Token>()
-                          : request.tokens.subspan(skipped);
-    const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
-                        LookaheadOf(request.ns);
-    HoldPrompt(request.session, result.lock,
-               rest.first(std::min(rest.size(), room)));
+    HoldPrompt(request, result);
   }
   return result;
 }
@@ -162,8 +153,7 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
   ++counters_.matches;
   if (request.touch) {
     counters_.query_tokens +=
-        uint64_t{WholePages(LookaheadOf(request.ns),
-                            PromptTokens(QueryOf(request)),
+        uint64_t{WholePages(LookaheadOf(request.ns), PromptTokens(query),
                             options_.page_tokens)} *
         options_.page_tokens;
     counters_.hit_tokens += result.matched_tokens;
@@ -171,17 +161,27 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
   return absl::OkStatus();
 }
 
-// Outside the mutex, which a long prompt would hold too long. Nobody else knows
-// the lock yet.
-void PrefixCache::HoldPrompt(SessionId session_id, LockId id,
-                             std::span<const Token> tokens) {
+// Gives the lock the tokens after the match that the reserved pages have room
+// for. Copied outside the mutex, which a long prompt would hold too long:
+// meanwhile the lock may be released, or moved by a caller that has its id from
+// a repeat of the request.
+void PrefixCache::HoldPrompt(const MatchRequest& request,
+                             const MatchResult& result) {
+  const auto rest = TokensAfter(result.matched_tokens, request);
+  const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
+                      LookaheadOf(request.ns);
+  const auto tokens = rest.first(std::min(rest.size(), room));
   auto held =
       std::make_shared<const std::vector<Token>>(tokens.begin(), tokens.end());
   absl::MutexLock hold(&mutex_);
-  const Session* session = sessions_.Find(session_id);
+  const Session* session = sessions_.Find(request.session);
   LockRecord* lock =
-      session == nullptr ? nullptr : sessions_.FindLock(*session, id);
-  if (lock != nullptr) lock->prompt.tokens = std::move(held);
+      session == nullptr ? nullptr : sessions_.FindLock(*session, result.lock);
+  if (lock == nullptr ||
+      lock->node->end_pages() * options_.page_tokens != result.matched_tokens) {
+    return;
+  }
+  lock->prompt.tokens = std::move(held);
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {

@@ -194,8 +194,7 @@ class PrefixCache {
   absl::Status MatchAndLock(const MatchRequest& request, Session* session,
                             MatchResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HoldPrompt(SessionId session, LockId lock,
-                  std::span<const Token> tokens);
+  void HoldPrompt(const MatchRequest& request, const MatchResult& result);
 
   // Single flight.
   PendingPage* FindPending(const FoundPrefix& found, const PrefixQuery& query)

@@ -78,5 +78,48 @@ TEST(HeldPromptThreadsTest, EachPageOfAPromptIsTakenByOneOfTwoThreads) {
   EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
 }
 
+// The first call of the two keeps the prompt after it has answered the other.
+TEST(HeldPromptThreadsTest, IsNotHeldByALockThatARepeatMovedMeanwhile) {
+  constexpr int kRounds = 10;
+  constexpr uint32_t kTokens = 1 << 18;
+  PrefixCache cache({kPageTokens, kTokens / kPageTokens + 2});
+  const std::vector<Token> prompt(kTokens, 7);
+  for (int round = 1; round <= kRounds; ++round) {
+    const SessionId session(static_cast<uint64_t>(round));
+    cache.OpenSession(session, "retries");
+    const auto admit = [&] {
+      return cache.Match({.session = session,
+                          .ns = kNamespace,
+                          .tokens = prompt,
+                          .lock = true,
+                          .reserve_tokens = kTokens,
+                          .request_id = RequestId(1)});
+    };
+    std::thread first([&] { ASSERT_TRUE(admit().ok()); });
+    while (cache.Stats().locks == 0) std::this_thread::yield();
+    const auto repeat = admit();
+    ASSERT_TRUE(repeat.ok());
+    const auto insert = [&](size_t page, uint32_t prompt_tokens,
+                            std::span<const Token> sent) {
+      return cache.Insert(
+          {.session = session,
+           .ns = kNamespace,
+           .tokens = sent,
+           .pages = std::span(repeat->reserved).subspan(page, 1),
+           .anchor = repeat->lock,
+           .lock_action = LockAction::kRelock,
+           .prompt_tokens = prompt_tokens});
+    };
+    ASSERT_TRUE(insert(0, 0, std::span(prompt).first(kPageTokens)).ok());
+    first.join();
+    EXPECT_EQ(ReasonOf(insert(1, kPageTokens, {}).status()),
+              Reason::kInvalidField)
+        << "in round " << round;
+    cache.CloseSession(session);
+    cache.Flush();
+  }
+  EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace pando
