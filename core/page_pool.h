@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -19,6 +20,19 @@ enum class PageState : uint8_t {
   kQuarantined,  // its dead owner may still be writing
 };
 inline constexpr size_t kPageStates = 5;
+
+// A page from when it is reserved until it is sealed or freed. Page 0: none.
+struct Reservation {
+  PageId page;
+  uint32_t generation = 0;
+
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Reservation& reservation) {
+    return H::combine(std::move(state), reservation.page,
+                      reservation.generation);
+  }
+};
 
 // The reserved pages of one session. A plain list, kept by PagePool.
 struct PageOwner {
@@ -59,6 +73,10 @@ class PagePool {
   uint32_t quota_class(PageId page) const { return Record(page).quota_class; }
   // Changes whenever the page is sealed or freed.
   uint32_t generation(PageId page) const { return Record(page).generation; }
+  // REQUIRES: the page is reserved.
+  Reservation reservation(PageId page) const {
+    return {page, generation(page)};
+  }
 
   // Free -> reserved. REQUIRES: count(kFree) >= n. Appends the pages to `out`.
   void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,

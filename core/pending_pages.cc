@@ -13,7 +13,7 @@ PendingPage* PendingPages::Find(const Node& after,
 }
 
 void PendingPages::Add(LockRecord& owner, std::span<const Token> tokens,
-                       PageId reserved) {
+                       Reservation reserved) {
   CHECK(owner.pending == nullptr);
   auto page = std::make_unique<PendingPage>(
       PendingPage{.owner = &owner,
@@ -22,7 +22,7 @@ void PendingPages::Add(LockRecord& owner, std::span<const Token> tokens,
                   .reserved = reserved,
                   .waits = {}});
   owner.pending = page.get();
-  if (reserved != kPaddingPage) by_reserved_[reserved] = page.get();
+  if (reserved != Reservation()) by_reserved_[reserved] = page.get();
   const bool is_new = pages_.insert(std::move(page)).second;
   CHECK(is_new);
 }
@@ -33,11 +33,11 @@ void PendingPages::Remove(PendingPage& page, PendingOutcome outcome) {
     ended_.push_back({wait, outcome});
   }
   page.owner->pending = nullptr;
-  if (FindReserved(page.reserved) == &page) by_reserved_.erase(page.reserved);
+  by_reserved_.erase(page.reserved);
   pages_.erase(pages_.find(Place(page.after, page.tokens)));
 }
 
-PendingPage* PendingPages::FindReserved(PageId reserved) const {
+PendingPage* PendingPages::FindReserved(Reservation reserved) const {
   const auto it = by_reserved_.find(reserved);
   return it == by_reserved_.end() ? nullptr : it->second;
 }
@@ -57,7 +57,7 @@ bool PendingPages::Cancel(WaitId wait) {
   return true;
 }
 
-void PendingPages::EndWaitsOf(SessionId session) {
+size_t PendingPages::EndWaitsOf(SessionId session) {
   std::vector<WaitId> ended;
   for (const auto& [wait, record] : waits_) {
     if (record.session == session) ended.push_back(wait);
@@ -67,6 +67,7 @@ void PendingPages::EndWaitsOf(SessionId session) {
     Cancel(wait);
     ended_.push_back({wait, PendingOutcome::kOwnerLost});
   }
+  return ended.size();
 }
 
 void PendingPages::AppendViolations(

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "core/ids.h"
 #include "core/node.h"
+#include "core/page_pool.h"
 #include "core/requests.h"
 #include "core/session_table.h"
 
@@ -26,7 +27,7 @@ struct PendingPage {
   LockRecord* owner;
   const Node* after;
   std::vector<Token> tokens;
-  PageId reserved;            // where it is written, if known
+  Reservation reserved;       // where it is written, if known
   std::vector<WaitId> waits;  // in order of arrival
 };
 
@@ -50,17 +51,18 @@ class PendingPages {
 
   // REQUIRES: the page is not cached, Find gives null, and `owner`, whose lock
   // is on `after`, has none.
-  void Add(LockRecord& owner, std::span<const Token> tokens, PageId reserved);
+  void Add(LockRecord& owner, std::span<const Token> tokens,
+           Reservation reserved);
   // It is not computed any more: ends the waits for it.
   void Remove(PendingPage& page, PendingOutcome outcome);
   // The page that is written to `reserved`; null when there is none.
-  PendingPage* FindReserved(PageId reserved) const;
+  PendingPage* FindReserved(Reservation reserved) const;
 
   WaitId Wait(PendingPage& page, SessionId session);
   // Ends a wait without a word. False when it ended before.
   bool Cancel(WaitId wait);
-  // The session of the waits has ended.
-  void EndWaitsOf(SessionId session);
+  // The session of the waits has ended. Returns how many it had.
+  size_t EndWaitsOf(SessionId session);
   // The waits that ended since the last call.
   std::vector<EndedWait> TakeEndedWaits() {
     return std::exchange(ended_, std::vector<EndedWait>());
@@ -112,7 +114,7 @@ class PendingPages {
   };
 
   absl::flat_hash_set<PagePtr, Hash, Equal> pages_;
-  absl::flat_hash_map<PageId, PendingPage*> by_reserved_;
+  absl::flat_hash_map<Reservation, PendingPage*> by_reserved_;
   absl::flat_hash_map<WaitId, WaitRecord> waits_;
   std::vector<EndedWait> ended_;
   uint64_t last_wait_ = 0;

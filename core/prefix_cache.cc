@@ -144,7 +144,7 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
     Reserve(missing_pages, quota_class, *session, result.reserved);
     if (missing_pages > 0) {
       MarkPending(lock, TokensAfter(result.matched_tokens, request),
-                  result.reserved.front());
+                  pool_.reservation(result.reserved.front()));
     }
   } else if (request.touch && ns != nullptr) {
     tree_.Touch(position.LastWholeNode());

@@ -55,7 +55,8 @@ class PrefixCache {
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     // Told of each wait that ended, but for cancelled ones: outside the mutex,
-    // by the thread that ended it. Needed when matches wait.
+    // by the thread that ended it, maybe before the Match that began the wait
+    // has returned. Needed when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
   };
 
@@ -200,7 +201,7 @@ class PrefixCache {
   PendingPage* FindPending(const FoundPrefix& found, const PrefixQuery& query)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkPending(LockRecord& lock, std::span<const Token> rest,
-                   PageId reserved) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                   Reservation reserved) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndPending(PendingPage* page, PendingOutcome outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleasePage(Session& session, PageId page)

@@ -281,7 +281,7 @@ void PrefixCache::MoveLock(LockRecord& lock, Node& descendant,
   } else {
     lock.prompt = HeldPrompt();
   }
-  MarkPending(lock, lock.prompt.remaining(), kPaddingPage);
+  MarkPending(lock, lock.prompt.remaining(), Reservation());
 }
 
 }  // namespace pando

@@ -37,7 +37,7 @@ PendingPage* PrefixCache::FindPending(const FoundPrefix& found,
 // `rest` comes after the lock. Marks its first page, if it is a whole one that
 // is not cached (the match may have been capped) and nobody else's.
 void PrefixCache::MarkPending(LockRecord& lock, std::span<const Token> rest,
-                              PageId reserved) {
+                              Reservation reserved) {
   const uint32_t lookahead = lock.node->ns->lookahead();
   if (WholePages(lookahead, rest.size(), options_.page_tokens) == 0) return;
   const auto page =
@@ -59,7 +59,8 @@ void PrefixCache::EndPending(PendingPage* page, PendingOutcome outcome) {
 
 // Frees a reserved page. What was to be written there is given up.
 void PrefixCache::ReleasePage(Session& session, PageId page) {
-  EndPending(pending_.FindReserved(page), PendingOutcome::kGivenUp);
+  EndPending(pending_.FindReserved(pool_.reservation(page)),
+             PendingOutcome::kGivenUp);
   pool_.Release(session.reserved, page);
 }
 

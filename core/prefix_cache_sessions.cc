@@ -110,7 +110,7 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
 }
 
 void PrefixCache::ReleaseAllLocks(Session& session) {
-  pending_.EndWaitsOf(session.id);
+  counters_.pending_waits_given_up += pending_.EndWaitsOf(session.id);
   while (session.first_lock != nullptr) {
     ReleaseLock(*session.first_lock, PendingOutcome::kOwnerLost);
   }

@@ -220,7 +220,6 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     for (size_t i = 0; i < duplicates; ++i) Release(*session, own[i]);
     result.freed_duplicates = static_cast<uint32_t>(duplicates);
   }
-  for (PageId page : request.free_pages) Release(*session, page);
   for (const ReferenceFlights::Mark& mark :
        std::vector<ReferenceFlights::Mark>(flights_.marks())) {
     if (index_.IsCached(mark.page)) {
@@ -228,6 +227,7 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     }
   }
   GiveUpPages(request.free_pages);
+  for (PageId page : request.free_pages) Release(*session, page);
   if (request.lock_action == LockAction::kUnlock) {
     ReleaseLock(*session, request.anchor, PendingOutcome::kGivenUp);
   } else if (request.lock_action == LockAction::kRelock) {

@@ -180,7 +180,7 @@ class ReferenceCache {
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
   bool EvictOne(const ReferenceIndex::Filter& may_evict);
-  static void Release(Session& session, PageId page);
+  void Release(Session& session, PageId page);
   // Whoever was to compute into them does not.
   void GiveUpPages(std::span<const PageId> pages);
   void Resolve(LockId owner, PendingOutcome outcome);

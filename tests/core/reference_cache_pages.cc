@@ -42,8 +42,8 @@ absl::Status ReferenceCache::Free(SessionId session_id,
   if (absl::Status owned = CheckOwned(*session, pages); !owned.ok()) {
     return owned;
   }
-  for (PageId page : pages) Release(*session, page);
   GiveUpPages(pages);
+  for (PageId page : pages) Release(*session, page);
   KeepAnswer(*session, request_id, Call::kFree, std::monostate());
   return absl::OkStatus();
 }
@@ -217,6 +217,7 @@ absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
 void ReferenceCache::Release(Session& session, PageId page) {
   std::erase_if(session.reserved,
                 [&](const ReservedPage& own) { return own.id == page; });
+  flights_.Forget(page);
 }
 
 void ReferenceCache::GiveUpPages(std::span<const PageId> pages) {

@@ -268,7 +268,7 @@ void ReferenceCache::Resolve(LockId owner, PendingOutcome outcome) {
 // The locks go newest first.
 void ReferenceCache::EraseSession(SessionId id) {
   Session& session = *FindSession(id);
-  flights_.EndWaitsOf(id);
+  counters_.pending_waits_given_up += flights_.EndWaitsOf(id);
   while (!session.locks.empty()) {
     ReleaseLock(session, session.locks.back().id, PendingOutcome::kOwnerLost);
   }

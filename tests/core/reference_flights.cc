@@ -30,11 +30,13 @@ const ReferenceFlights::Mark* ReferenceFlights::FindMarkOf(
 }
 
 void ReferenceFlights::AddMark(Mark mark) {
-  if (IsMarked(mark.page)) return;
-  for (Mark& older : marks_) {
-    if (older.reserved == mark.reserved) older.reserved = kPaddingPage;
+  if (!IsMarked(mark.page)) marks_.push_back(std::move(mark));
+}
+
+void ReferenceFlights::Forget(PageId reserved) {
+  for (Mark& mark : marks_) {
+    if (mark.reserved == reserved) mark.reserved = kPaddingPage;
   }
-  marks_.push_back(std::move(mark));
 }
 
 bool ReferenceFlights::CancelWait(WaitId id) {
@@ -42,8 +44,8 @@ bool ReferenceFlights::CancelWait(WaitId id) {
                        [&](const auto& wait) { return wait.id == id; }) > 0;
 }
 
-void ReferenceFlights::EndWaitsOf(SessionId session) {
-  std::erase_if(waits_, [&](const Wait& wait) {
+size_t ReferenceFlights::EndWaitsOf(SessionId session) {
+  return std::erase_if(waits_, [&](const Wait& wait) {
     const bool is_over = wait.session == session;
     if (is_over) over_.emplace_back(wait.id, PendingOutcome::kOwnerLost);
     return is_over;

@@ -32,14 +32,15 @@ class ReferenceFlights {
   const Mark* FindMarkOf(PageId reserved) const;
 
   // Does nothing when another computes the page already.
-  // A page is known for its newest mark only.
   void AddMark(Mark mark);
   void AddWait(WaitId id, SessionId session, Place page) {
     waits_.push_back({id, session, std::move(page)});
   }
   bool CancelWait(WaitId id);
-  // The session that waits has ended.
-  void EndWaitsOf(SessionId session);
+  // The page is not reserved any more.
+  void Forget(PageId reserved);
+  // The session that waits has ended. Returns how many waits it had.
+  size_t EndWaitsOf(SessionId session);
   // The owner computes it no more; whoever waits for it waits no more. Returns
   // how many waited.
   size_t Resolve(LockId owner, PendingOutcome outcome);

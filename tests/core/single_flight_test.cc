@@ -166,6 +166,24 @@ TEST_F(SingleFlightTest, FreeingItsPageGivesUp) {
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
 }
 
+// Once its page is published elsewhere, others come to own that page.
+TEST_F(SingleFlightTest, APageThatIsReservedAnewIsNotTheMarkedOne) {
+  const MatchResult admission = Admit(owner_, "abc");
+  Wait("abc");
+  const std::vector<PageId> first = {admission.reserved.front()};
+  const auto elsewhere = Spell("x");
+  ASSERT_EQ(Outcome(cache_.Insert({.session = owner_,
+                                   .ns = kNoNamespace,
+                                   .tokens = elsewhere,
+                                   .pages = first})),
+            "OK");
+  ASSERT_EQ(cache_.Evict(1), 1u);
+  ASSERT_EQ(*cache_.Allocate({other_, kNoNamespace, 1}), first);
+  EXPECT_EQ(Outcome(cache_.Free(other_, first)), "OK");
+  EXPECT_THAT(over_, IsEmpty());
+  EXPECT_TRUE(IsPending("abc"));
+}
+
 TEST_F(SingleFlightTest, TheEndOfTheOwnersSessionEndsTheWait) {
   Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
@@ -197,6 +215,7 @@ TEST_F(SingleFlightTest, TheEndOfTheWaitersSessionEndsItsWaits) {
   Wait("abc");
   cache_.CloseSession(other_);
   EXPECT_EQ(cache_.Stats().waits, 0u);
+  EXPECT_EQ(cache_.Stats().counters.pending_waits_given_up, 1u);
   EXPECT_TRUE(IsPending("abc"));
 }
 
