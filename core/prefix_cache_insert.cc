@@ -267,7 +267,8 @@ absl::Status PrefixCache::CheckInsertedPages(
   return CheckReserved(session, own);
 }
 
-// What the insert took from the held prompt is before the new boundary.
+// What the insert took from the held prompt is before the new boundary. When it
+// took all tokens of its pages from there, the prompt goes on.
 void PrefixCache::MoveLock(LockRecord& lock, Node& descendant,
                            const InsertRequest& request) {
   if (request.pages.empty()) return;
@@ -275,9 +276,10 @@ void PrefixCache::MoveLock(LockRecord& lock, Node& descendant,
   EndPending(lock.pending, PendingOutcome::kGivenUp);
   tree_.Lock(descendant, lock.node);
   lock.node = &descendant;
-  const size_t moved_by = request.pages.size() * options_.page_tokens;
-  if (moved_by <= request.prompt_tokens) {
-    lock.prompt.begin += static_cast<uint32_t>(moved_by);
+  const size_t pages = request.pages.size();
+  if (SpelledTokens(descendant.ns->lookahead(), pages, options_.page_tokens) <=
+      request.prompt_tokens) {
+    lock.prompt.begin += static_cast<uint32_t>(pages * options_.page_tokens);
   } else {
     lock.prompt = HeldPrompt();
   }

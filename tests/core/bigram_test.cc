@@ -154,6 +154,30 @@ TEST_F(BigramTest, AChunkedPrefillOfAHeldPromptPublishesEveryPair) {
   EXPECT_EQ(Match(prompt).matched_tokens, 12u);
 }
 
+// The last pair that is inserted ends with a token that was sent, which need
+// not be the one that is held there.
+TEST_F(BigramTest, AHeldPromptIsDroppedByARelockIntoASentPair) {
+  const auto prompt = Count(0, 13);
+  const auto match = cache_.Match({.session = session_,
+                                   .ns = kBigram,
+                                   .tokens = prompt,
+                                   .lock = true,
+                                   .reserve_tokens = 13});
+  ASSERT_EQ(Outcome(match), "OK");
+  const auto insert = [&](uint32_t page, uint32_t prompt_tokens,
+                          const std::vector<Token>& sent) {
+    return cache_.Insert({.session = session_,
+                          .ns = kBigram,
+                          .tokens = sent,
+                          .pages = std::span(match->reserved).subspan(page, 1),
+                          .anchor = match->lock,
+                          .lock_action = LockAction::kRelock,
+                          .prompt_tokens = prompt_tokens});
+  };
+  EXPECT_EQ(Outcome(insert(0, kPageTokens, {99})), "OK");
+  EXPECT_EQ(Outcome(insert(1, kPageTokens + 1, {})), "INVALID_FIELD");
+}
+
 TEST_F(BigramTest, EvictionTrimsWholePagesOfPairs) {
   PublishTokens(Count(0, 13));
   EXPECT_EQ(cache_.Evict(1), 1u);

@@ -240,15 +240,16 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   return result;
 }
 
-// Still held: what follows the new boundary, unless that is in sent tokens. In
-// a bigram namespace its first token is the second one of the last pair.
+// Still held: what follows the new boundary, unless sent tokens reach past it.
+// In a bigram namespace its first token is the second one of the last pair.
 void ReferenceCache::Relock(HeldLock& lock, const Place& to,
                             uint32_t prompt_tokens) {
   if (to == lock.place) return;
   const size_t moved_by = to.prefix.size() - lock.place.prefix.size();
+  const size_t inserted = moved_by + (to.ns.bigram ? 1 : 0);
   std::vector<Token>& held = lock.prompt;
   held.erase(held.begin(),
-             moved_by > prompt_tokens ? held.end() : held.begin() + moved_by);
+             inserted > prompt_tokens ? held.end() : held.begin() + moved_by);
   index_.MoveLock(lock.place, to);
   lock.place = to;
   Resolve(lock.id, PendingOutcome::kGivenUp);
