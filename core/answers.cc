@@ -26,7 +26,8 @@ void Answers::Add(RequestId id, Answer answer) {
   page_ids_ += std::visit(PageIdsOf(), answer);
   answers_.emplace(id, std::make_unique<const Answer>(std::move(answer)));
   oldest_first_.push_back(id);
-  while (oldest_first_.size() > kMaxAnswers || page_ids_ > kMaxPageIds) {
+  while (oldest_first_.size() > kMaxAnswers ||
+         (page_ids_ > kMaxPageIds && oldest_first_.size() > 1)) {
     const auto oldest = answers_.find(oldest_first_.front());
     oldest_first_.pop_front();
     page_ids_ -= std::visit(PageIdsOf(), *oldest->second);

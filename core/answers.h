@@ -24,7 +24,8 @@ using Answer = std::variant<MatchResult, InsertResult, LockResult,
 
 // The answers to the last calls of one session that had a request id, so that a
 // repeated call gets the first answer. Owned by Session; not thread-safe.
-// Bounded in calls and in the page ids of their answers; the oldest go first.
+// Bounded in calls and in the page ids of their answers: the oldest go first,
+// but never the last.
 class Answers {
  public:
   static constexpr size_t kMaxAnswers = 256;

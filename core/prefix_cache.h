@@ -171,8 +171,9 @@ class PrefixCache {
     if (answer.ok() && *answer != nullptr) ++counters_.repeated_requests;
     return answer;
   }
-  static void KeepAnswer(Session& session, RequestId id, Answer answer) {
-    if (id != RequestId()) session.answers.Add(id, std::move(answer));
+  template <typename T>
+  static void KeepAnswer(Session& session, RequestId id, const T& answer) {
+    if (id != RequestId()) session.answers.Add(id, answer);
   }
 
   // Where a prefix ends that is as long as possible.

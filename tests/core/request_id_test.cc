@@ -190,6 +190,23 @@ TEST_F(RequestIdTest, AnswersOfMoreThan262144PageIdsAreNotKept) {
             "POOL_EXHAUSTED");
 }
 
+TEST_F(RequestIdTest, TheLastAnswerIsKeptHoweverLarge) {
+  constexpr uint32_t kPages = (1 << 18) + 1;
+  PrefixCache cache({1, kPages + 1});
+  cache.OpenSession(session_, "large");
+  const auto allocate = [&] {
+    return cache.Allocate({.session = session_,
+                           .ns = kNoNamespace,
+                           .pages = kPages,
+                           .request_id = kId});
+  };
+  const auto first = allocate();
+  ASSERT_EQ(Outcome(first), "OK");
+  const auto second = allocate();
+  ASSERT_EQ(Outcome(second), "OK");
+  EXPECT_EQ(*second, *first);
+}
+
 TEST_F(RequestIdTest, OfAMatchNeedsALock) {
   const auto match = cache_.Match({.session = session_,
                                    .ns = kNoNamespace,
