@@ -277,7 +277,7 @@ bool PrefixCache::FlushStep(Namespace& ns, FlushResult& result) {
       },
       evicted_);
   const uint32_t evicted = FreeEvicted(EvictionReason::kFlush);
-  if (tree_.node_count() == 0) events_.Cleared();
+  if (evicted > 0 && tree_.node_count() == 0) events_.Cleared();
   result.evicted_pages += evicted;
   return stays && evicted > 0;
 }

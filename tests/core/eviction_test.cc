@@ -4,6 +4,7 @@ namespace pando {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using EvictionTest = CacheFixture;
 
@@ -124,6 +125,30 @@ TEST_F(EvictionTest, FlushEvictsAllThatIsNotLocked) {
   EXPECT_EQ(flush.evicted_pages, 4u);
   EXPECT_EQ(flush.protected_pages, 2u);
   EXPECT_EQ(Counts().evictable, 0u);
+}
+
+TEST_F(EvictionTest, AFlushThatFindsNothingIsNoEvent) {
+  cache_.StartEvents();
+  std::vector<RawEvent> events;
+  cache_.TakeEvents(events);
+  Lock("");  // the namespace is there
+  cache_.Flush();
+  cache_.TakeEvents(events);
+  EXPECT_THAT(events, IsEmpty());
+}
+
+TEST_F(EvictionTest, AFlushTakesDeepAndWideTreesApart) {
+  Publish("abc");
+  const LockId lock = Lock("ab");
+  Publish("abde");
+  Publish("abdf");
+  Publish("g");
+  const FlushResult flush = cache_.Flush();
+  EXPECT_EQ(flush.evicted_pages, 5u);
+  EXPECT_EQ(flush.protected_pages, 2u);
+  ASSERT_EQ(Outcome(Unlock(lock)), "OK");
+  EXPECT_EQ(cache_.Flush().evicted_pages, 2u);
+  EXPECT_EQ(cache_.Stats().namespaces, 0u);
 }
 
 TEST_F(EvictionTest, InManyStepsFreesAllThatWasAsked) {
