@@ -230,7 +230,7 @@ class PrefixCache {
                                   std::span<const PageId> canonical)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckInsertQuota(const InsertRequest& request,
-                                const NamespaceKey& ns, size_t existing)
+                                uint32_t quota_class, size_t existing)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TreePosition Publish(const InsertRequest& request, InsertTarget& target,
                        SegmentRef& segment, TreePosition position,

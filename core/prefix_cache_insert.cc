@@ -100,9 +100,11 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
       !pages.ok()) {
     return pages;
   }
-  if (absl::Status quota = CheckInsertQuota(
-          request, target->ns == nullptr ? request.ns : *target->ns->key,
-          canonical.size());
+  const uint32_t quota_class = target->ns == nullptr
+                                   ? quotas_.ClassOf(request.ns)
+                                   : target->ns->quota_class;
+  if (absl::Status quota =
+          CheckInsertQuota(request, quota_class, canonical.size());
       !quota.ok()) {
     return quota;
   }
@@ -182,10 +184,8 @@ absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
 
 // Pages that were reserved for another class now count for this one.
 absl::Status PrefixCache::CheckInsertQuota(const InsertRequest& request,
-                                           const NamespaceKey& ns,
+                                           uint32_t quota_class,
                                            size_t existing) {
-  if (!quotas_.are_configured()) return absl::OkStatus();
-  const uint32_t quota_class = quotas_.ClassOf(ns);
   const QuotaClass& quota = quotas_[quota_class];
   if (!quota.cap_pages.has_value()) return absl::OkStatus();
   uint32_t joining = 0;

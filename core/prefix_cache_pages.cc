@@ -52,13 +52,13 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
     const AllocateRequest& request) {
   std::vector<PageId> allocated;
   allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  const uint32_t quota_class = quotas_.ClassOf(request.ns);
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
   auto answer = FindAnswer<std::vector<PageId>>(**session, request.request_id);
   if (!answer.ok()) return std::move(answer).status();
   if (*answer != nullptr) return **answer;
-  const uint32_t quota_class = quotas_.ClassOf(request.ns);
   if (absl::Status room = CheckRoom(request.pages, quota_class, 0);
       !room.ok()) {
     return room;

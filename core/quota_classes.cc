@@ -12,9 +12,10 @@ QuotaClasses::QuotaClasses(std::vector<QuotaClass> configured)
 }
 
 uint32_t QuotaClasses::ClassOf(const NamespaceKey& key) const {
-  const std::string extra_key = key.extra_key.value_or("");
+  const char* const extra_key =
+      key.extra_key.has_value() ? key.extra_key->c_str() : "";
   for (uint32_t i = 0; i + 1 < count(); ++i) {
-    if (fnmatch(classes_[i].pattern.c_str(), extra_key.c_str(), 0) == 0) {
+    if (fnmatch(classes_[i].pattern.c_str(), extra_key, 0) == 0) {
       return i;
     }
   }
