@@ -166,7 +166,9 @@ class RadixTree {
   void RemoveChild(Node& node);
   Node* NextVictim(std::span<const uint32_t> limits) const;
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
-  // These return whether the leaf's namespace is still there.
+  // These return whether the namespace is still there.
+  bool TrimSubtree(Node& top, uint32_t& count, TrimVisitor visit,
+                   std::vector<PageId>& trimmed);
   bool TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
                 std::vector<PageId>& trimmed);
   bool RemoveLeaf(Node& leaf);

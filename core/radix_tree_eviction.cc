@@ -41,26 +41,34 @@ Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
 // their own, at whose edge the unlocked subtrees hang.
 bool RadixTree::EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
                           std::vector<PageId>& evicted) {
-  std::vector<Node*> locked = {ns.root};
-  while (!locked.empty()) {
-    Node* node = locked.back();
+  std::vector<const Node*> locked = {ns.root};
+  while (!locked.empty() && count > 0) {
+    const Node* node = locked.back();
     locked.pop_back();
-    for (Node* child = node->first_child; child != nullptr;) {
+    for (Node* child = node->first_child; child != nullptr && count > 0;) {
       Node* const next = child->next_sibling;
       if (child->is_locked()) {
         locked.push_back(child);
-        child = next;
-        continue;
+      } else if (!TrimSubtree(*child, count, visit, evicted)) {
+        return false;
       }
-      if (count == 0) return true;
-      Node* leaf = child;
-      while (!leaf->is_leaf()) leaf = leaf->first_child;
-      if (leaf == child) child = next;
-      const uint32_t pages = std::min(count, leaf->page_count);
-      count -= pages;
-      if (!TrimTail(*leaf, pages, visit, evicted)) return false;
-      if (count == 0) return true;
+      child = next;
     }
+  }
+  return true;
+}
+
+// Trims `top`, which is unlocked, and all below it, each node after those below
+// it, until `count` pages are gone; takes off from `count` what is.
+bool RadixTree::TrimSubtree(Node& top, uint32_t& count, TrimVisitor visit,
+                            std::vector<PageId>& trimmed) {
+  for (Node* node = &top; node != nullptr && count > 0;) {
+    while (!node->is_leaf()) node = node->first_child;
+    Node* const next = node == &top ? nullptr : node->parent;
+    const uint32_t pages = std::min(count, node->page_count);
+    count -= pages;
+    if (!TrimTail(*node, pages, visit, trimmed)) return false;
+    node = next;
   }
   return true;
 }
