@@ -12,6 +12,7 @@
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "tests/core/differences.h"
+#include "tests/core/event_mirror.h"
 #include "tests/core/handle_pairs.h"
 #include "tests/core/operations.h"
 #include "tests/core/reference_cache.h"
@@ -21,8 +22,8 @@ namespace pando::program {
 // Runs a program on a PrefixCache and on a ReferenceCache, side by side.
 class Executor {
  public:
-  // Options::on_wait_over is set here. Invariants are checked after every
-  // `check_every` operations.
+  // Options::on_wait_over is set here. Invariants and events are checked after
+  // every `check_every` operations.
   explicit Executor(const PrefixCache::Options& options,
                     uint64_t check_every = 1);
 
@@ -85,6 +86,7 @@ class Executor {
   void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
+  void CompareEvents();
   void CompareStats();
 
   static constexpr size_t kRemembered = 16;
@@ -100,6 +102,7 @@ class Executor {
   std::deque<LockId> seen_locks_;  // newest first, a few
   std::deque<WaitId> seen_waits_;  // newest first, a few
   HandlePairs handles_;
+  EventMirror mirror_;  // of the real cache
   absl::Time now_ = absl::UnixEpoch();
   Differences differences_;
   uint64_t operations_ = 0;

@@ -36,7 +36,9 @@ Executor::Executor(const PrefixCache::Options& options, uint64_t check_every)
       capacity_pages_(options.capacity_pages),
       check_every_(check_every),
       real_(WithListener(options, &waits_over_)),
-      model_(options) {
+      model_(options),
+      mirror_(options.page_tokens) {
+  real_.StartEvents();
   for (uint8_t slot = 0; slot < kSlots; ++slot) (*this)(OpenSession{slot});
 }
 
@@ -48,6 +50,7 @@ std::vector<std::string> Executor::Run(const Operation& operation) {
     for (const std::string& violation : real_.CheckInvariants()) {
       differences_.Add(violation);
     }
+    CompareEvents();
   }
   return differences_.Take();
 }
@@ -165,6 +168,23 @@ void Executor::CompareFlush(const FlushResult& real, const FlushResult& model) {
                        model.evicted_pages);
   differences_.Compare("protected_pages", real.protected_pages,
                        model.protected_pages);
+}
+
+void Executor::CompareEvents() {
+  std::vector<RawEvent> events;
+  real_.TakeEvents(events);
+  for (const std::string& impossible : mirror_.Apply(events)) {
+    differences_.Add(impossible);
+  }
+  EventMirror::Pages cached;
+  for (const auto& [ns, pages] : model_.index().namespaces()) {
+    for (const auto& [units, page] : pages) {
+      cached.emplace(page.id, Place{ns, units});
+    }
+  }
+  if (mirror_.pages() != cached) {
+    differences_.Add("events: they tell of other pages than are cached");
+  }
 }
 
 void Executor::CompareWaitsOver() {

@@ -1,0 +1,40 @@
+#ifndef PANDO_TESTS_CORE_EVENT_MIRROR_H_
+#define PANDO_TESTS_CORE_EVENT_MIRROR_H_
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/event_log.h"
+#include "core/ids.h"
+#include "tests/core/reference_index.h"
+
+namespace pando {
+
+// What a cache holds, by what its events say.
+class EventMirror {
+ public:
+  // Each cached page, and the prefix that ends with it.
+  using Pages = std::map<PageId, Place>;
+
+  explicit EventMirror(uint32_t page_tokens) : page_tokens_(page_tokens) {}
+
+  // Returns a sentence for each event that cannot be.
+  std::vector<std::string> Apply(std::span<const RawEvent> events);
+
+  const Pages& pages() const { return pages_; }
+
+ private:
+  void Apply(const PagesStored& stored);
+  void Apply(const PagesRemoved& removed);
+  void Apply(const AllCleared&) { pages_.clear(); }
+
+  const uint32_t page_tokens_;
+  Pages pages_;
+  std::vector<std::string> impossible_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CORE_EVENT_MIRROR_H_
