@@ -18,7 +18,14 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr uint32_t kWorkers = 8;
-const PrefixCache::Options kOptions = {.page_tokens = 4, .capacity_pages = 60};
+const PrefixCache::Options kOptions = {.page_tokens = 4,
+                                       .capacity_pages = 60,
+                                       .low_free_pages = 4,
+                                       .high_free_pages = 8,
+                                       .quota_classes = {{.name = "lora",
+                                                          .pattern = "lora",
+                                                          .floor_pages = 8,
+                                                          .cap_pages = 40}}};
 
 class StressTest : public testing::Test {
  protected:
@@ -45,18 +52,28 @@ class StressTest : public testing::Test {
     EXPECT_EQ(Sum(&StressWorker::evicted_pages),
               counters.evicted_pages_on_request);
     EXPECT_EQ(Sum(&StressWorker::lost_sessions), counters.sessions_lost);
+    EXPECT_EQ(Sum(&StressWorker::waits), counters.pending_waits);
+    EXPECT_EQ(Sum(&StressWorker::cancelled_waits),
+              counters.pending_waits_timed_out);
+    EXPECT_EQ(world_.waits_over,
+              counters.pending_waits - counters.pending_waits_timed_out);
+    EXPECT_EQ(Sum(&StressWorker::repeats), counters.repeated_requests);
     EXPECT_GT(counters.hit_tokens, 0u);
+    EXPECT_GT(counters.pending_waits, 0u);
     EXPECT_GT(counters.evicted_pages_for_allocation, 0u);
 
     const PageCounts pages = cache.Stats().pages;
     EXPECT_EQ(pages.evictable, counters.inserted_pages -
                                    counters.evicted_pages_for_allocation -
-                                   counters.evicted_pages_on_request);
+                                   counters.evicted_pages_on_request -
+                                   counters.evicted_pages_for_watermark -
+                                   counters.evicted_pages_for_quota);
     EXPECT_EQ(pages.protected_ + pages.reserved + pages.quarantined, 0u);
     cache.Flush();
     EXPECT_EQ(cache.Stats().pages.free, kOptions.capacity_pages - 1);
     EXPECT_EQ(cache.Stats().nodes + cache.Stats().namespaces, 0u);
     EXPECT_EQ(cache.Stats().sessions + cache.Stats().locks, 0u);
+    EXPECT_EQ(cache.Stats().waits, 0u);
   }
 
   uint64_t Sum(uint64_t (StressWorker::*account)() const) const {
@@ -88,13 +105,16 @@ TEST_F(StressTest, WorkersInThreadsLeaveExactAccounts) {
       }
     });
   }
-  // An operator looks on.
+  // An operator looks on, and somebody takes the events.
+  world_.cache.StartEvents();
+  std::vector<RawEvent> events;
   for (int i = 0; i < 200; ++i) {
     EXPECT_THAT(world_.cache.CheckInvariants(), IsEmpty());
     const PageCounts pages = world_.cache.Stats().pages;
     EXPECT_EQ(pages.free + pages.reserved + pages.evictable + pages.protected_ +
                   pages.quarantined + pages.padding,
               pages.capacity);
+    world_.cache.TakeEvents(events);
     world_.cache.ExpireSessions(absl::UnixEpoch() + absl::Seconds(i),
                                 absl::Seconds(1));
   }

@@ -11,11 +11,6 @@ namespace {
 
 const NamespaceKey kNamespaces[] = {{}, {"lora", std::nullopt}};
 
-// A prompt's first token says which namespace it is for.
-const NamespaceKey& NamespaceOf(std::span<const Token> prompt) {
-  return kNamespaces[prompt[0] % std::size(kNamespaces)];
-}
-
 uint64_t HashOf(std::span<const Token> tokens) {
   uint64_t hash = 14695981039346656037u;
   for (const Token token : tokens) hash = (hash ^ token) * 1099511628211u;
@@ -24,20 +19,20 @@ uint64_t HashOf(std::span<const Token> tokens) {
 
 }  // namespace
 
+const NamespaceKey& StressWorker::NamespaceOf(std::span<const Token> prompt) {
+  return kNamespaces[prompt[0] % std::size(kNamespaces)];
+}
+
 void StressWorker::RunOperation() {
   const uint32_t kind = Below(100);
-  if (kind < 60) return ServeRequest();
-  if (kind < 70) return LockAndUnlock();
-  if (kind < 80) return AllocateAndFree();
-  if (kind < 90) return MakeMistakes();
-  if (kind < 94) {
-    evicted_pages_ += world_.cache.Evict(Below(20));
-    return;
-  }
-  if (kind < 95) {
-    evicted_pages_ += world_.cache.Flush().evicted_pages;
-    return;
-  }
+  if (kind < 50) return ServeRequest();
+  if (kind < 60) return LockAndUnlock();
+  if (kind < 67) return AllocateAndFree();
+  if (kind < 75) return MakeMistakes();
+  if (kind < 80) return Score();
+  if (kind < 86) return WaitForAnother();
+  if (kind < 90) return RepeatAllocation();
+  if (kind < 95) return Operate();
   if (kind < 97) return Die();
   world_.cache.SuspendSession(session_, absl::InfiniteFuture());
   ExpectOk(world_.cache.ResumeSession(session_));
@@ -73,10 +68,7 @@ void StressWorker::ServeRequest() {
                                   .max_tokens = length - 1,
                                   .lock = true,
                                   .reserve_tokens = length});
-  if (!match.ok()) {
-    return Expect(ReasonOf(match.status()) == Reason::kPoolExhausted,
-                  "a match fails only when the pool is exhausted");
-  }
+  if (!match.ok()) return ExpectNoRoom(match.status());
   ++locks_taken_;
   hit_tokens_ += match->matched_tokens;
   allocated_pages_ += match->reserved.size();
@@ -113,6 +105,8 @@ void StressWorker::ServeRequest() {
     inserted_pages_ += count - inserted->canonical_pages.size();
     Expect(inserted->freed_duplicates == inserted->canonical_pages.size(),
            "every duplicate is freed");
+    handle_ = inserted->handle;
+    handled_.assign(prompt.begin(), prompt.begin() + handle_.tokens);
   };
   insert(0, chunk, LockAction::kRelock, {});
   insert(chunk, whole - chunk, LockAction::kUnlock, reserved.subspan(whole));
@@ -156,7 +150,8 @@ void StressWorker::MakeMistakes() {
                                     .tokens = prompt,
                                     .pages = std::vector{kPaddingPage}});
   Expect(!insert.ok(), "the padding page is never inserted");
-  Expect(!cache.Free(session_, std::vector{PageId(1)}).ok(),
+  Expect(given_up_later_.has_value() ||
+             !cache.Free(session_, std::vector{PageId(1)}).ok(),
          "a page that is not owned cannot be freed");
   Expect(!cache.Unlock(session_, std::vector{LockId(1)}).ok(),
          "an unknown lock cannot be released");
@@ -167,6 +162,7 @@ void StressWorker::MakeMistakes() {
 // Dies with a lock and reserved pages. Some process notices; the worker comes
 // back as another session.
 void StressWorker::Die() {
+  given_up_later_.reset();
   PrefixCache& cache = world_.cache;
   const std::vector<Token> prompt = AnyPrompt();
   const auto match = cache.Match({.session = session_,

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,12 +19,19 @@ namespace pando {
 // out, and who may write where. The words are plain memory: only the cache's
 // answers order the accesses, so a thread sanitizer sees any that is too early.
 struct StressWorld {
-  explicit StressWorld(const PrefixCache::Options& options)
-      : cache(options),
+  // Options::on_wait_over is set here.
+  explicit StressWorld(PrefixCache::Options options)
+      : cache(CountingWaits(std::move(options))),
         content(options.capacity_pages),
         writers(options.capacity_pages),
         readers(options.capacity_pages) {}
 
+  PrefixCache::Options CountingWaits(PrefixCache::Options options) {
+    options.on_wait_over = [this](WaitId, PendingOutcome) { ++waits_over; };
+    return options;
+  }
+
+  std::atomic<uint64_t> waits_over{0};
   PrefixCache cache;
   std::vector<uint64_t> content;  // of a page: the hash of its whole prefix
   std::vector<std::atomic<int>> writers;
@@ -53,6 +62,9 @@ class StressWorker {
   uint64_t locks_taken() const { return locks_taken_; }
   uint64_t evicted_pages() const { return evicted_pages_; }
   uint64_t lost_sessions() const { return lost_sessions_; }
+  uint64_t waits() const { return waits_; }
+  uint64_t cancelled_waits() const { return cancelled_waits_; }
+  uint64_t repeats() const { return repeats_; }
 
  private:
   uint32_t Below(uint32_t limit) {
@@ -60,9 +72,17 @@ class StressWorker {
   }
   void OpenSession();
   std::vector<Token> AnyPrompt();
+  // A prompt's first token says which namespace it is for.
+  static const NamespaceKey& NamespaceOf(std::span<const Token> prompt);
   void ServeRequest();
   void LockAndUnlock();
   void AllocateAndFree();
+  void Score();
+  void WaitForAnother();
+  void GiveUp();
+  void ExpectNoRoom(const absl::Status& status);
+  void RepeatAllocation();
+  void Operate();
   void MakeMistakes();
   void Die();
 
@@ -84,6 +104,14 @@ class StressWorker {
   uint64_t locks_taken_ = 0;
   uint64_t evicted_pages_ = 0;
   uint64_t lost_sessions_ = 0;
+  uint64_t last_request_ = 0;
+  uint64_t waits_ = 0;
+  uint64_t cancelled_waits_ = 0;
+  uint64_t repeats_ = 0;
+  std::optional<MatchResult> given_up_later_;
+  // Where a request that this worker served ended, and what is before that.
+  PrefixHandle handle_;
+  std::vector<Token> handled_;
 };
 
 }  // namespace pando
