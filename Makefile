@@ -5,6 +5,7 @@ PYTHON := $(VENV)/bin/python
 JOBS ?= $(shell nproc)
 
 # Seconds for each fuzzer, and where its choices begin.
+FUZZERS := cache_fuzzer service_fuzzer
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
@@ -72,8 +73,8 @@ test-fuzz:
 # What is found stays in build/fuzz/corpus, for the next run to begin with.
 fuzz: setup
 	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz -j $(JOBS) --target cache_fuzzer
-	@for fuzzer in cache_fuzzer; do \
+	@cmake --build --preset fuzz -j $(JOBS) --target $(FUZZERS)
+	@for fuzzer in $(FUZZERS); do \
 	  echo "$$fuzzer: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"; \
 	  mkdir -p build/fuzz/corpus/$$fuzzer; \
 	  build/fuzz/bin/$$fuzzer -seed=$(FUZZ_SEED) -verbosity=0 -len_control=0 \

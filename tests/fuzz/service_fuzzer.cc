@@ -1,0 +1,290 @@
+// Bytes are a list of requests, each as it would arrive: the handlers answer or
+// refuse every one, with a stable reason, and the cache stays whole. So that
+// many requests get far, what they name is often put right: a live session, a
+// lock or a page that was handed out, tokens that were seen before.
+
+#include <fuzzer/FuzzedDataProvider.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "core/prefix_cache.h"
+#include "gpu/host_kv_pool.h"
+#include "service/admin_service.h"
+#include "service/memory_socket.h"
+#include "service/pool_service.h"
+#include "service/prefix_cache_service.h"
+#include "service/self_check.h"
+#include "service/wire.h"
+
+namespace pando {
+namespace {
+
+constexpr uint64_t kEpoch = 7;
+constexpr uint32_t kSessions = 2;
+constexpr uint32_t kMaxTokens = 64;
+constexpr uint32_t kCapacity = 24;
+constexpr int kMaxCalls = 300;
+constexpr int kCheckEvery = 8;
+
+// The one part that is a thread; it is shared by all runs.
+MemorySocket* Memory() {
+  static const std::unique_ptr<HostKvPool> pool =
+      HostKvPool::Create({.layers = 1,
+                          .kv_planes = 2,
+                          .heads = 1,
+                          .head_size = 8,
+                          .page_tokens = 2},
+                         kCapacity, 1)
+          .value();
+  static const std::unique_ptr<MemorySocket> memory =
+      MemorySocket::Start(
+          {.path = absl::StrCat("/tmp/pando-fuzz-", getpid(), ".sock")},
+          pool.get(), [](SessionId, pid_t) { return true; })
+          .value();
+  return memory.get();
+}
+
+// No call of the fuzzer waits.
+class NoWaiting final : public WaitingCall {
+ public:
+  void Resume() override { std::abort(); }
+  bool is_cancelled() const override { return false; }
+};
+
+class Calls {
+ public:
+  explicit Calls(FuzzedDataProvider& bytes) : bytes_(bytes) {
+    for (uint64_t id = 1; id <= kSessions; ++id) {
+      cache_.OpenSession(SessionId(id), "fuzz");
+    }
+  }
+
+  void RunOne() {
+    switch (bytes_.ConsumeIntegralInRange(0, 9)) {
+      case 0:
+        return MatchPrefix();
+      case 1:
+        return Insert();
+      case 2:
+        return Lock();
+      case 3:
+        return Unlock();
+      case 4:
+        return AllocatePages();
+      case 5:
+        return FreePages();
+      case 6:
+        return Call<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+            [this](auto& in, auto& out) {
+              for (auto& query : *in.mutable_queries()) {
+                PutRight(query.mutable_tokens());
+                if (Rarely()) PutRightHandle(query);
+              }
+              return prefixes_.MatchPrefixes(in, out);
+            });
+      case 7:
+        return Call<v1::EvictRequest, v1::EvictResponse>(
+            [this](auto& in, auto& out) { return prefixes_.Evict(in, out); });
+      case 8:
+        return Admin();
+      default:
+        return Call<v1::AttachPoolRequest, v1::AttachPoolResponse>(
+            [this](auto& in, auto& out) {
+              PutRightSession(in);
+              const absl::Status status = pool_.AttachPool(in, out);
+              // Too many tokens are out, of earlier runs.
+              return absl::IsResourceExhausted(status) ? absl::OkStatus()
+                                                       : status;
+            });
+    }
+  }
+
+  void CheckInvariants() {
+    const std::vector<std::string> violations = cache_.CheckInvariants();
+    if (violations.empty()) return;
+    for (const std::string& violation : violations) {
+      std::cerr << "! " << violation << '\n';
+    }
+    std::abort();
+  }
+
+ private:
+  // Parses a request from the bytes and gives it to `handler`.
+  template <typename Request, typename Response, typename Handler>
+  void Call(Handler handler) {
+    Request request;
+    const std::string raw = bytes_.ConsumeRandomLengthString(256);
+    if (!request.ParseFromString(raw)) return;  // gRPC refuses it itself
+    Response response;
+    const absl::Status status = handler(request, response);
+    if (status.ok() || ReasonOf(status).has_value()) return;
+    std::cerr << request.DebugString() << "! " << status << '\n';
+    std::abort();
+  }
+
+  void MatchPrefix() {
+    Call<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+        [this](auto& in, auto& out) {
+          in.clear_pending_wait_ms();
+          PutRightSession(in);
+          PutRight(in.mutable_tokens());
+          if (Rarely()) PutRightHandle(in);
+          if (Often()) in.set_lock(true);
+          const absl::Status status = *prefixes_.MatchPrefix(in, out, call_);
+          if (out.lock_id() != 0) locks_.push_back(out.lock_id());
+          Remember(out.reserved_page_ids());
+          if (out.has_handle()) handle_ = out.handle();
+          return status;
+        });
+  }
+
+  void Insert() {
+    Call<v1::InsertRequest, v1::InsertResponse>([this](auto& in, auto& out) {
+      PutRightSession(in);
+      PutRight(in.mutable_tokens());
+      if (Often()) {
+        in.clear_page_ids();
+        const uint32_t tokens = in.prompt_tokens() % (2 * kMaxTokens) +
+                                static_cast<uint32_t>(in.tokens_size());
+        for (uint32_t i = 0; i < tokens / kPageTokens; ++i) {
+          in.add_page_ids(AnyPage());
+        }
+      }
+      if (!locks_.empty() && Often()) in.set_lock_id(AnyLock());
+      if (Rarely()) PutRightHandle(in);
+      const absl::Status status = prefixes_.Insert(in, out);
+      if (out.has_handle()) handle_ = out.handle();
+      return status;
+    });
+  }
+
+  void Lock() {
+    Call<v1::LockRequest, v1::LockResponse>([this](auto& in, auto& out) {
+      PutRightSession(in);
+      PutRight(in.mutable_tokens());
+      if (Rarely()) PutRightHandle(in);
+      const absl::Status status = prefixes_.Lock(in, out);
+      if (out.lock_id() != 0) locks_.push_back(out.lock_id());
+      return status;
+    });
+  }
+
+  void Unlock() {
+    Call<v1::UnlockRequest, v1::UnlockResponse>([this](auto& in, auto& out) {
+      PutRightSession(in);
+      if (!locks_.empty() && Often()) in.add_lock_ids(AnyLock());
+      return prefixes_.Unlock(in, out);
+    });
+  }
+
+  void AllocatePages() {
+    Call<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
+        [this](auto& in, auto& out) {
+          PutRightSession(in);
+          if (Often()) in.set_pages(in.pages() % 8);
+          const absl::Status status = pool_.AllocatePages(in, out);
+          Remember(out.page_ids());
+          return status;
+        });
+  }
+
+  void FreePages() {
+    Call<v1::FreePagesRequest, v1::FreePagesResponse>(
+        [this](auto& in, auto& out) {
+          PutRightSession(in);
+          if (Often()) in.add_page_ids(AnyPage());
+          return pool_.FreePages(in, out);
+        });
+  }
+
+  void Admin() {
+    switch (bytes_.ConsumeIntegralInRange(0, 2)) {
+      case 0:
+        return Call<v1::FlushRequest, v1::FlushResponse>(
+            [this](auto& in, auto& out) { return admin_.Flush(in, out); });
+      case 1:
+        return Call<v1::GetStatsRequest, v1::GetStatsResponse>(
+            [this](auto& in, auto& out) { return admin_.GetStats(in, out); });
+      default:
+        return Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
+            [this](auto& in, auto& out) {
+              return admin_.CheckInvariants(in, out);
+            });
+    }
+  }
+
+  bool Often() { return bytes_.ConsumeIntegralInRange(0, 7) > 0; }
+  bool Rarely() { return bytes_.ConsumeIntegralInRange(0, 7) == 0; }
+
+  template <typename Request>
+  void PutRightSession(Request& request) {
+    if (Often()) request.set_session_id(1 + request.session_id() % kSessions);
+  }
+  template <typename Request>
+  void PutRightHandle(Request& request) {
+    const uint32_t tokens = request.after().tokens();
+    *request.mutable_after() = handle_;
+    if (Rarely()) request.mutable_after()->set_tokens(tokens);
+  }
+  // Few different tokens, and none of them large.
+  void PutRight(google::protobuf::RepeatedField<uint32_t>* tokens) {
+    if (!Often()) return;
+    for (uint32_t& token : *tokens) token %= 2;
+  }
+  uint64_t AnyLock() {
+    return locks_[bytes_.ConsumeIntegralInRange<size_t>(0, locks_.size() - 1)];
+  }
+  uint32_t AnyPage() {
+    if (pages_.empty()) return bytes_.ConsumeIntegralInRange(0u, kCapacity);
+    const uint32_t page = pages_.back();
+    pages_.pop_back();
+    return page;
+  }
+  void Remember(const google::protobuf::RepeatedField<uint32_t>& pages) {
+    pages_.insert(pages_.end(), pages.begin(), pages.end());
+  }
+
+  static constexpr uint32_t kPageTokens = 2;
+
+  FuzzedDataProvider& bytes_;
+  NoWaiting call_;
+  const std::atomic<bool> is_draining_ = false;
+  PrefixCache cache_{
+      {.page_tokens = kPageTokens,
+       .capacity_pages = kCapacity,
+       .quota_classes = {
+           {.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}}}};
+  SelfCheck self_check_{&cache_};
+  PrefixCacheService prefixes_{&cache_, nullptr, kMaxTokens, kEpoch,
+                               &is_draining_};
+  PoolService pool_{&cache_, Memory(), v1::PoolDescription(), kEpoch};
+  AdminService admin_{&cache_, &self_check_, kEpoch};
+  // What was handed out.
+  std::vector<uint64_t> locks_;
+  std::vector<uint32_t> pages_;
+  v1::PrefixHandle handle_;
+};
+
+}  // namespace
+}  // namespace pando
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  FuzzedDataProvider bytes(data, size);
+  pando::Calls calls(bytes);
+  for (int i = 0; i < pando::kMaxCalls && bytes.remaining_bytes() > 0; ++i) {
+    calls.RunOne();
+    if (i % pando::kCheckEvery == 0) calls.CheckInvariants();
+  }
+  calls.CheckInvariants();
+  return 0;
+}
