@@ -1,91 +1,25 @@
-// replay: a recorded trace through client processes against a real pandod.
+// replay: a recorded trace on the cache, in this process or through pandod.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "bench/replay/pandod_process.h"
-#include "bench/replay/report.h"
-#include "bench/replay/trace.h"
-#include "bench/replay/worker_process.h"
-#include "pando/client.h"
+#include "bench/replay/replays.h"
 
 namespace pando::replay {
 namespace {
 
-struct Options {
-  std::string trace;
-  size_t max_requests = 0;
-  uint32_t clients = 1;
-  std::string pandod;
-  std::string address;
-  uint64_t pool_tokens = 5'000'000;
-  uint64_t pool_pages = 0;
-  uint32_t page_tokens = 16;
-  bool with_output = false;
-  bool same_core = false;
-  std::string json;
-};
-
-// A pandod of our own in a folder of its own, both gone at the end; or one
-// that runs already, of which only the address is known.
-struct Server {
-  std::string address;
-  std::filesystem::path folder;
-  std::vector<PandodProcess> process;
-
-  Server() = default;
-  Server(Server&&) = default;
-  ~Server() {
-    process.clear();
-    if (!folder.empty()) std::filesystem::remove_all(folder);
-  }
-
-  absl::Status Stop() {
-    return process.empty() ? absl::OkStatus() : process.front().Stop();
-  }
-};
-
-absl::StatusOr<Server> StartServer(const Options& options) {
-  Server server;
-  if (!options.address.empty()) {
-    server.address = options.address;
-    return server;
-  }
-  std::string folder =
-      (std::filesystem::temp_directory_path() / "pando-replay-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    return absl::ErrnoToStatus(errno, folder);
-  }
-  server.folder = folder;
-  const std::string socket = absl::StrCat(folder, "/pando.sock");
-  server.address = absl::StrCat("unix:", socket);
-  // One more page: the padding page holds no tokens.
-  const uint64_t pages = options.pool_pages > 0
-                             ? options.pool_pages
-                             : options.pool_tokens / options.page_tokens + 1;
-  // Nobody reads or writes KV here, so its layout is as small as can be.
-  absl::StatusOr<PandodProcess> process = PandodProcess::Start(
-      options.pandod, socket,
-      {"--http", "", "--pool-pages", absl::StrCat(pages), "--page-tokens",
-       absl::StrCat(options.page_tokens), "--layers", "1", "--heads", "1",
-       "--head-size", "1", "--dtype", "float8_e4m3", "--log-level", "error"});
-  if (!process.ok()) return process.status();
-  server.process.push_back(*std::move(process));
-  return server;
-}
+constexpr const char* kPolicies[] = {"lru",  "lfu",      "fifo", "mru",
+                                     "filo", "priority", "slru"};
 
 // This process and all it starts run on the first CPU it may use.
 absl::Status PinToOneCpu() {
@@ -102,130 +36,131 @@ absl::Status PinToOneCpu() {
              : absl::ErrnoToStatus(errno, "sched_setaffinity");
 }
 
-absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
-    const Options& options, const std::string& address,
-    const std::vector<TraceRequest>& trace) {
-  std::vector<WorkerProcess> workers;
-  for (uint32_t i = 0; i < options.clients; ++i) {
-    absl::StatusOr<WorkerProcess> worker =
-        WorkerProcess::Start(address, trace,
-                             {.index = i,
-                              .count = options.clients,
-                              .with_output = options.with_output});
-    if (!worker.ok()) return worker.status();
-    workers.push_back(*std::move(worker));
+// A replay for each policy and pool, with the anchors beside it.
+absl::StatusOr<std::vector<Report>> ReplayAll(const Options& options,
+                                              const Trace& trace) {
+  const HitTokens unlimited = UnlimitedCacheHits(trace);
+  std::vector<Report> reports;
+  for (const uint64_t pool_tokens : options.pool_tokens) {
+    const HitTokens block_lru = BlockLruHits(trace, pool_tokens);
+    for (const std::string& policy : options.policies) {
+      absl::StatusOr<Report> report =
+          options.in_process
+              ? ReplayInProcess(options, trace, policy, pool_tokens)
+              : ReplayThroughPandod(options, trace);
+      if (!report.ok()) return report.status();
+      report->block_lru = block_lru;
+      report->unlimited = unlimited;
+      reports.push_back(*std::move(report));
+    }
   }
-  for (WorkerProcess& worker : workers) {
-    if (absl::Status status = worker.WaitReady(); !status.ok()) return status;
-  }
-  return workers;
+  return reports;
 }
 
-absl::StatusOr<std::vector<WorkerResult>> RunWorkers(
-    std::vector<WorkerProcess>& workers) {
-  for (WorkerProcess& worker : workers) {
-    if (absl::Status status = worker.Go(); !status.ok()) return status;
-  }
-  std::vector<WorkerResult> results;
-  for (WorkerProcess& worker : workers) {
-    absl::StatusOr<WorkerResult> result = worker.Finish();
-    if (!result.ok()) return result.status();
-    results.push_back(*std::move(result));
-  }
-  return results;
-}
-
-absl::StatusOr<Report> Replay(const Options& options) {
-  const absl::StatusOr<std::vector<TraceRequest>> trace =
+absl::StatusOr<std::vector<Report>> Run(const Options& options) {
+  const absl::StatusOr<Trace> trace =
       ReadTrace(options.trace, options.max_requests);
   if (!trace.ok()) return trace.status();
   if (options.same_core) {
     if (absl::Status status = PinToOneCpu(); !status.ok()) return status;
   }
-  absl::StatusOr<Server> server = StartServer(options);
-  if (!server.ok()) return server.status();
-  absl::StatusOr<std::vector<WorkerProcess>> workers =
-      StartWorkers(options, server->address, *trace);
-  if (!workers.ok()) return workers.status();
+  return ReplayAll(options, *trace);
+}
 
-  // From here on this process uses gRPC, and forks no more.
-  absl::StatusOr<std::unique_ptr<Client>> client =
-      Client::Connect({.address = server->address,
-                       .name = "replay",
-                       .timeout = absl::Seconds(60)});
-  if (!client.ok()) return client.status();
-  const absl::StatusOr<Stats> before = (*client)->GetStats();
-  if (!before.ok()) return before.status();
-  const absl::StatusOr<std::vector<WorkerResult>> results =
-      RunWorkers(*workers);
-  if (!results.ok()) return results.status();
-  const absl::StatusOr<Stats> after = (*client)->GetStats();
-  if (!after.ok()) return after.status();
-  const absl::StatusOr<std::vector<std::string>> violations =
-      (*client)->CheckInvariants();
-  if (!violations.ok()) return violations.status();
-  client->reset();
+void AddWhere(CLI::App& app, Options& options) {
+  auto* const where = app.add_option_group("where");
+  where->add_flag("--in-process", options.in_process,
+                  "A cache in this process");
+  where->add_option("--pandod", options.pandod, "Program to start");
+  where->add_option("--address", options.address,
+                    "A pandod that runs already and serves nobody else, for "
+                    "example unix:/run/pando/pando.sock");
+  where->require_option(1);
+}
 
-  Report report;
-  report.unlimited = UnlimitedCacheHits(*trace);
-  report.invariant_violations = *violations;
-  AddResults(*results, &report);
-  AddStats(*before, *after, &report);
-  if (absl::Status status = server->Stop(); !status.ok()) return status;
-  return report;
+void AddCache(CLI::App& app, Options& options) {
+  app.add_option("--pool-tokens", options.pool_tokens,
+                 "Size of the pool, in tokens (with --address: what it has); "
+                 "several with --in-process")
+      ->delimiter(',');
+  app.add_option("--page-tokens", options.page_tokens, "Tokens of a page")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--policy", options.policies,
+                 "Order of eviction; several, or all, with --in-process")
+      ->delimiter(',');
+}
+
+void AddRequests(CLI::App& app, Options& options) {
+  app.add_option("trace", options.trace, "Trace, plain or gzipped")
+      ->required()
+      ->check(CLI::ExistingFile);
+  app.add_option("--requests", options.max_requests,
+                 "Replay only the first so many");
+  app.add_flag("--handles", options.use_handles,
+               "Begin where earlier requests ended, and send only the tokens "
+               "that come after");
+  app.add_flag("--with-output", options.with_output,
+               "Reserve room for the output of a request, too");
+}
+
+void AddProcesses(CLI::App& app, Options& options) {
+  app.add_option("--clients", options.clients,
+                 "Client processes; requests are dealt out in order")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--echo-server", options.echo_server,
+                 "Program of the floor: after each request its messages are "
+                 "sent once more to a server that does nothing");
+  app.add_flag("--same-core", options.same_core,
+               "Run all processes on one CPU: stable times");
+  app.add_option("--json", options.json, "Write the result here, too");
+}
+
+// Empty when the options go together.
+std::string Complete(Options& options) {
+  if (options.policies == std::vector<std::string>{"all"}) {
+    options.policies.clear();
+    options.policies.assign(std::begin(kPolicies), std::end(kPolicies));
+  }
+  const bool is_many =
+      options.policies.size() > 1 || options.pool_tokens.size() > 1;
+  return is_many && !options.in_process
+             ? "several policies or pools need --in-process"
+             : "";
 }
 
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Replays a recorded trace through client processes against a real "
-      "pandod: for each request one MatchPrefix (match, lock, reserve) and one "
-      "Insert (publish, unlock, free). Fails when the accounts do not add up.");
-  app.add_option("trace", options.trace,
-                 "Trace: JSON lines, plain or gzipped, in blocks of 512 tokens")
-      ->required()
-      ->check(CLI::ExistingFile);
-  app.add_option("--requests", options.max_requests,
-                 "Replay only the first so many");
-  app.add_option("--clients", options.clients,
-                 "Client processes; requests are dealt out in order")
-      ->check(CLI::Range(1, 256));
-  auto* const server = app.add_option_group("server");
-  server->add_option("--pandod", options.pandod, "Program to start");
-  server->add_option("--address", options.address,
-                     "A pandod that runs already and serves nobody else, for "
-                     "example unix:/run/pando/pando.sock");
-  server->require_option(1);
-  auto* const tokens = app.add_option(
-      "--pool-tokens", options.pool_tokens,
-      "Size of the pool of the pandod that is started, in tokens");
-  app.add_option("--pool-pages", options.pool_pages,
-                 "The same in pages, with the padding page")
-      ->excludes(tokens);
-  app.add_option("--page-tokens", options.page_tokens, "Tokens of a page")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--with-output", options.with_output,
-               "Reserve room for the output of a request, too");
-  app.add_flag("--same-core", options.same_core,
-               "Run the clients and pandod on one CPU: stable times");
-  app.add_option("--json", options.json, "Write the result here, too");
+      "Replays a recorded trace: for each request one MatchPrefix (match, "
+      "lock, reserve) and one Insert (publish, unlock, free). Fails when the "
+      "accounts do not add up.");
+  AddRequests(app, options);
+  AddWhere(app, options);
+  AddCache(app, options);
+  AddProcesses(app, options);
   CLI11_PARSE(app, argc, argv);
+  if (const std::string error = Complete(options); !error.empty()) {
+    std::cerr << "replay: " << error << std::endl;
+    return 1;
+  }
 
   // As in pandod: Debian's Abseil looks for deadlocks at each lock of gRPC.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  const absl::StatusOr<Report> report = Replay(options);
-  if (!report.ok()) {
-    std::cerr << "replay: " << report.status().ToString() << std::endl;
+  const absl::StatusOr<std::vector<Report>> reports = Run(options);
+  if (!reports.ok()) {
+    std::cerr << "replay: " << reports.status().ToString() << std::endl;
     return 1;
   }
-  std::cout << ToTable(*report);
+  std::cout << (reports->size() == 1 ? ToTable(reports->front())
+                                     : ToTable(*reports));
   if (!options.json.empty() &&
-      !(std::ofstream(options.json) << ToJson(*report)).flush()) {
+      !(std::ofstream(options.json) << ToJson(*reports)).flush()) {
     std::cerr << "replay: cannot write " << options.json << std::endl;
     return 1;
   }
-  return report->invariant_violations.empty() && report->problems.empty() ? 0
-                                                                          : 1;
+  bool is_ok = true;
+  for (const Report& report : *reports) is_ok &= report.is_ok();
+  return is_ok ? 0 : 1;
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/accounts.h"
 #include "bench/replay/trace.h"
 #include "bench/replay/worker.h"
-#include "pando/stats.h"
 
 namespace pando::replay {
 
@@ -23,37 +23,52 @@ struct Times {
 Times Summarize(std::vector<uint32_t> nanoseconds);
 
 struct Report {
-  uint64_t requests = 0;
+  // What was replayed on.
+  std::string policy;
+  uint64_t pool_tokens = 0;
   uint64_t clients = 0;
-  uint64_t exhausted = 0;
+
+  uint64_t requests = 0;
+  WorkerTotals totals;
   HitTokens hits;
+  // The anchors: what a cache of blocks hits.
+  HitTokens block_lru;
   HitTokens unlimited;
   // From the first worker's start to the last one's end, tokens made included.
   double wall_seconds = 0;
-  double requests_per_second_wall = 0;
   // Each worker's requests over the time it waited for its calls, summed.
-  double requests_per_second_in_calls = 0;
-  double rpcs_per_request = 0;
+  double requests_per_second = 0;
+  double calls_per_request = 0;
   // The two calls of a request that was admitted, together and apart.
   Times request;
   Times match_prefix;
   Times insert;
+  // All zero: there was none.
+  Times floor;
   uint64_t evicted_pages = 0;
-  PageStates pages;
+  PagesByState pages;
   std::vector<std::string> invariant_violations;
   // Accounts that do not add up; empty when all is well.
   std::vector<std::string> problems;
+
+  bool is_ok() const {
+    return invariant_violations.empty() && problems.empty();
+  }
 };
 
 // Fills in all that follows from the workers' results.
 void AddResults(const std::vector<WorkerResult>& results, Report* report);
 
-// Fills in what follows from the server's numbers before and after, and
-// checks them against the workers'. REQUIRES: AddResults came first.
-void AddStats(const Stats& before, const Stats& after, Report* report);
+// Fills in what follows from the cache's numbers before and after, and checks
+// them against the workers'. REQUIRES: AddResults came first.
+void AddAccounts(const Accounts& before, const Accounts& after, Report* report);
 
+// One replay, a figure a line.
 std::string ToTable(const Report& report);
-std::string ToJson(const Report& report);
+// Many, a replay a line.
+std::string ToTable(const std::vector<Report>& reports);
+// A list.
+std::string ToJson(const std::vector<Report>& reports);
 
 }  // namespace pando::replay
 

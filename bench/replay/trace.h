@@ -2,6 +2,7 @@
 #ifndef PANDO_BENCH_REPLAY_TRACE_H_
 #define PANDO_BENCH_REPLAY_TRACE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,21 +12,43 @@
 
 namespace pando::replay {
 
-// Tokens of one block of a trace; the last block of a request may be partial.
-inline constexpr uint32_t kBlockTokens = 512;
+using Token = uint32_t;
 
 struct TraceRequest {
   uint32_t input_tokens = 0;
   uint32_t output_tokens = 0;
-  // One id for each block of the input. An id names the whole prefix up to and
-  // with its block.
-  std::vector<uint32_t> block_ids;
+  // One id for each block of the input, of which the last may be partial. An id
+  // names the whole prefix up to and with its block.
+  std::vector<uint32_t> block_ids = {};
 };
 
-// Reads JSON lines with the fields input_length, output_length and hash_ids,
-// plain or gzipped; at most `max_requests` of them, zero for all.
-absl::StatusOr<std::vector<TraceRequest>> ReadTrace(const std::string& path,
-                                                    size_t max_requests);
+struct Trace {
+  // Tokens of a whole block.
+  uint32_t block_tokens = 0;
+  // In the order of their times.
+  std::vector<TraceRequest> requests = {};
+
+  // Tokens of the request up to the end of its block number `index`.
+  uint32_t EndOfBlock(const TraceRequest& request, size_t index) const {
+    return static_cast<uint32_t>(
+        std::min<size_t>((index + 1) * block_tokens, request.input_tokens));
+  }
+};
+
+// Reads JSON lines, plain or gzipped; at most `max_requests` requests, zero for
+// all. There are two kinds of trace, told apart by the first line:
+//
+// A line is a request, with the fields input_length, output_length and hash_ids
+// (blocks of 512 tokens).
+//
+// A line is a conversation, with the fields block (tokens of a block) and
+// requests, each with t (seconds since the conversation began), in and out
+// (tokens) and h (the whole blocks of the input, as runs [first id, count]).
+// Each conversation begins a minute after the one before it, and requests are
+// merged by time. Ids are local to their conversation, and become unique here;
+// tokens after the last whole block, which have no id, get one that no other
+// request has.
+absl::StatusOr<Trace> ReadTrace(const std::string& path, size_t max_requests);
 
 struct HitTokens {
   uint64_t input = 0;
@@ -37,11 +60,17 @@ struct HitTokens {
 
 // What a cache that forgets nothing would hit: the longest prefix of blocks
 // that were seen before.
-HitTokens UnlimitedCacheHits(const std::vector<TraceRequest>& trace);
+HitTokens UnlimitedCacheHits(const Trace& trace);
+
+// What a cache of so many tokens would hit that keeps blocks in the order in
+// which they were last used; of a request's blocks the last goes first.
+HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens);
 
 // Replaces `tokens` by the input of `request`. Token number i of block b is
-// the upper half of splitmix64(b * 512 + i): the same everywhere and always.
-void MakeTokens(const TraceRequest& request, std::vector<uint32_t>* tokens);
+// the upper half of splitmix64(b * block_tokens + i): the same everywhere and
+// always.
+void MakeTokens(const Trace& trace, const TraceRequest& request,
+                std::vector<Token>* tokens);
 
 }  // namespace pando::replay
 

@@ -1,9 +1,11 @@
 #include "bench/replay/worker.h"
 
-#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <utility>
+
+#include "bench/replay/block_handles.h"
 
 namespace pando::replay {
 namespace {
@@ -14,83 +16,102 @@ int64_t NowNs() {
       .count();
 }
 
-// Serves one request after another over one client.
+uint32_t NsSince(int64_t begin_ns) {
+  return static_cast<uint32_t>(NowNs() - begin_ns);
+}
+
+// Serves one request after another.
 class Worker {
  public:
-  Worker(Client& client, uint32_t page_tokens, bool with_output)
-      : client_(client), page_tokens_(page_tokens), with_output_(with_output) {}
+  Worker(CacheCalls& cache, Floor* floor, const Trace& trace,
+         const WorkerOptions& options)
+      : cache_(cache),
+        floor_(floor),
+        trace_(trace),
+        options_(options),
+        handles_(trace, cache.page_tokens()) {}
 
   absl::Status Serve(const TraceRequest& request) {
-    // Not timed: an engine has its tokens from the tokenizer.
-    MakeTokens(request, &tokens_);
-    result_.input_tokens += request.input_tokens;
+    // Not timed: an engine has its tokens from the tokenizer, and knows where
+    // its conversations ended.
+    MakeTokens(trace_, request, &tokens_);
+    const Handle after =
+        options_.use_handles ? handles_.Find(request) : Handle();
+    const uint32_t output = options_.with_output ? request.output_tokens : 0;
 
-    CallTimes times;
+    CallTimes& times = result_.calls.emplace_back();
     const int64_t begin = NowNs();
-    absl::StatusOr<Match> match = Admit(request);
-    times.match_ns = static_cast<uint32_t>(NowNs() - begin);
-    if (match.ok()) {
-      result_.matched_tokens += match->matched_tokens;
-      // Here an engine computes the KV of the rest into the reserved pages.
-      const int64_t computed = NowNs();
-      const absl::Status finished = Finish(*match);
-      times.insert_ns = static_cast<uint32_t>(NowNs() - computed);
-      if (!finished.ok()) return finished;
-    } else if (ReasonOf(match.status()) == reason::kPoolExhausted) {
-      ++result_.exhausted;
-    } else {
-      return match.status();
+    const absl::StatusOr<std::optional<Admission>> admission = cache_.Admit(
+        tokens_,
+        {.after = after, .reserve_tokens = request.input_tokens + output});
+    times.match_ns = NsSince(begin);
+    if (!admission.ok()) return admission.status();
+    result_.totals.input_tokens += request.input_tokens;
+    if (!admission->has_value()) {
+      ++result_.totals.exhausted;
+      return absl::OkStatus();
     }
-    result_.calls.push_back(times);
-    return absl::OkStatus();
+    Count(after, **admission);
+
+    // Here an engine computes the KV of the rest into the reserved pages.
+    const int64_t computed = NowNs();
+    const absl::StatusOr<Handle> end = cache_.Finish();
+    times.insert_ns = NsSince(computed);
+    if (!end.ok()) return end.status();
+    Remember(request, **admission, *end);
+    return RunFloor(**admission, times);
   }
 
   WorkerResult TakeResult() { return std::move(result_); }
 
  private:
-  absl::StatusOr<Match> Admit(const TraceRequest& request) {
-    const uint32_t output = with_output_ ? request.output_tokens : 0;
-    return client_.MatchPrefix(
-        tokens_,
-        // The last token is always computed: its logits are needed.
-        {.max_tokens = std::max(request.input_tokens, 1u) - 1,
-         .lock = true,
-         .reserve_tokens = request.input_tokens + output});
+  void Count(const Handle& after, const Admission& admission) {
+    WorkerTotals& totals = result_.totals;
+    totals.matched_tokens += admission.matched_tokens;
+    totals.sent_tokens += tokens_.size() - admission.skipped_tokens;
+    if (after.tokens == 0) return;
+    ++totals.handles;
+    if (admission.skipped_tokens == 0) ++totals.handles_gone;
   }
 
-  absl::Status Finish(Match& match) {
-    // The prompt is with the lock since its admission.
+  void Remember(const TraceRequest& request, const Admission& admission,
+                const Handle& end) {
+    if (!options_.use_handles) return;
+    handles_.Add(request, 0, admission.handle);
+    handles_.Add(request, admission.matched_tokens, end);
+  }
+
+  absl::Status RunFloor(const Admission& admission, CallTimes& times) {
+    if (floor_ == nullptr) return absl::OkStatus();
     const auto rest =
-        static_cast<uint32_t>(tokens_.size()) - match.matched_tokens;
-    const std::span<const PageId> reserved = match.reserved.ids;
-    const size_t whole_pages = rest / page_tokens_;
-    return client_
-        .Insert({}, reserved.first(whole_pages),
-                {.lock = &match.lock,
-                 .lock_action = LockAction::kUnlock,
-                 .free_page_ids = reserved.subspan(whole_pages),
-                 .prompt_tokens = rest})
-        .status();
+        static_cast<uint32_t>(tokens_.size()) - admission.matched_tokens;
+    const int64_t begin = NowNs();
+    const absl::Status status =
+        floor_->Run(std::span(tokens_).subspan(admission.skipped_tokens),
+                    rest / cache_.page_tokens());
+    times.floor_ns = NsSince(begin);
+    return status;
   }
 
-  Client& client_;
-  const uint32_t page_tokens_;
-  const bool with_output_;
+  CacheCalls& cache_;
+  Floor* const floor_;
+  const Trace& trace_;
+  const WorkerOptions options_;
+  BlockHandles handles_;
   std::vector<Token> tokens_;
   WorkerResult result_;
 };
 
 }  // namespace
 
-absl::StatusOr<WorkerResult> Serve(Client& client,
-                                   const std::vector<TraceRequest>& trace,
+absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
+                                   const Trace& trace,
                                    const WorkerOptions& options) {
-  const absl::StatusOr<PoolDescription> pool = client.DescribePool();
-  if (!pool.ok()) return pool.status();
-  Worker worker(client, pool->layout.page_tokens, options.with_output);
+  Worker worker(cache, floor, trace, options);
   const int64_t begin = NowNs();
-  for (size_t i = options.index; i < trace.size(); i += options.count) {
-    if (absl::Status status = worker.Serve(trace[i]); !status.ok()) {
+  for (size_t i = options.index; i < trace.requests.size();
+       i += options.count) {
+    if (absl::Status status = worker.Serve(trace.requests[i]); !status.ok()) {
       return status;
     }
   }

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/replay/cache_calls.h"
+#include "bench/replay/floor.h"
 #include "bench/replay/trace.h"
-#include "pando/client.h"
 
 namespace pando::replay {
 
@@ -17,20 +18,34 @@ struct WorkerOptions {
   uint32_t count = 1;
   // Reserve room for the output, too.
   bool with_output = false;
+  // Begin at handles of earlier requests and send only what comes after them.
+  bool use_handles = false;
 };
 
-// The time of a request's calls, as the worker waited for them.
+// What became of a request, and the time of its calls as the worker waited.
 struct CallTimes {
   uint32_t match_ns = 0;
   // Zero: not called, for the pool was exhausted.
   uint32_t insert_ns = 0;
+  // The same request without a cache; zero without a floor.
+  uint32_t floor_ns = 0;
+};
+
+// Sums over the requests.
+struct WorkerTotals {
+  uint64_t input_tokens = 0;
+  uint64_t matched_tokens = 0;
+  // What the admissions carried.
+  uint64_t sent_tokens = 0;
+  // Requests that found too few pages.
+  uint64_t exhausted = 0;
+  // Requests that began at a handle, and those of them whose handle was gone.
+  uint64_t handles = 0;
+  uint64_t handles_gone = 0;
 };
 
 struct WorkerResult {
-  uint64_t input_tokens = 0;
-  uint64_t matched_tokens = 0;
-  // Requests that found too few pages.
-  uint64_t exhausted = 0;
+  WorkerTotals totals;
   // On the monotonic clock of the machine.
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -38,10 +53,10 @@ struct WorkerResult {
   std::vector<CallTimes> calls;
 };
 
-// Serves the share as an engine would: one MatchPrefix admits a request, one
-// Insert finishes it. Fails at the first error other than an exhausted pool.
-absl::StatusOr<WorkerResult> Serve(Client& client,
-                                   const std::vector<TraceRequest>& trace,
+// Serves the share as an engine would. Fails at the first error other than an
+// exhausted pool. `floor` may be null.
+absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
+                                   const Trace& trace,
                                    const WorkerOptions& options);
 
 }  // namespace pando::replay

@@ -13,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "bench/replay/client_calls.h"
+#include "bench/replay/floor.h"
 
 namespace pando::replay {
 namespace {
@@ -50,27 +52,22 @@ bool Receive(int socket, T* value) {
 
 // The numbers of a WorkerResult; its calls follow.
 struct Head {
-  uint64_t input_tokens;
-  uint64_t matched_tokens;
-  uint64_t exhausted;
+  WorkerTotals totals;
   int64_t begin_ns;
   int64_t end_ns;
   uint64_t calls;
 };
 
 bool SendResult(int socket, const WorkerResult& result) {
-  return Send(socket,
-              Head{result.input_tokens, result.matched_tokens, result.exhausted,
-                   result.begin_ns, result.end_ns, result.calls.size()}) &&
+  return Send(socket, Head{result.totals, result.begin_ns, result.end_ns,
+                           result.calls.size()}) &&
          SendAll(socket, std::as_bytes(std::span(result.calls)));
 }
 
 bool ReceiveResult(int socket, WorkerResult* result) {
   Head head;
   if (!Receive(socket, &head)) return false;
-  result->input_tokens = head.input_tokens;
-  result->matched_tokens = head.matched_tokens;
-  result->exhausted = head.exhausted;
+  result->totals = head.totals;
   result->begin_ns = head.begin_ns;
   result->end_ns = head.end_ns;
   result->calls.resize(head.calls);
@@ -78,30 +75,38 @@ bool ReceiveResult(int socket, WorkerResult* result) {
 }
 
 // The life of the worker; its status becomes the exit code.
-absl::Status Work(int socket, const std::string& address,
-                  const std::vector<TraceRequest>& trace,
-                  const WorkerOptions& options) {
+absl::Status Work(int socket, const WorkerAddresses& addresses,
+                  const Trace& trace, const WorkerOptions& options) {
   const absl::StatusOr<std::unique_ptr<Client>> client =
-      Client::Connect({.address = address,
+      Client::Connect({.address = addresses.pandod,
                        .name = absl::StrCat("replay ", options.index),
                        .timeout = absl::Seconds(30)});
   if (!client.ok()) return client.status();
+  const absl::StatusOr<PoolDescription> pool = (*client)->DescribePool();
+  if (!pool.ok()) return pool.status();
+  absl::StatusOr<std::unique_ptr<Floor>> floor = nullptr;
+  if (!addresses.echo_server.empty()) {
+    floor = ConnectEchoFloor(addresses.echo_server);
+    if (!floor.ok()) return floor.status();
+  }
   char go;
   if (!Send(socket, kSignal) || !Receive(socket, &go)) {
     return absl::CancelledError("nobody waits for the result");
   }
-  const absl::StatusOr<WorkerResult> result = Serve(**client, trace, options);
+  ClientCalls calls(**client, pool->layout.page_tokens);
+  const absl::StatusOr<WorkerResult> result =
+      Serve(calls, floor->get(), trace, options);
   if (!result.ok()) return result.status();
   return SendResult(socket, *result)
              ? absl::OkStatus()
              : absl::CancelledError("nobody waits for the result");
 }
 
-[[noreturn]] void WorkAndExit(int socket, const std::string& address,
-                              const std::vector<TraceRequest>& trace,
+[[noreturn]] void WorkAndExit(int socket, const WorkerAddresses& addresses,
+                              const Trace& trace,
                               const WorkerOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const absl::Status status = Work(socket, address, trace, options);
+  const absl::Status status = Work(socket, addresses, trace, options);
   if (!status.ok()) {
     std::cerr << "worker " << options.index << ": " << status.ToString()
               << std::endl;
@@ -113,7 +118,7 @@ absl::Status Work(int socket, const std::string& address,
 }  // namespace
 
 absl::StatusOr<WorkerProcess> WorkerProcess::Start(
-    const std::string& address, const std::vector<TraceRequest>& trace,
+    const WorkerAddresses& addresses, const Trace& trace,
     const WorkerOptions& options) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -123,7 +128,7 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Start(
   if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
   if (pid == 0) {
     close(sockets[0]);
-    WorkAndExit(sockets[1], address, trace, options);
+    WorkAndExit(sockets[1], addresses, trace, options);
   }
   close(sockets[1]);
   return WorkerProcess(pid, sockets[0]);

@@ -13,6 +13,12 @@
 
 namespace pando::replay {
 
+struct WorkerAddresses {
+  std::string pandod;
+  // Empty: without a floor.
+  std::string echo_server;
+};
+
 // A worker in a process of its own, as engines are. It connects, says that it
 // is ready, waits for the word to go, serves its share and sends the result
 // over a socket pair. Owned by the caller; move-only; thread-compatible. An
@@ -21,9 +27,9 @@ class WorkerProcess {
  public:
   // Forks. REQUIRES: this process has not used gRPC yet, for its threads do
   // not survive a fork.
-  static absl::StatusOr<WorkerProcess> Start(
-      const std::string& address, const std::vector<TraceRequest>& trace,
-      const WorkerOptions& options);
+  static absl::StatusOr<WorkerProcess> Start(const WorkerAddresses& addresses,
+                                             const Trace& trace,
+                                             const WorkerOptions& options);
 
   WorkerProcess(WorkerProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, 0)),

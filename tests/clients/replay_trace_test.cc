@@ -18,7 +18,7 @@ class TraceFileTest : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
 
-  absl::StatusOr<std::vector<TraceRequest>> Read(const std::string& text) {
+  absl::StatusOr<Trace> Read(const std::string& text) {
     std::ofstream(path_) << text;
     return ReadTrace(path_, 0);
   }
@@ -33,10 +33,52 @@ TEST_F(TraceFileTest, ReadsOneRequestALine) {
       "\n"
       R"({"timestamp": 5, "input_length": 1, "output_length": 2, "hash_ids": [4]})");
   ASSERT_TRUE(trace.ok()) << trace.status();
-  ASSERT_EQ(trace->size(), 2u);
-  EXPECT_EQ((*trace)[0].input_tokens, 600u);
-  EXPECT_EQ((*trace)[0].output_tokens, 7u);
-  EXPECT_EQ((*trace)[0].block_ids, (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(trace->block_tokens, 512u);
+  ASSERT_EQ(trace->requests.size(), 2u);
+  const TraceRequest& first = trace->requests[0];
+  EXPECT_EQ(first.input_tokens, 600u);
+  EXPECT_EQ(first.output_tokens, 7u);
+  EXPECT_EQ(first.block_ids, (std::vector<uint32_t>{0, 3}));
+}
+
+TEST_F(TraceFileTest, ReadsOneConversationALineAndMergesThemByTime) {
+  const auto trace =
+      Read(R"({"id": "a", "block": 64, "requests": [)"
+           R"({"t": 0.0, "in": 130, "out": 7, "h": [[1, 2]]},)"
+           R"({"t": 61.5, "in": 256, "out": 8, "h": [[1, 1], [3, 3]]}]})"
+           "
+           "
+           R"({"id": "b", "block": 64, "requests": [)"
+           R"({"t": 1.0, "in": 64, "out": 9, "h": [[1, 1]], "agent": "x"},)"
+           R"({"t": 1.5, "in": 65, "out": 10, "h": [[1, 1]]}]})");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->block_tokens, 64u);
+  ASSERT_EQ(trace->requests.size(), 4u);
+  std::vector<uint32_t> outputs;
+  for (const TraceRequest& request : trace->requests) {
+    outputs.push_back(request.output_tokens);
+  }
+  EXPECT_EQ(outputs, (std::vector<uint32_t>{7, 9, 8, 10}));
+  // What has no id gets one, and the second conversation's ids are others.
+  EXPECT_EQ(trace->requests[0].block_ids, (std::vector<uint32_t>{1, 2, 6}));
+  EXPECT_EQ(trace->requests[1].block_ids, (std::vector<uint32_t>{8}));
+  EXPECT_EQ(trace->requests[2].block_ids, (std::vector<uint32_t>{1, 3, 4, 5}));
+  EXPECT_EQ(trace->requests[3].block_ids, (std::vector<uint32_t>{8, 9}));
+}
+
+TEST_F(TraceFileTest, RunsMustCoverTheWholeBlocks) {
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      Read(
+          R"({"block": 64, "requests": [{"t": 0, "in": 130, "out": 1, "h": [[1, 3]]}]})")
+          .status()));
+}
+
+TEST_F(TraceFileTest, BlocksAreOfOneSize) {
+  EXPECT_TRUE(absl::IsInvalidArgument(Read(R"({"block": 64, "requests": []})"
+                                           "
+                                           "
+                                           R"({"block": 16, "requests": []})")
+                                          .status()));
 }
 
 TEST_F(TraceFileTest, AnErrorNamesTheLine) {
@@ -58,47 +100,69 @@ TEST(TraceTest, AFileThatIsNotThereIsAnError) {
   EXPECT_TRUE(absl::IsNotFound(ReadTrace("/nowhere/trace", 0).status()));
 }
 
+Trace ThreeRequests() {
+  return {.block_tokens = 512,
+          .requests = {{.input_tokens = 1100, .block_ids = {1, 2, 3}},
+                       {.input_tokens = 1100, .block_ids = {1, 9, 3}},
+                       {.input_tokens = 600, .block_ids = {1, 2}}}};
+}
+
 TEST(TraceTest, OnlyTheLongestPrefixSeenBeforeIsHit) {
-  const std::vector<TraceRequest> trace = {
-      {.input_tokens = 1100, .block_ids = {1, 2, 3}},
-      {.input_tokens = 1100, .block_ids = {1, 9, 3}},
-      {.input_tokens = 600, .block_ids = {1, 2}},
-  };
-  const HitTokens hits = UnlimitedCacheHits(trace);
+  const HitTokens hits = UnlimitedCacheHits(ThreeRequests());
   EXPECT_EQ(hits.hit, 512u + 600u);
   EXPECT_EQ(hits.input, 2800u);
 }
 
-TEST(TraceTest, ABlockIdAlwaysGivesTheSameTokens) {
-  std::vector<uint32_t> a, b;
-  MakeTokens({.input_tokens = 1024, .block_ids = {5, 6}}, &a);
-  MakeTokens({.input_tokens = 600, .block_ids = {5, 6}}, &b);
-  EXPECT_EQ(a.size(), 1024u);
-  EXPECT_EQ(b, std::vector<uint32_t>(a.begin(), a.begin() + 600));
-  // splitmix64 of zero is the first output of its reference generator.
-  MakeTokens({.input_tokens = 1, .block_ids = {0}}, &a);
-  EXPECT_EQ(a, std::vector<uint32_t>{0xe220a839});
+TEST(TraceTest, AnLruOfBlocksForgetsTheEndOfTheOldestRequestFirst) {
+  // Three whole blocks of room; the third one of a request has 76 tokens.
+  EXPECT_EQ(BlockLruHits(ThreeRequests(), 3 * 512).hit, 512u + 512u);
+  EXPECT_EQ(BlockLruHits(ThreeRequests(), 3 * 512 + 76).hit, 512u + 600u);
 }
 
-TEST(TraceTest, TheExcerptHoldsWhatItsReadmeSays) {
+TEST(TraceTest, ABlockIdAlwaysGivesTheSameTokens) {
+  const Trace trace{.block_tokens = 512};
+  std::vector<Token> a, b;
+  MakeTokens(trace, {.input_tokens = 1024, .block_ids = {5, 6}}, &a);
+  MakeTokens(trace, {.input_tokens = 600, .block_ids = {5, 6}}, &b);
+  EXPECT_EQ(a.size(), 1024u);
+  EXPECT_EQ(b, std::vector<Token>(a.begin(), a.begin() + 600));
+  // splitmix64 of zero is the first output of its reference generator.
+  MakeTokens(trace, {.input_tokens = 1, .block_ids = {0}}, &a);
+  EXPECT_EQ(a, std::vector<Token>{0xe220a839});
+}
+
+TEST(TraceTest, TheConversationExcerptHoldsWhatItsReadmeSays) {
   const auto trace =
       ReadTrace(kSource / "bench/data/conversation_excerpt.jsonl", 0);
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(trace->size(), 3000u);
+  EXPECT_EQ(trace->requests.size(), 3000u);
   const HitTokens hits = UnlimitedCacheHits(*trace);
   EXPECT_EQ(hits.input, 40'550'180u);
   EXPECT_EQ(hits.hit, 12'964'863u);
 }
 
-TEST(TraceTest, TheWholeTraceHitsAtMost37Point36Percent) {
+TEST(TraceTest, TheAgenticExcerptHoldsWhatItsReadmeSays) {
+  const auto trace = ReadTrace(kSource / "bench/data/agentic_excerpt.jsonl", 0);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->requests.size(), 1847u);
+  const HitTokens hits = UnlimitedCacheHits(*trace);
+  EXPECT_EQ(hits.input, 272'120'822u);
+  EXPECT_NEAR(hits.Rate(), 0.9999, 0.00005);
+}
+
+// The anchors that are published with the whole conversation trace.
+TEST(TraceTest, TheWholeConversationTraceHitsWhatIsKnownOfIt) {
   const auto path = kSource / "../shared/traces/mooncake_conversation.jsonl.gz";
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << "the whole trace is not at " << path;
   }
   const auto trace = ReadTrace(path, 0);
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(trace->size(), 12'031u);
+  EXPECT_EQ(trace->requests.size(), 12'031u);
   EXPECT_NEAR(UnlimitedCacheHits(*trace).Rate(), 0.3736, 0.00005);
+  EXPECT_NEAR(BlockLruHits(*trace, 1'000'000).Rate(), 0.0552, 0.00006);
+  EXPECT_NEAR(BlockLruHits(*trace, 5'000'000).Rate(), 0.2155, 0.00006);
+  EXPECT_NEAR(BlockLruHits(*trace, 20'000'000).Rate(), 0.3583, 0.00006);
 }
 
 }  // namespace

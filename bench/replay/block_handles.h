@@ -1,0 +1,49 @@
+#ifndef PANDO_BENCH_REPLAY_BLOCK_HANDLES_H_
+#define PANDO_BENCH_REPLAY_BLOCK_HANDLES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/replay/cache_calls.h"
+#include "bench/replay/trace.h"
+
+namespace pando::replay {
+
+// Which handle leads to the end of each block: what an engine remembers of the
+// conversations that it serves. Owned by a worker; thread-compatible.
+//
+// A handle also stands for the shorter prefixes on its way, with less tokens.
+// So a prompt that leaves its conversation's last one somewhere in the middle
+// still begins at a handle.
+class BlockHandles {
+ public:
+  // `trace` outlives this.
+  BlockHandles(const Trace& trace, uint32_t page_tokens)
+      : trace_(trace), page_tokens_(page_tokens) {}
+
+  // To the end of the last block of the request that is known; none if no block
+  // is.
+  Handle Find(const TraceRequest& request) const;
+
+  // A call ended at `handle`, which leads to all blocks of the request that end
+  // after `begin_tokens`, as far as it goes.
+  void Add(const TraceRequest& request, uint32_t begin_tokens,
+           const Handle& handle);
+
+ private:
+  // In whole pages.
+  uint32_t EndOfBlock(const TraceRequest& request, size_t index) const {
+    const uint32_t end = trace_.EndOfBlock(request, index);
+    return end - end % page_tokens_;
+  }
+
+  const Trace& trace_;
+  const uint32_t page_tokens_;
+  std::vector<Handle> handles_ = {{}};
+  // Indices of handles_, by block id; 0: unknown.
+  std::vector<uint32_t> by_block_;
+};
+
+}  // namespace pando::replay
+
+#endif  // PANDO_BENCH_REPLAY_BLOCK_HANDLES_H_

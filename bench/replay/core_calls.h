@@ -1,0 +1,35 @@
+#ifndef PANDO_BENCH_REPLAY_CORE_CALLS_H_
+#define PANDO_BENCH_REPLAY_CORE_CALLS_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/replay/accounts.h"
+#include "bench/replay/cache_calls.h"
+#include "core/prefix_cache.h"
+
+namespace pando::replay {
+
+// A cache of its own, in this process.
+class CoreCalls : public CacheCalls {
+ public:
+  explicit CoreCalls(const PrefixCache::Options& options);
+
+  uint32_t page_tokens() const override { return cache_.page_tokens(); }
+  absl::StatusOr<std::optional<Admission>> Admit(
+      std::span<const Token> prompt, const AdmitOptions& options) override;
+  absl::StatusOr<Handle> Finish() override;
+
+  Accounts TakeAccounts();
+
+ private:
+  const NamespaceKey ns_;
+  PrefixCache cache_;
+  // The request in hand.
+  uint32_t prompt_tokens_ = 0;
+  MatchResult match_;
+};
+
+}  // namespace pando::replay
+
+#endif  // PANDO_BENCH_REPLAY_CORE_CALLS_H_

@@ -1,0 +1,28 @@
+// The two ways to replay a trace.
+#ifndef PANDO_BENCH_REPLAY_REPLAYS_H_
+#define PANDO_BENCH_REPLAY_REPLAYS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bench/replay/options.h"
+#include "bench/replay/report.h"
+#include "bench/replay/trace.h"
+
+namespace pando::replay {
+
+// On a cache in this process.
+absl::StatusOr<Report> ReplayInProcess(const Options& options,
+                                       const Trace& trace,
+                                       const std::string& policy,
+                                       uint64_t pool_tokens);
+
+// Through client processes against a pandod, with the first policy and pool of
+// the options. Once in a process: it forks, and uses gRPC then.
+absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
+                                           const Trace& trace);
+
+}  // namespace pando::replay
+
+#endif  // PANDO_BENCH_REPLAY_REPLAYS_H_

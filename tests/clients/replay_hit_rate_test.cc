@@ -1,0 +1,101 @@
+// The cache on recorded traces, against what an LRU of blocks hits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "bench/replay/block_handles.h"
+#include "bench/replay/core_calls.h"
+#include "bench/replay/report.h"
+#include "bench/replay/worker.h"
+
+namespace pando::replay {
+namespace {
+
+const std::filesystem::path kSource = SOURCE_FOLDER;
+constexpr uint32_t kPageTokens = 16;
+// One tenth of a percentage point.
+constexpr double kTolerance = 0.001;
+
+// The first requests of an excerpt.
+Trace Excerpt(const char* name, size_t requests) {
+  absl::StatusOr<Trace> trace =
+      ReadTrace(kSource / "bench/data" / name, requests);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  return trace.ok() ? *std::move(trace) : Trace();
+}
+
+Report Replay(const Trace& trace, uint32_t pool_tokens, bool use_handles) {
+  CoreCalls calls({.page_tokens = kPageTokens,
+                   .capacity_pages = pool_tokens / kPageTokens + 1});
+  const absl::StatusOr<WorkerResult> result =
+      Serve(calls, nullptr, trace, {.use_handles = use_handles});
+  EXPECT_TRUE(result.ok()) << result.status();
+  Report report;
+  if (!result.ok()) return report;
+  AddResults({*result}, &report);
+  AddAccounts(Accounts(), calls.TakeAccounts(), &report);
+  EXPECT_THAT(report.invariant_violations, testing::IsEmpty());
+  EXPECT_THAT(report.problems, testing::IsEmpty());
+  return report;
+}
+
+TEST(ReplayHitRateTest, LruOfAConversationTraceIsTheLruOfItsBlocks) {
+  const Trace trace = Excerpt("conversation_excerpt.jsonl", 0);
+  for (const uint32_t tokens : {1'000'000, 2'000'000, 5'000'000, 10'000'000}) {
+    SCOPED_TRACE(tokens);
+    const Report report = Replay(trace, tokens, false);
+    EXPECT_GT(report.evicted_pages, 0u);
+    EXPECT_NEAR(report.hits.Rate(), BlockLruHits(trace, tokens).Rate(),
+                kTolerance);
+  }
+}
+
+TEST(ReplayHitRateTest, LruOfAnAgentTraceIsTheLruOfItsBlocks) {
+  const Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
+  const Report report = Replay(trace, 2'000'000, false);
+  EXPECT_GT(report.evicted_pages, 0u);
+  EXPECT_NEAR(report.hits.Rate(), BlockLruHits(trace, 2'000'000).Rate(),
+              kTolerance);
+}
+
+TEST(ReplayHitRateTest, HandlesHitTheSameTokensAndSendFewer) {
+  const Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
+  const Report whole = Replay(trace, 2'000'000, false);
+  const Report handles = Replay(trace, 2'000'000, true);
+  EXPECT_EQ(handles.hits.hit, whole.hits.hit);
+  EXPECT_EQ(handles.evicted_pages, whole.evicted_pages);
+  EXPECT_EQ(whole.totals.sent_tokens, whole.totals.input_tokens);
+  EXPECT_GT(handles.totals.handles, handles.totals.handles_gone);
+  EXPECT_LT(handles.totals.sent_tokens, whole.totals.sent_tokens / 10);
+}
+
+TEST(ReplayHitRateTest, APoolThatIsTooSmallRefusesAndTheAccountsAddUp) {
+  const Trace trace = Excerpt("conversation_excerpt.jsonl", 200);
+  const Report report = Replay(trace, 20'000, false);
+  EXPECT_GT(report.totals.exhausted, 0u);
+  EXPECT_LT(report.totals.exhausted, report.requests);
+}
+
+TEST(BlockHandlesTest, ThePromptBeginsAtItsLastBlockThatIsKnown) {
+  const Trace trace{.block_tokens = 64};
+  BlockHandles handles(trace, kPageTokens);
+  const TraceRequest first{.input_tokens = 250, .block_ids = {1, 2, 3, 4}};
+  EXPECT_EQ(handles.Find(first).tokens, 0u);
+  handles.Add(first, 0, {.node = 7, .tokens = 128});
+  handles.Add(first, 128, {.node = 8, .tokens = 240});
+
+  EXPECT_EQ(handles.Find(first).node, 8u);
+  EXPECT_EQ(handles.Find(first).tokens, 240u);
+  const TraceRequest longer{.input_tokens = 300, .block_ids = {1, 2, 3, 9, 10}};
+  EXPECT_EQ(handles.Find(longer).node, 8u);
+  EXPECT_EQ(handles.Find(longer).tokens, 192u);
+  const TraceRequest other{.input_tokens = 140, .block_ids = {1, 2, 11}};
+  EXPECT_EQ(handles.Find(other).node, 7u);
+  EXPECT_EQ(handles.Find(other).tokens, 128u);
+  EXPECT_EQ(handles.Find({.input_tokens = 64, .block_ids = {12}}).tokens, 0u);
+}
+
+}  // namespace
+}  // namespace pando::replay
