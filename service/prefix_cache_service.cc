@@ -114,7 +114,8 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response,
     WaitingCall& call) {
   const bool waits = request.pending_wait_ms() > 0;
-  const auto waited = waits ? pending_->End(call) : std::nullopt;
+  std::optional<PendingMatches::Waited> waited;
+  if (waits) waited = pending_->End(call);
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   if (absl::Status status = CheckMatch(request); !status.ok()) return status;
   if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
