@@ -1,174 +1,169 @@
-"""Runs the benchmarks and prints one table: figure, floor, ratio, target.
+"""Runs the benchmarks and prints tables: figure, floor, ratio, target.
 
 A floor is measured in the same run, on the same machine: an echo of the same
-message sizes, a memcmp of the same bytes. Ratios travel between machines;
-absolute figures do not, and targets in absolute figures were set on a machine
-whose echo of 64 tokens takes 25 us. The rows also go to
-build/bench/summary.json.
+message sizes, a memcmp or copy of the same bytes. Ratios travel between
+machines; absolute figures do not, and targets in absolute figures were set on
+a machine whose echo of 64 tokens takes 25 us. The whole recorded traces are
+replayed where they are at hand (--traces), else the excerpts of bench/data.
+Everything printed goes to build/bench/summary.json, too.
 
-usage: python bench/run.py [--build build/release] [--trace FILE]
+usage: python bench/run.py [--build build/release] [--traces FOLDER]
 """
 
 import argparse
 import json
-import subprocess
+import os
 import sys
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
+from core_rows import core_rows
+from replays import ALL_POLICIES, Replays, Trace, find_traces
+from rows import Row, json_of, print_rows, print_table
+
 ROOT = Path(__file__).resolve().parent.parent
-EXCERPT = ROOT / "bench/data/conversation_excerpt.jsonl"
 
 
-@dataclass
-class Row:
-    """One line of the table; a target is a bound on value or on ratio."""
-
-    name: str
-    value: float
-    unit: str
-    floor: float
-    ratio: float
-    target: str
-    ok: bool
-
-
-def json_of(*command: str | Path) -> dict:
-    """What a benchmark program prints, as JSON."""
-    return json.loads(subprocess.check_output([str(part) for part in command]))
-
-
-def core_rows(build: Path) -> list[Row]:
-    """The match of 8192 tokens in the core, beside a memcmp of the same bytes."""
-    report = json_of(build / "bin/core_bench", "--benchmark_format=json")
-    ns = {run["name"]: run["cpu_time"] for run in report["benchmarks"]}
-    floor = ns["BM_Memcmp8192"] / 1000
-    rows = []
-    for nodes, limit in ((1, None), (5, 5.0), (64, None)):
-        us = ns[f"BM_Match8192/{nodes}"] / 1000
-        rows.append(
-            Row(
-                f"core match, 8192 tokens, {nodes} nodes",
-                us,
-                "us",
-                floor,
-                us / floor,
-                f"<= {limit} us" if limit else "",
-                limit is None or us <= limit,
-            )
-        )
-    return rows
-
-
-def rpc_rows(report: dict) -> list[Row]:
+def rpc_rows(build: Path) -> list[Row]:
     """MatchPrefix over the Unix socket beside an echo of the same sizes."""
-    limit = 1.15
+    report = json_of(
+        build / "bin/rpc_bench",
+        *("--pandod", build / "bin/pandod"),
+        *("--echo-server", build / "bin/echo_server"),
+    )
     return [
         Row(
             f"plain MatchPrefix, {match['tokens']} tokens, p50",
             match["match_us"],
             "us",
             match["echo_us"],
-            match["match_us"] / match["echo_us"],
-            f"ratio <= {limit}",
-            match["match_us"] / match["echo_us"] <= limit,
+            ratio_limit=1.15,
         )
         for match in report["matches"]
     ]
 
 
-def replay(build: Path, trace: Path) -> dict:
-    """Replays the trace from one process, at a pool of 5 million tokens."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run(
-            [build / "bin/replay", trace, "--pandod", build / "bin/pandod"]
-            + ["--pool-tokens", "5000000", "--same-core", "--json", out.name],
-            check=True,
-            stdout=sys.stderr,
-        )
-        return json.load(open(out.name))
-
-
-def replay_rows(report: dict, echo_us: float) -> list[Row]:
-    """The replay of a trace, beside two echoes of its mean prompt."""
-    mean_us = report["request_us"]["mean"]
-    rate = report["requests_per_second_in_calls"]
-    rpcs = report["rpcs_per_request"]
-    floor = 1e6 / echo_us
-    wanted = 12_000
-    return [
-        Row("replay: RPCs per request", rpcs, "", 2, rpcs / 2, "= 2", rpcs == 2),
-        Row(
-            "replay: a request's two calls, mean",
-            mean_us,
-            "us",
-            echo_us,
-            mean_us / echo_us,
-            "",
-            True,
-        ),
-        Row(
-            "replay: requests/s in calls, serial",
-            rate,
-            "1/s",
-            floor,
-            rate / floor,
-            f">= {wanted} 1/s",
-            rate >= wanted,
-        ),
-    ]
-
-
-def print_table(rows: list[Row]) -> None:
-    line = "{:<44} {:>10} {:>4} {:>10} {:>7}  {:<14} {}"
-    print(line.format("what", "measured", "", "floor", "ratio", "target", "ok"))
-    for row in rows:
-        print(
-            line.format(
-                row.name,
-                f"{row.value:,.2f}",
-                row.unit,
-                f"{row.floor:,.2f}",
-                f"{row.ratio:.2f}",
-                row.target,
-                ("yes" if row.ok else "NO") if row.target else "",
+def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
+    """The targets that the replays are held to."""
+    rows = []
+    for trace in traces:
+        for way in replays.of(trace):
+            rows.append(
+                Row(
+                    f"{trace.name}, {way.name}: a request, mean",
+                    way.report["request_us"]["mean"],
+                    "us",
+                    way.report["floor_us"]["mean"],
+                    limit=trace.handles_limit_us if way.is_target else None,
+                )
+            )
+        differences = [
+            100 * abs(report["hit_rate"] - report["block_lru_hit_rate"])
+            for report in replays.hit_rates(trace)
+            if report["policy"] == "lru"
+        ]
+        rows.append(
+            Row(
+                f"{trace.name}: hit rate of LRU off block LRU, worst",
+                max(differences),
+                "pt",
+                limit=0.1,
             )
         )
+    return rows
+
+
+def replay_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
+    table = [
+        ["trace", "way", "sent", "requests/s", "mean us", "p50", "p99"]
+        + ["floor mean", "p50", "ratio", "hit rate"]
+    ]
+    for trace in traces:
+        for way in replays.of(trace):
+            report = way.report
+            times, floor = report["request_us"], report["floor_us"]
+            table.append(
+                [
+                    trace.name,
+                    way.name,
+                    f"{report['sent_tokens'] / report['requests']:,.0f}",
+                    f"{report['requests_per_second']:,.0f}",
+                    f"{times['mean']:.1f}",
+                    f"{times['p50']:.1f}",
+                    f"{times['p99']:.1f}",
+                    f"{floor['mean']:.1f}",
+                    f"{floor['p50']:.1f}",
+                    f"{times['mean'] / floor['mean']:.2f}",
+                    f"{100 * report['hit_rate']:.2f} %",
+                ]
+            )
+    return table
+
+
+def hit_rate_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
+    table = [
+        ["trace", "tokens", *ALL_POLICIES, "block LRU", "recorded", "unlimited"]
+    ]
+    for trace in traces:
+        reports = replays.hit_rates(trace)
+        for tokens in trace.capacities:
+            by_policy = {
+                report["policy"]: report
+                for report in reports
+                if report["pool_tokens"] == tokens
+            }
+            lru = by_policy["lru"]
+            recorded = trace.recorded_block_lru.get(tokens)
+            table.append(
+                [trace.name, f"{tokens:,}"]
+                + [f"{100 * by_policy[p]['hit_rate']:.2f}" for p in ALL_POLICIES]
+                + [f"{100 * lru['block_lru_hit_rate']:.2f}"]
+                + [f"{recorded:.2f}" if recorded else "-"]
+                + [f"{100 * lru['unlimited_hit_rate']:.2f}"]
+            )
+    return table
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument(
-        "--trace",
+        "--traces",
         type=Path,
-        default=EXCERPT,
-        help="trace to replay; default: the excerpt in bench/data",
+        default=os.environ.get("PANDO_TRACES", ROOT / "../shared/traces"),
+        help="folder of the whole traces; default: PANDO_TRACES",
+    )
+    parser.add_argument(
+        "--only",
+        choices=["core", "rpc", "replay"],
+        action="append",
+        help="leave the others out; may be given more than once",
     )
     options = parser.parse_args()
-    build = options.build
-    replayed = replay(build, options.trace)
-    prompt_tokens = replayed["input_tokens"] // replayed["requests"]
-    rpc = json_of(
-        build / "bin/rpc_bench",
-        "--pandod",
-        build / "bin/pandod",
-        "--echo-server",
-        build / "bin/echo_server",
-        "--prompt-tokens",
-        str(prompt_tokens),
-    )
-    rows = (
-        core_rows(build)
-        + rpc_rows(rpc)
-        + replay_rows(replayed, rpc["request_echo_us"])
-    )
-    print_table(rows)
-    summary = ROOT / "build/bench/summary.json"
-    summary.parent.mkdir(parents=True, exist_ok=True)
-    summary.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    print(f"\nthe same rows: {summary.relative_to(ROOT)}")
+    wanted = options.only or ["core", "rpc", "replay"]
+    traces = find_traces(options.traces)
+    replays = Replays(options.build)
+    rows = []
+    if "core" in wanted:
+        rows += core_rows(options.build)
+    if "rpc" in wanted:
+        rows += rpc_rows(options.build)
+    if "replay" in wanted:
+        rows += replay_rows(traces, replays)
+    print_rows(rows)
+    summary = {"rows": [asdict(row) | {"ok": row.ok} for row in rows]}
+    if "replay" in wanted:
+        for trace in traces:
+            print(f"\n{trace.name}: {trace.path}{trace.note}")
+        print("\nEach request: match + lock + reserve, then publish + unlock + free.")
+        print_table(replay_table(traces, replays))
+        print("\nHit rates in per cent, by policy and size of the pool:")
+        print_table(hit_rate_table(traces, replays))
+        summary["replays"] = replays.summary()
+    path = ROOT / "build/bench/summary.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(summary, indent=2) + "\n")
+    print(f"\nthe same: {path.relative_to(ROOT)}")
     return 0
 
 

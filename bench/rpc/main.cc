@@ -1,7 +1,6 @@
 // rpc_bench: MatchPrefix of a cached prompt beside an echo of the same message
 // sizes, over Unix sockets, all on one CPU. Rounds of both are interleaved; the
-// figure is the ratio of the medians over the rounds. Also the floor of a whole
-// request: two echoes, of its admission and of its finish.
+// figure is the ratio of the medians over the rounds.
 
 #include <grpcpp/grpcpp.h>
 #include <sched.h>
@@ -65,11 +64,6 @@ class Target {
     }
   }
 
-  void Insert(const v1::InsertRequest& request) {
-    grpc::ClientContext context;
-    Expect(stub_->Insert(&context, request, &insert_));
-  }
-
  private:
   static void Expect(const grpc::Status& status) {
     if (status.ok()) return;
@@ -86,7 +80,6 @@ class Target {
 
   const std::unique_ptr<v1::PrefixCache::Stub> stub_;
   v1::MatchPrefixResponse match_;
-  v1::InsertResponse insert_;
 };
 
 // The median time of `call` over one round, in microseconds.
@@ -136,10 +129,6 @@ int Main(int argc, char** argv) {
   app.add_option("--echo-server", echo_server)
       ->required()
       ->check(CLI::ExistingFile);
-  uint32_t prompt_tokens = 12'035;
-  app.add_option("--prompt-tokens", prompt_tokens,
-                 "Prompt of the request whose two calls are echoed; the mean "
-                 "of the recorded conversation trace");
   CLI11_PARSE(app, argc, argv);
 
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -178,17 +167,7 @@ int Main(int argc, char** argv) {
                        {"match_us", Median(match_us)},
                        {"echo_us", Median(echo_us)}});
   }
-  const v1::MatchPrefixRequest admission = MatchOf(prompt_tokens);
-  v1::InsertRequest finish;  // the prompt's tokens travelled before
-  finish.mutable_page_ids()->Resize(
-      static_cast<int>(prompt_tokens / kPageTokens), 1);
-  const double request_floor = Round([&] {
-    echo.Match(admission);
-    echo.Insert(finish);
-  });
-  const nlohmann::json result = {{"matches", matches},
-                                 {"request_prompt_tokens", prompt_tokens},
-                                 {"request_echo_us", request_floor}};
+  const nlohmann::json result = {{"matches", matches}};
   std::cout << result.dump() << std::endl;
   std::filesystem::remove_all(folder);
   return 0;

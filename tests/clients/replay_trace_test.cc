@@ -46,8 +46,7 @@ TEST_F(TraceFileTest, ReadsOneConversationALineAndMergesThemByTime) {
       Read(R"({"id": "a", "block": 64, "requests": [)"
            R"({"t": 0.0, "in": 130, "out": 7, "h": [[1, 2]]},)"
            R"({"t": 61.5, "in": 256, "out": 8, "h": [[1, 1], [3, 3]]}]})"
-           "
-           "
+           "\n"
            R"({"id": "b", "block": 64, "requests": [)"
            R"({"t": 1.0, "in": 64, "out": 9, "h": [[1, 1]], "agent": "x"},)"
            R"({"t": 1.5, "in": 65, "out": 10, "h": [[1, 1]]}]})");
@@ -75,8 +74,7 @@ TEST_F(TraceFileTest, RunsMustCoverTheWholeBlocks) {
 
 TEST_F(TraceFileTest, BlocksAreOfOneSize) {
   EXPECT_TRUE(absl::IsInvalidArgument(Read(R"({"block": 64, "requests": []})"
-                                           "
-                                           "
+                                           "\n"
                                            R"({"block": 16, "requests": []})")
                                           .status()));
 }
@@ -147,7 +145,7 @@ TEST(TraceTest, TheAgenticExcerptHoldsWhatItsReadmeSays) {
   EXPECT_EQ(trace->requests.size(), 1847u);
   const HitTokens hits = UnlimitedCacheHits(*trace);
   EXPECT_EQ(hits.input, 272'120'822u);
-  EXPECT_NEAR(hits.Rate(), 0.9999, 0.00005);
+  EXPECT_NEAR(hits.Rate(), 0.9575, 0.00005);
 }
 
 // The anchors that are published with the whole conversation trace.

@@ -1,0 +1,93 @@
+"""The benchmarks of the core alone, as lines of the table."""
+
+import re
+from pathlib import Path
+
+from rows import Row, json_of
+
+NS_OF = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+# EvictionPolicyKind.
+LRU, LFU, SLRU = 0, 1, 6
+
+
+def core_rows(build: Path) -> list[Row]:
+    report = json_of(build / "bin/core_bench", "--benchmark_format=json")
+    runs = {
+        re.sub(r"/iterations:\d+", "", run["name"]): run
+        for run in report["benchmarks"]
+    }
+
+    def ns(name: str) -> float:
+        return runs[name]["cpu_time"] * NS_OF[runs[name]["time_unit"]]
+
+    def us(name: str) -> float:
+        return ns(name) / 1000
+
+    rows = []
+    for page in (1, 16):
+        for nodes, limit in ((1, 1.0), (16, 2.0), (64, 4.0)):
+            name = f"match 8192 tokens, hot, page {page}, {nodes} nodes"
+            hot = us(f"BM_MatchHot/{page}/{nodes}")
+            rows.append(Row(name, hot, "us", us("BM_MemcmpHot"), limit))
+        name = f"match 8192 tokens, cold, page {page}, 1 node"
+        cold = us(f"BM_MatchCold/{page}/1")
+        rows.append(Row(name, cold, "us", us("BM_MemcmpCold"), 2.5))
+    for name, policy in (("lru", LRU), ("lfu", LFU), ("slru", SLRU)):
+        few = us(f"BM_EvictOnePage/{policy}/1000")
+        for leaves in (100_000, 1_000_000):
+            rows.append(
+                Row(
+                    f"evict a page, {name}, {leaves:,} leaves; floor: of 1,000",
+                    us(f"BM_EvictOnePage/{policy}/{leaves}"),
+                    "us",
+                    few,
+                    ratio_limit=2 if policy == LRU else None,
+                )
+            )
+    rows.append(
+        Row("lock + unlock at depth 5", ns("BM_LockUnlock/5"), "ns", limit=200)
+    )
+    copy = us("BM_CopyOf512Tokens")
+    for prefix in (8192, 65_536):
+        for name, where in (
+            ("Whole", "whole"),
+            ("AtLock", "at a lock"),
+            ("AtHandle", "at a handle"),
+        ):
+            rows.append(
+                Row(
+                    f"insert 512 tokens after {prefix:,}, {where}",
+                    us(f"BM_Insert{name}/{prefix}"),
+                    "us",
+                    copy,
+                )
+            )
+    for page, limit in ((1, 9.0), (16, 5.0)):
+        memory = runs[f"BM_IndexMemory/{page}"]
+        rows.append(
+            Row(
+                f"index memory of a token, leaves of 256, page {page}",
+                memory["bytes_per_token"],
+                "B",
+                memory["floor"],
+                limit,
+            )
+        )
+    for leaves in (1_000, 10_000, 100_000):
+        run = ns(f"BM_CheckInvariants/{leaves}")
+        rows.append(Row(f"CheckInvariants, of {leaves:,} leaves, each", run / leaves, "ns"))
+    one, eight = (
+        runs[f"BM_Requests/real_time/threads:{threads}"]["items_per_second"]
+        for threads in (1, 8)
+    )
+    rows.append(
+        Row(
+            "requests/s, 8 threads; floor: 1 thread",
+            eight,
+            "",
+            one,
+            ratio_limit=0.8,
+            is_minimum=True,
+        )
+    )
+    return rows
