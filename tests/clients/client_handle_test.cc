@@ -250,5 +250,18 @@ TEST_F(ClientHandleTest, CallsUnderAConnectionThatBreaksActOnce) {
   EXPECT_EQ(stats.pages.reserved, 0u);
 }
 
+TEST_F(ClientHandleTest, OneNamespaceIsFlushedAndThePolicyChanged) {
+  const auto client = Connect();
+  const Namespace lora = {.extra_key = "lora"};
+  Serve(*client, Prompt(32));
+  Serve(*client, Prompt(32), {}, lora);
+  EXPECT_EQ(client->Flush(lora)->evicted_pages, 2u);
+  EXPECT_EQ(client->Flush(Namespace())->evicted_pages, 2u);
+  EXPECT_EQ(*client->SetEvictionPolicy("slru"), "lru");
+  EXPECT_EQ(client->GetStats()->eviction_policy, "slru");
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(client->SetEvictionPolicy("best").status()));
+}
+
 }  // namespace
 }  // namespace pando

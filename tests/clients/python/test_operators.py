@@ -1,0 +1,170 @@
+"""The calls for operators, against a real pandod."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from pando_kv import (
+    Client,
+    EvictionReason,
+    InvalidRequestError,
+    MatchEnd,
+    Namespace,
+    QuotaClass,
+    UnknownLockError,
+)
+from pando_kv.aio import AsyncClient
+from pandod_process import PAGE_TOKENS, serving
+from prompts import admit_and_publish, prompt
+
+LORA = Namespace("lora", "a tenant")
+
+
+@pytest.fixture
+def filled(client):
+    """Three pages in the default namespace, one in another."""
+    admit_and_publish(client, prompt(3))
+    admit_and_publish(client, prompt(1), namespace=LORA)
+    return client
+
+
+def test_namespaces_are_listed_with_the_largest_first(filled):
+    listing = filled.namespaces()
+    assert listing.total == 2
+    first, second = listing.items
+    assert (first.extra_key, first.has_cache_salt, first.evictable_pages) == (
+        None,
+        False,
+        3,
+    )
+    assert (second.extra_key, second.has_cache_salt, second.bigram) == (
+        "lora",
+        True,
+        False,
+    )
+    assert (second.nodes, second.protected_pages) == (1, 0)
+    cut = filled.namespaces(limit=1)
+    assert (cut.items, cut.total) == ([first], 2)
+
+
+def test_one_namespace_is_flushed_by_itself_or_by_its_number(filled):
+    assert filled.flush(LORA).evicted_pages == 1
+    admit_and_publish(filled, prompt(2), namespace=LORA)
+    (number,) = [n.number for n in filled.namespaces().items if n.extra_key]
+    assert filled.flush(number).evicted_pages == 2
+    assert filled.match_prefix(prompt(3)).matched_tokens == 3 * PAGE_TOKENS
+    assert filled.flush(Namespace()).evicted_pages == 3
+
+
+def test_the_eviction_policy_is_changed_under_the_cache(filled):
+    assert filled.stats().eviction_policy == "lru"
+    assert filled.set_eviction_policy("mru") == "lru"
+    assert filled.stats().eviction_policy == "mru"
+    filled.match_prefix(prompt(3))
+    filled.evict(1)
+    assert filled.match_prefix(prompt(3), touch=False).page_ids.size == 2
+    with pytest.raises(InvalidRequestError, match="lru"):
+        filled.set_eviction_policy("best")
+
+
+def test_the_priority_of_an_insert_keeps_it_longer(client):
+    client.set_eviction_policy("priority")
+    for start, priority in ((0, 2), (1000, 1)):
+        client.insert(prompt(1, start), client.allocate_pages(1), priority=priority)
+    client.evict(1)
+    assert client.match_prefix(prompt(1)).matched_tokens == PAGE_TOKENS
+    assert client.match_prefix(prompt(1, 1000)).matched_tokens == 0
+    (node,) = client.dump_tree().nodes
+    assert node.priority == 2
+
+
+def test_locks_are_listed_by_session_and_taken_from_one(pandod, filled):
+    with Client(pandod.address, name="hangs") as hanging:
+        lock = hanging.lock(prompt(2))
+        mine = filled.lock(prompt(3))
+        listing = filled.locks()
+        assert listing.total == 2
+        info = listing.items[0]
+        assert (info.client_name, info.locked_tokens) == ("hangs", 2 * PAGE_TOKENS)
+        only = filled.locks(session_number=info.session_number)
+        assert [each.client_name for each in only.items] == ["hangs"]
+
+        assert filled.release_locks(info.session_number) == 1
+
+        with pytest.raises(UnknownLockError):
+            lock.release()
+        assert [each.client_name for each in filled.locks().items] == ["test"]
+        mine.release()
+
+
+def test_a_match_is_explained(filled):
+    assert filled.explain(prompt(3)).end is MatchEnd.COMPLETE
+    assert filled.explain(prompt(4)[:-1]).matched_tokens == 3 * PAGE_TOKENS
+    other = prompt(3)
+    other[PAGE_TOKENS + 5] += 1
+    diverged = filled.explain(other)
+    assert (diverged.end, diverged.matched_tokens) == (MatchEnd.DIVERGED, PAGE_TOKENS)
+    assert diverged.diverged_at == PAGE_TOKENS + 5
+    filled.evict(1)
+    evicted = filled.explain(prompt(3))
+    assert (evicted.end, evicted.evicted_for) == (
+        MatchEnd.EVICTED,
+        EvictionReason.REQUEST,
+    )
+    elsewhere = filled.explain(prompt(2), namespace=LORA)
+    assert elsewhere.end is MatchEnd.NEVER_CACHED
+    (number,) = [n.number for n in filled.namespaces().items if not n.extra_key]
+    assert elsewhere.longer_in_namespaces == [number]
+    with filled.lock(prompt(1)):
+        (lock,) = filled.explain(prompt(1)).locks
+        assert (lock.client_name, lock.locked_tokens) == ("test", PAGE_TOKENS)
+
+
+def test_the_tree_is_dumped_parents_first(filled):
+    fork = np.concatenate([prompt(1), prompt(1, start=7000)])
+    admit_and_publish(filled, fork)
+    dump = filled.dump_tree()
+    assert (len(dump.nodes), dump.omitted) == (4, 0)
+    assert sum(node.pages for node in dump.nodes) == 5
+    seen = {0}
+    for node in dump.nodes:
+        assert node.parent in seen
+        seen.add(node.node)
+        assert node.tokens == node.pages * PAGE_TOKENS
+        assert (node.begin_token == 0) == (node.depth == 0)
+    (number,) = [n.number for n in filled.namespaces().items if n.extra_key]
+    (only,) = filled.dump_tree(namespace_number=number).nodes
+    assert only.namespace_number == number
+    cut = filled.dump_tree(limit=3)
+    assert (len(cut.nodes), cut.omitted) == (3, 1)
+
+
+def test_stats_show_the_classes_of_a_quota(tmp_path):
+    with (
+        serving(tmp_path, quota="lora:lora*:floor=2:cap=8") as server,
+        Client(server.address) as client,
+    ):
+        client.allocate_pages(3, namespace=LORA)
+        named, others = client.stats().quota_classes
+        assert named == QuotaClass("lora", 2, 8, 3, 0)
+        assert (others.name, others.cap_pages) == ("", None)
+
+
+def test_the_asyncio_client_has_them_too(pandod, filled):
+    async def run():
+        async with AsyncClient(pandod.address) as client:
+            assert await client.namespaces() == filled.namespaces()
+            dump = await client.dump_tree()
+            assert [node.pages for node in dump.nodes] == [
+                node.pages for node in filled.dump_tree().nodes
+            ]
+            assert (await client.explain(prompt(3))).end is MatchEnd.COMPLETE
+            async with await client.lock(prompt(1)):
+                (lock,) = (await client.locks()).items
+                assert await client.release_locks(lock.session_number) == 1
+                with pytest.raises(UnknownLockError):
+                    await client.release_locks(lock.session_number)
+            assert await client.set_eviction_policy("fifo") == "lru"
+            assert (await client.flush(LORA)).evicted_pages == 1
+
+    asyncio.run(run())
