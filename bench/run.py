@@ -130,7 +130,8 @@ def main() -> int:
     parser.add_argument(
         "--traces",
         type=Path,
-        default=os.environ.get("PANDO_TRACES", ROOT / "../shared/traces"),
+        # Out of the environment: pandod refuses what is no option of its own.
+        default=os.environ.pop("PANDO_TRACES", ROOT / "../shared/traces"),
         help="folder of the whole traces; default: PANDO_TRACES",
     )
     parser.add_argument(
