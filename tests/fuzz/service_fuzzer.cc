@@ -208,13 +208,39 @@ class Calls {
   }
 
   void Admin() {
-    switch (bytes_.ConsumeIntegralInRange(0, 2)) {
+    switch (bytes_.ConsumeIntegralInRange(0, 7)) {
       case 0:
         return Call<v1::FlushRequest, v1::FlushResponse>(
             [this](auto& in, auto& out) { return admin_.Flush(in, out); });
       case 1:
         return Call<v1::GetStatsRequest, v1::GetStatsResponse>(
             [this](auto& in, auto& out) { return admin_.GetStats(in, out); });
+      case 2:
+        return Call<v1::SetEvictionPolicyRequest,
+                    v1::SetEvictionPolicyResponse>([this](auto& in, auto& out) {
+          if (Often()) in.set_policy(AnyPolicy());
+          return admin_.SetEvictionPolicy(in, out);
+        });
+      case 3:
+        return Call<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
+            [this](auto& in, auto& out) {
+              return admin_.ListNamespaces(in, out);
+            });
+      case 4:
+        return Call<v1::ListLocksRequest, v1::ListLocksResponse>(
+            [this](auto& in, auto& out) { return admin_.ListLocks(in, out); });
+      case 5:
+        return Call<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
+            [this](auto& in, auto& out) {
+              if (Often()) in.set_session_number(1);
+              return admin_.ReleaseLocks(in, out);
+            });
+      case 6:
+        return Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
+            [this](auto& in, auto& out) {
+              PutRight(in.mutable_tokens());
+              return admin_.ExplainMatch(in, out);
+            });
       default:
         return Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
             [this](auto& in, auto& out) {
@@ -223,6 +249,10 @@ class Calls {
     }
   }
 
+  std::string AnyPolicy() {
+    return std::string(EvictionPolicyName(
+        static_cast<EvictionPolicyKind>(bytes_.ConsumeIntegralInRange(0, 6))));
+  }
   bool Often() { return bytes_.ConsumeIntegralInRange(0, 7) > 0; }
   bool Rarely() { return bytes_.ConsumeIntegralInRange(0, 7) == 0; }
 
@@ -268,7 +298,7 @@ class Calls {
   PrefixCacheService prefixes_{&cache_, nullptr, kMaxTokens, kEpoch,
                                &is_draining_};
   PoolService pool_{&cache_, Memory(), v1::PoolDescription(), kEpoch};
-  AdminService admin_{&cache_, &self_check_, kEpoch};
+  AdminService admin_{&cache_, &self_check_, kEpoch, kMaxTokens};
   // What was handed out.
   std::vector<uint64_t> locks_;
   std::vector<uint32_t> pages_;
