@@ -1,5 +1,7 @@
 #include "bench/replay/block_handles.h"
 
+#include <algorithm>
+
 namespace pando::replay {
 
 Handle BlockHandles::Find(const TraceRequest& request) const {
@@ -7,7 +9,8 @@ Handle BlockHandles::Find(const TraceRequest& request) const {
     const uint32_t id = request.block_ids[i];
     if (id >= by_block_.size() || by_block_[id] == 0) continue;
     Handle handle = handles_[by_block_[id]];
-    handle.tokens = EndOfBlock(request, i);
+    handle.tokens = WholePages(
+        std::min(trace_.EndOfBlock(request, i), request.input_tokens - 1));
     return handle;
   }
   return {};
@@ -19,7 +22,7 @@ void BlockHandles::Add(const TraceRequest& request, uint32_t begin_tokens,
   const auto number = static_cast<uint32_t>(handles_.size() - 1);
   for (size_t i = begin_tokens / trace_.block_tokens;
        i < request.block_ids.size(); ++i) {
-    const uint32_t end = EndOfBlock(request, i);
+    const uint32_t end = WholePages(trace_.EndOfBlock(request, i));
     if (end > handle.tokens) break;
     if (end <= begin_tokens) continue;
     const uint32_t id = request.block_ids[i];

@@ -21,8 +21,8 @@ class BlockHandles {
   BlockHandles(const Trace& trace, uint32_t page_tokens)
       : trace_(trace), page_tokens_(page_tokens) {}
 
-  // To the end of the last block of the request that is known; none if no block
-  // is.
+  // To the end of the last block of the request that is known, but not to the
+  // end of the request, whose last token is never matched; none if no block is.
   Handle Find(const TraceRequest& request) const;
 
   // A call ended at `handle`, which leads to all blocks of the request that end
@@ -31,10 +31,8 @@ class BlockHandles {
            const Handle& handle);
 
  private:
-  // In whole pages.
-  uint32_t EndOfBlock(const TraceRequest& request, size_t index) const {
-    const uint32_t end = trace_.EndOfBlock(request, index);
-    return end - end % page_tokens_;
+  uint32_t WholePages(uint32_t tokens) const {
+    return tokens - tokens % page_tokens_;
   }
 
   const Trace& trace_;

@@ -97,5 +97,13 @@ TEST(BlockHandlesTest, ThePromptBeginsAtItsLastBlockThatIsKnown) {
   EXPECT_EQ(handles.Find({.input_tokens = 64, .block_ids = {12}}).tokens, 0u);
 }
 
+TEST(BlockHandlesTest, NoPromptIsCoveredToItsLastToken) {
+  const Trace trace{.block_tokens = 64};
+  BlockHandles handles(trace, kPageTokens);
+  const TraceRequest request{.input_tokens = 128, .block_ids = {1, 2}};
+  handles.Add(request, 0, {.node = 7, .tokens = 128});
+  EXPECT_EQ(handles.Find(request).tokens, 112u);
+}
+
 }  // namespace
 }  // namespace pando::replay
