@@ -67,7 +67,6 @@ class ReferenceCache {
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
-  const ReferenceIndex& index() const { return index_; }
   // The waits that are over since the last call, in order.
   std::vector<ReferenceFlights::Over> TakeOver() { return flights_.TakeOver(); }
 
