@@ -103,7 +103,8 @@ TEST_P(EventReplayTest, GivesTheSealedPagesAfterRandomOperations) {
     GridPoint point = AnyGridPoint(choices);
     point.is_bigram = GetParam();
     point.capacity_pages = 2 + choices(20);
-    Executor executor(OptionsAt(point), kOperations);
+    Executor executor(OptionsAt(point), kOperations,
+                      Executor::Events::kTakenByCaller);
     RandomOperations operations = OperationsAt(point, choices);
     Follower follower(point.page_tokens);
     std::vector<RawEvent> events;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,14 @@ namespace pando::program {
 // Runs a program on a PrefixCache and on a ReferenceCache, side by side.
 class Executor {
  public:
+  // Who takes the events of the real cache.
+  enum class Events { kComparedHere, kTakenByCaller };
+
   // Options::on_wait_over is set here. Invariants and events are checked after
   // every `check_every` operations.
   explicit Executor(const PrefixCache::Options& options,
-                    uint64_t check_every = 1);
+                    uint64_t check_every = 1,
+                    Events events = Events::kComparedHere);
 
   // Returns what the two disagree on after the operation, and the invariants
   // that do not hold; empty when all is well.
@@ -86,7 +91,7 @@ class Executor {
   void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
-  void CompareEvents();
+  void CompareEvents(EventMirror& mirror);
   void CompareStats();
 
   static constexpr size_t kRemembered = 16;
@@ -102,7 +107,7 @@ class Executor {
   std::deque<LockId> seen_locks_;  // newest first, a few
   std::deque<WaitId> seen_waits_;  // newest first, a few
   HandlePairs handles_;
-  EventMirror mirror_;  // of the real cache
+  std::optional<EventMirror> mirror_;  // of the real cache
   absl::Time now_ = absl::UnixEpoch();
   Differences differences_;
   uint64_t operations_ = 0;
