@@ -92,7 +92,10 @@ coverage:
 	@$(PYTHON) tools/coverage.py --folder core \
 	  $(CORE_TESTS:%=build/coverage/tests/core/%)
 
-bench: build
+bench: setup
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) \
+	  --target pandod core_bench rpc_bench echo_server replay
 	@$(PYTHON) bench/run.py --build build/release
 
 format:
