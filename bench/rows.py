@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass
 class Row:
-    """One line; a target is a bound on value or on its ratio to the floor."""
+    """One line; a target is a bound on value, on its ratio to the floor, or on both."""
 
     name: str
     value: float
@@ -26,20 +26,33 @@ class Row:
     @property
     def target(self) -> str:
         sign = ">=" if self.is_minimum else "<="
+        bounds = []
         if self.limit is not None:
-            return f"{sign} {self.limit:,g} {self.unit}".strip()
+            bounds.append(f"{sign} {self.limit:,g} {self.unit}".strip())
         if self.ratio_limit is not None:
-            return f"ratio {sign} {self.ratio_limit:g}"
-        return ""
+            bounds.append(f"ratio {sign} {self.ratio_limit:g}")
+        return ", ".join(bounds)
 
     @property
-    def ok(self) -> bool:
-        if self.limit is not None:
-            measured, bound = self.value, self.limit
-        elif self.ratio_limit is not None:
-            measured, bound = self.ratio, self.ratio_limit
-        else:
-            return True
+    def verdict(self) -> str:
+        """Names the bound that is missed when the other one is kept."""
+        kept = [
+            self._keeps(measured, bound)
+            for measured, bound in (
+                (self.value, self.limit),
+                (self.ratio, self.ratio_limit),
+            )
+            if bound is not None
+        ]
+        if not kept:
+            return ""
+        if all(kept):
+            return "ok"
+        if not any(kept):
+            return "MISSED"
+        return "ratio ok" if kept[1] else "ratio MISSED"
+
+    def _keeps(self, measured: float, bound: float) -> bool:
         return measured >= bound if self.is_minimum else measured <= bound
 
 
@@ -59,7 +72,7 @@ def print_rows(rows: list[Row]) -> None:
                 f"{row.floor:,.2f}" if row.floor else "",
                 f"{row.ratio:.2f}" if row.floor else "",
                 row.target,
-                ("ok" if row.ok else "MISSED") if row.target else "",
+                row.verdict,
             ]
         )
     print_table(table)

@@ -152,7 +152,7 @@ def main() -> int:
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)
-    summary = {"rows": [asdict(row) | {"ok": row.ok} for row in rows]}
+    summary = {"rows": [asdict(row) | {"verdict": row.verdict} for row in rows]}
     if "replay" in wanted:
         for trace in traces:
             print(f"\n{trace.name}: {trace.path}{trace.note}")

@@ -34,6 +34,9 @@ class ChildIndex {
   void Add(Node& node) { nodes_.insert(&node); }
   void Remove(Node& node) { nodes_.erase(&node); }
 
+  // Fetches what Remove() of `node` will look at.
+  void Prefetch(const Node& node) const { nodes_.prefetch(&node); }
+
   size_t size() const { return nodes_.size(); }
 
  private:

@@ -165,6 +165,7 @@ class RadixTree {
   void AddChild(Node& parent, Node& node);
   void RemoveChild(Node& node);
   Node* NextVictim(std::span<const uint32_t> limits) const;
+  void PrefetchAfter(const Node& victim) const;
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
   // These return whether the namespace is still there.
   bool TrimSubtree(Node& top, uint32_t& count, TrimVisitor visit,
