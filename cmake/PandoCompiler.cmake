@@ -18,12 +18,16 @@ endif()
 # An interface library, so that generated code can be built without it.
 add_library(pando_warnings INTERFACE)
 target_compile_options(pando_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Werror>"
+  # nvcc's own output is not pedantic.
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Wshadow>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(pando_warnings INTERFACE -Wthread-safety)
+  target_compile_options(pando_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
 elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC bug 105651: it finds overlaps in plain assignments of std::string.
-  target_compile_options(pando_warnings INTERFACE -Wno-restrict)
+  target_compile_options(pando_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
 if(PANDO_SANITIZE)

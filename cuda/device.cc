@@ -1,0 +1,100 @@
+#include "cuda/device.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "cuda/driver.h"
+
+namespace pando::cuda {
+namespace {
+
+// As nvidia-smi writes it: 8-4-4-4-12 hexadecimal digits.
+std::string UuidText(const CUuuid& uuid) {
+  std::string text;
+  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    absl::StrAppendFormat(&text, "%02x",
+                          static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<Device>> ListDevices(const Driver& driver) {
+  int count = 0;
+  absl::Status status =
+      ToStatus(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", Device());
+  std::vector<Device> devices;
+  for (int ordinal = 0; status.ok() && ordinal < count; ++ordinal) {
+    Device device = {.ordinal = ordinal, .uuid = ""};
+    CUuuid uuid;
+    status = ToStatus(driver.cuDeviceGetUuid(&uuid, ordinal), "cuDeviceGetUuid",
+                      device);
+    device.uuid = UuidText(uuid);
+    devices.push_back(std::move(device));
+  }
+  if (!status.ok()) return status;
+  return devices;
+}
+
+std::string UuidIn(const std::string& name) {
+  absl::string_view uuid = name;
+  if (!absl::ConsumePrefix(&uuid, "GPU-")) absl::ConsumePrefix(&uuid, "MIG-");
+  return absl::AsciiStrToLower(uuid);
+}
+
+}  // namespace
+
+std::string ToString(const Device& device) {
+  if (device.uuid.empty()) return absl::StrFormat("GPU %d", device.ordinal);
+  return absl::StrFormat("GPU %d (%s)", device.ordinal, device.uuid);
+}
+
+absl::StatusOr<Device> FindDevice(const std::string& name) {
+  const absl::StatusOr<const Driver*> driver = LoadDriver();
+  if (!driver.ok()) return driver.status();
+  const absl::StatusOr<std::vector<Device>> devices = ListDevices(**driver);
+  if (!devices.ok()) return devices.status();
+  int ordinal = -1;
+  const bool is_ordinal = absl::SimpleAtoi(name, &ordinal);
+  for (const Device& device : *devices) {
+    if (is_ordinal ? device.ordinal == ordinal : device.uuid == UuidIn(name)) {
+      return device;
+    }
+  }
+  return absl::NotFoundError(absl::StrFormat(
+      "no GPU is '%s'; there are: %s", name,
+      absl::StrJoin(*devices, ", ", [](std::string* out, const Device& device) {
+        absl::StrAppendFormat(out, "%d GPU-%s", device.ordinal, device.uuid);
+      })));
+}
+
+absl::StatusOr<uint64_t> TotalBytes(const Device& device) {
+  const absl::StatusOr<const Driver*> driver = LoadDriver();
+  if (!driver.ok()) return driver.status();
+  size_t bytes = 0;
+  absl::Status status =
+      ToStatus((*driver)->cuDeviceTotalMem(&bytes, device.ordinal),
+               "cuDeviceTotalMem", device);
+  if (!status.ok()) return status;
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> FreeBytes(const Device& device) {
+  const absl::StatusOr<const Driver*> driver = LoadDriver();
+  if (!driver.ok()) return driver.status();
+  const absl::StatusOr<ContextScope> context = ContextScope::Enter(device);
+  if (!context.ok()) return context.status();
+  size_t free = 0;
+  size_t total = 0;
+  absl::Status status =
+      ToStatus((*driver)->cuMemGetInfo(&free, &total), "cuMemGetInfo", device);
+  if (!status.ok()) return status;
+  return free;
+}
+
+}  // namespace pando::cuda

@@ -1,0 +1,69 @@
+// The driver's functions, for the sources of this folder.
+#ifndef PANDO_CUDA_DRIVER_H_
+#define PANDO_CUDA_DRIVER_H_
+
+#include <cuda.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuda/device.h"
+
+namespace pando::cuda {
+
+// What is used of the driver's interface, under NVIDIA's names.
+struct Driver {
+  decltype(&::cuInit) cuInit;
+  decltype(&::cuGetErrorName) cuGetErrorName;
+  decltype(&::cuGetErrorString) cuGetErrorString;
+  decltype(&::cuDeviceGetCount) cuDeviceGetCount;
+  decltype(&::cuDeviceGetUuid) cuDeviceGetUuid;
+  decltype(&::cuDeviceGetAttribute) cuDeviceGetAttribute;
+  decltype(&::cuDeviceTotalMem) cuDeviceTotalMem;
+  decltype(&::cuDevicePrimaryCtxRetain) cuDevicePrimaryCtxRetain;
+  decltype(&::cuDevicePrimaryCtxRelease) cuDevicePrimaryCtxRelease;
+  decltype(&::cuCtxPushCurrent) cuCtxPushCurrent;
+  decltype(&::cuCtxPopCurrent) cuCtxPopCurrent;
+  decltype(&::cuCtxSynchronize) cuCtxSynchronize;
+  decltype(&::cuMemGetInfo) cuMemGetInfo;
+  decltype(&::cuMemGetAllocationGranularity) cuMemGetAllocationGranularity;
+  decltype(&::cuMemCreate) cuMemCreate;
+  decltype(&::cuMemRelease) cuMemRelease;
+  decltype(&::cuMemExportToShareableHandle) cuMemExportToShareableHandle;
+  decltype(&::cuMemImportFromShareableHandle) cuMemImportFromShareableHandle;
+  decltype(&::cuMemAddressReserve) cuMemAddressReserve;
+  decltype(&::cuMemAddressFree) cuMemAddressFree;
+  decltype(&::cuMemMap) cuMemMap;
+  decltype(&::cuMemUnmap) cuMemUnmap;
+  decltype(&::cuMemSetAccess) cuMemSetAccess;
+  decltype(&::cuMemsetD8) cuMemsetD8;
+};
+
+// The driver, loaded and initialised by the first call.
+absl::StatusOr<const Driver*> LoadDriver();
+
+// OK, or an error that names the call, the device and the driver's words.
+absl::Status ToStatus(CUresult result, std::string_view call,
+                      const Device& device);
+
+// Holds the device's primary context, the one that the CUDA runtime and torch
+// use, and makes it current on this thread for its life.
+class ContextScope {
+ public:
+  static absl::StatusOr<ContextScope> Enter(const Device& device);
+  ContextScope(ContextScope&& other) noexcept;
+  ContextScope& operator=(ContextScope&&) = delete;
+  ~ContextScope();
+
+ private:
+  ContextScope(const Driver* driver, CUdevice device)
+      : driver_(driver), device_(device) {}
+
+  const Driver* driver_;
+  CUdevice device_;
+};
+
+}  // namespace pando::cuda
+
+#endif  // PANDO_CUDA_DRIVER_H_

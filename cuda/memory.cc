@@ -1,0 +1,185 @@
+#include "cuda/memory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "cuda/driver.h"
+
+namespace pando::cuda {
+namespace {
+
+CUmemAllocationProp Properties(const Device& device) {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
+                         .id = device.ordinal};
+  return properties;
+}
+
+absl::Status CheckCanShare(const Driver& driver, const Device& device) {
+  int can_share = 0;
+  absl::Status status = ToStatus(
+      driver.cuDeviceGetAttribute(
+          &can_share,
+          CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+          device.ordinal),
+      "cuDeviceGetAttribute", device);
+  if (!status.ok() || can_share) return status;
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s cannot share memory by file descriptors", ToString(device)));
+}
+
+}  // namespace
+
+class Memory::Handle {
+ public:
+  Handle(const Driver* driver, CUmemGenericAllocationHandle value)
+      : driver_(driver), value_(value) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { driver_->cuMemRelease(value_); }
+
+  const Driver& driver() const { return *driver_; }
+  CUmemGenericAllocationHandle value() const { return value_; }
+
+ private:
+  const Driver* const driver_;
+  const CUmemGenericAllocationHandle value_;
+};
+
+absl::StatusOr<Memory> Memory::Allocate(const Device& device, uint64_t bytes) {
+  const absl::StatusOr<const Driver*> driver = LoadDriver();
+  if (!driver.ok()) return driver.status();
+  absl::Status status = CheckCanShare(**driver, device);
+  if (!status.ok()) return status;
+  const CUmemAllocationProp properties = Properties(device);
+  size_t grain = 0;
+  status = ToStatus((*driver)->cuMemGetAllocationGranularity(
+                        &grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                    "cuMemGetAllocationGranularity", device);
+  if (!status.ok()) return status;
+  const uint64_t size_bytes = (bytes + grain - 1) / grain * grain;
+  CUmemGenericAllocationHandle handle = 0;
+  status =
+      ToStatus((*driver)->cuMemCreate(&handle, size_bytes, &properties, 0),
+               absl::StrFormat("cuMemCreate of %u bytes", size_bytes), device);
+  if (!status.ok()) return status;
+  return Memory(device, size_bytes,
+                std::make_shared<const Handle>(*driver, handle));
+}
+
+absl::StatusOr<Memory> Memory::Import(const Device& device, int descriptor,
+                                      uint64_t size_bytes) {
+  const absl::StatusOr<const Driver*> driver = LoadDriver();
+  if (!driver.ok()) return driver.status();
+  CUmemGenericAllocationHandle handle = 0;
+  absl::Status status =
+      ToStatus((*driver)->cuMemImportFromShareableHandle(
+                   &handle, reinterpret_cast<void*>(intptr_t{descriptor}),
+                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+               "cuMemImportFromShareableHandle", device);
+  if (!status.ok()) return status;
+  return Memory(device, size_bytes,
+                std::make_shared<const Handle>(*driver, handle));
+}
+
+absl::StatusOr<int> Memory::Export() const {
+  int descriptor = -1;
+  absl::Status status =
+      ToStatus(handle_->driver().cuMemExportToShareableHandle(
+                   &descriptor, handle_->value(),
+                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+               "cuMemExportToShareableHandle", device());
+  if (!status.ok()) return status;
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    status = absl::ErrnoToStatus(errno, "cannot set close-on-exec");
+    close(descriptor);
+    return status;
+  }
+  return descriptor;
+}
+
+// Built up step by step, and taken down by as many steps as were made.
+class Mapping::Region {
+ public:
+  explicit Region(const Memory& memory)
+      : memory_(memory), driver_(memory.handle_->driver()) {}
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region();
+
+  absl::Status Build(CUdeviceptr wanted);
+  absl::Status Zero() const;
+
+  std::span<std::byte> bytes() const {
+    return {reinterpret_cast<std::byte*>(address_), memory_.size_bytes()};
+  }
+
+ private:
+  const Memory memory_;
+  const Driver& driver_;
+  CUcontext context_ = nullptr;
+  CUdeviceptr address_ = 0;
+  bool is_mapped_ = false;
+};
+
+absl::Status Mapping::Region::Build(CUdeviceptr wanted) {
+  const Device& device = memory_.device();
+  const size_t size = memory_.size_bytes();
+  absl::Status status =
+      ToStatus(driver_.cuDevicePrimaryCtxRetain(&context_, device.ordinal),
+               "cuDevicePrimaryCtxRetain", device);
+  if (!status.ok()) return status;
+  const absl::StatusOr<ContextScope> scope = ContextScope::Enter(device);
+  if (!scope.ok()) return scope.status();
+  status = ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
+                    "cuMemAddressReserve", device);
+  if (!status.ok()) return status;
+  status =
+      ToStatus(driver_.cuMemMap(address_, size, 0, memory_.handle_->value(), 0),
+               "cuMemMap", device);
+  if (!status.ok()) return status;
+  is_mapped_ = true;
+  const CUmemAccessDesc access = {
+      .location = Properties(device).location,
+      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+  };
+  return ToStatus(driver_.cuMemSetAccess(address_, size, &access, 1),
+                  "cuMemSetAccess", device);
+}
+
+Mapping::Region::~Region() {
+  const size_t size = memory_.size_bytes();
+  if (is_mapped_) driver_.cuMemUnmap(address_, size);
+  if (address_ != 0) driver_.cuMemAddressFree(address_, size);
+  if (context_ != nullptr) {
+    driver_.cuDevicePrimaryCtxRelease(memory_.device().ordinal);
+  }
+}
+
+absl::Status Mapping::Region::Zero() const {
+  const Device& device = memory_.device();
+  const absl::StatusOr<ContextScope> scope = ContextScope::Enter(device);
+  if (!scope.ok()) return scope.status();
+  absl::Status status =
+      ToStatus(driver_.cuMemsetD8(address_, 0, memory_.size_bytes()),
+               "cuMemsetD8", device);
+  if (!status.ok()) return status;
+  return ToStatus(driver_.cuCtxSynchronize(), "cuCtxSynchronize", device);
+}
+
+absl::StatusOr<Mapping> Mapping::Map(const Memory& memory, std::byte* wanted) {
+  auto region = std::make_shared<Region>(memory);
+  absl::Status status = region->Build(reinterpret_cast<CUdeviceptr>(wanted));
+  if (!status.ok()) return status;
+  return Mapping(region->bytes(), region);
+}
+
+absl::Status Mapping::Zero() const { return region_->Zero(); }
+
+}  // namespace pando::cuda

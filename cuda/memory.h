@@ -1,0 +1,73 @@
+#ifndef PANDO_CUDA_MEMORY_H_
+#define PANDO_CUDA_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuda/device.h"
+
+namespace pando::cuda {
+
+// Memory of a device, without an address. A copy is a reference; the memory
+// goes back to the device with the last reference, mapping and exported
+// descriptor, whichever processes they are in. Any thread may use it.
+class Memory {
+ public:
+  // At least `bytes`, rounded up to what the device allocates in.
+  static absl::StatusOr<Memory> Allocate(const Device& device, uint64_t bytes);
+  // What another process exported; the descriptor stays the caller's.
+  static absl::StatusOr<Memory> Import(const Device& device, int descriptor,
+                                       uint64_t size_bytes);
+
+  // A new close-on-exec descriptor, which the caller closes.
+  absl::StatusOr<int> Export() const;
+
+  const Device& device() const { return device_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  friend class Mapping;
+  class Handle;
+
+  Memory(Device device, uint64_t size_bytes,
+         std::shared_ptr<const Handle> handle)
+      : device_(std::move(device)),
+        size_bytes_(size_bytes),
+        handle_(std::move(handle)) {}
+
+  Device device_;
+  uint64_t size_bytes_;
+  std::shared_ptr<const Handle> handle_;
+};
+
+// Memory at an address of this process, for reading and writing on its device;
+// not by the CPU. A copy is a reference; the last one unmaps. Keeps the
+// device's primary context.
+class Mapping {
+ public:
+  // At `wanted` if that is free, else anywhere.
+  static absl::StatusOr<Mapping> Map(const Memory& memory,
+                                     std::byte* wanted = nullptr);
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+  absl::Status Zero() const;
+
+ private:
+  class Region;
+
+  Mapping(std::span<std::byte> bytes, std::shared_ptr<const Region> region)
+      : bytes_(bytes), region_(std::move(region)) {}
+
+  std::span<std::byte> bytes_;
+  std::shared_ptr<const Region> region_;
+};
+
+}  // namespace pando::cuda
+
+#endif  // PANDO_CUDA_MEMORY_H_
