@@ -39,7 +39,8 @@ class Mapping {
 
 KvPoolBackend HostBackend() {
   return {
-      .name = "host",
+      .name = "Host",
+      .why_not = [] { return ""; },
       .create = HostKvPool::Create,
       .write =
           [](const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,

@@ -20,6 +20,8 @@ namespace pando {
 // another process would.
 struct KvPoolBackend {
   std::string name;
+  // Why there can be no such pool here; empty: there can.
+  std::function<std::string()> why_not;
   std::function<absl::StatusOr<std::unique_ptr<KvPool>>(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards)>
       create;
@@ -45,6 +47,11 @@ class KvPoolContract : public testing::TestWithParam<KvPoolBackend> {
             .dtype = DType::kBFloat16,
             .page_tokens = 16,
             .order = LayoutOrder::kLayerFirst};
+  }
+
+  void SetUp() override {
+    const std::string why_not = GetParam().why_not();
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
   }
 
   static std::unique_ptr<KvPool> MakePool() {

@@ -1,0 +1,45 @@
+#ifndef PANDO_GPU_CUDA_KV_POOL_H_
+#define PANDO_GPU_CUDA_KV_POOL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuda/memory.h"
+#include "gpu/kv_layout.h"
+#include "gpu/kv_pool.h"
+#include "gpu/unique_fd.h"
+
+namespace pando {
+
+// A pool in the memory of GPUs: one allocation for each shard, which workers
+// map. It has no address in this process, and so takes no CUDA context.
+// A shard's device is "cuda:" and the UUID of its GPU.
+class CudaKvPool final : public KvPool {
+ public:
+  // Shard i is on devices[i]: an ordinal of this process, or a UUID with or
+  // without GPU- or MIG-. `zero`: old bytes of the device's memory are
+  // overwritten first.
+  static absl::StatusOr<std::unique_ptr<CudaKvPool>> Create(
+      const KvShape& shape, uint32_t capacity_pages,
+      const std::vector<std::string>& devices, bool zero);
+
+  absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
+
+ private:
+  CudaKvPool(const KvLayout& layout, uint32_t capacity_pages,
+             std::vector<KvShard> shards, std::vector<cuda::Memory> memories);
+
+  const std::vector<cuda::Memory> memories_;
+};
+
+// The least memory that is free on any of the devices, in bytes, divided among
+// the shards that are on it.
+absl::StatusOr<uint64_t> FreeBytesPerShard(
+    const std::vector<std::string>& devices);
+
+}  // namespace pando
+
+#endif  // PANDO_GPU_CUDA_KV_POOL_H_
