@@ -32,19 +32,22 @@ absl::Status CheckAddress(const std::string& name, const std::string& address) {
       address));
 }
 
-// Turns pool_bytes, when given, into pool_pages.
-absl::Status ResolvePoolPages(Options& options) {
-  constexpr uint32_t kMinPages = 2;
-  absl::StatusOr<KvLayout> smallest = MakeKvLayout(ShapeOf(options), kMinPages);
-  if (!smallest.ok() || options.pool_bytes == 0) return smallest.status();
-  const uint64_t pages = options.pool_bytes / PageBytes(*smallest);
-  if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "pool-bytes is %u, %u pages of %u bytes; must be from %u to %u pages",
-        options.pool_bytes, pages, PageBytes(*smallest), kMinPages,
-        std::numeric_limits<uint32_t>::max()));
+// What only GPUs have is not asked of the host; each shard has a device.
+absl::Status CompleteDevices(Options& options) {
+  if (options.pool_memory == "host") {
+    const std::string_view given = !options.pool_devices.empty()
+                                       ? "pool-devices"
+                                   : options.pool_fraction > 0 ? "pool-fraction"
+                                   : options.pool_zero         ? "pool-zero"
+                                                               : "";
+    if (given.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is given, which needs pool-memory cuda", given));
   }
-  options.pool_pages = static_cast<uint32_t>(pages);
+  for (uint32_t shard = 0; options.pool_devices.size() < options.pool_shards;
+       ++shard) {
+    options.pool_devices.push_back(absl::StrFormat("%u", shard));
+  }
   return absl::OkStatus();
 }
 
@@ -81,7 +84,43 @@ absl::Status CheckFloors(const Options& options) {
       floors, usable_pages));
 }
 
+// What depends on pool_pages.
+absl::Status CheckPool(const Options& options) {
+  for (absl::Status status :
+       {MakeKvLayout(ShapeOf(options), options.pool_pages).status(),
+        CheckWatermark(options), CheckFloors(options)}) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Nobody knows the pages of a fraction yet.
+absl::Status ResolvePool(Options& options) {
+  if (options.pool_fraction > 0) {
+    return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+  }
+  if (options.pool_bytes == 0) return CheckPool(options);
+  return SetPoolPages("pool-bytes", options.pool_bytes, options);
+}
+
 }  // namespace
+
+absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
+                          Options& options) {
+  constexpr uint32_t kMinPages = 2;
+  const absl::StatusOr<KvLayout> smallest =
+      MakeKvLayout(ShapeOf(options), kMinPages);
+  if (!smallest.ok()) return smallest.status();
+  const uint64_t pages = bytes / PageBytes(*smallest);
+  if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is %u, %u pages of %u bytes; must be from %u to %u pages", size,
+        bytes, pages, PageBytes(*smallest), kMinPages,
+        std::numeric_limits<uint32_t>::max()));
+  }
+  options.pool_pages = static_cast<uint32_t>(pages);
+  return CheckPool(options);
+}
 
 absl::Status CompleteOptions(Options& options) {
   if (options.memory_socket.empty()) {
@@ -92,17 +131,14 @@ absl::Status CompleteOptions(Options& options) {
        {CheckSocketPath("socket", options.socket),
         CheckSocketPath("memory-socket", options.memory_socket),
         CheckAddress("tcp", options.tcp), CheckAddress("http", options.http),
-        ResolvePoolPages(options)}) {
-    if (!status.ok()) return status;
-  }
-  for (absl::Status status : {CheckWatermark(options), CheckFloors(options)}) {
+        CompleteDevices(options), ResolvePool(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "memory-socket is '%s'; must differ from socket", options.socket));
   }
-  return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+  return absl::OkStatus();
 }
 
 }  // namespace pando

@@ -1,6 +1,9 @@
 #ifndef PANDO_SERVICE_OPTION_CHECKS_H_
 #define PANDO_SERVICE_OPTION_CHECKS_H_
 
+#include <cstdint>
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "service/options.h"
 
@@ -8,6 +11,11 @@ namespace pando {
 
 // Fills in what depends on other options, and checks what concerns several.
 absl::Status CompleteOptions(Options& options);
+
+// Sets pool_pages to what fits into `bytes` for each shard, and checks what
+// depends on it. `size` names what gave the bytes.
+absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
+                          Options& options);
 
 }  // namespace pando
 

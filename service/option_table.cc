@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "gpu/kv_pool.h"
 
 namespace pando {
@@ -93,6 +94,50 @@ OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help) {
           [](const Options&) { return std::string(); }};
 }
 
+OptionSpec Fraction(std::string name, double Options::*field,
+                    std::string help) {
+  return {
+      name, "SHARE", help,
+      [=](const std::string& text, Options& options) {
+        double value = 0;
+        if (!absl::SimpleAtod(text, &value) || !(value >= 0 && value <= 1)) {
+          return BadValue(name, text, "a number from 0 to 1");
+        }
+        options.*field = value;
+        return absl::OkStatus();
+      },
+      [field](const Options& options) {
+        return absl::StrFormat("%g", options.*field);
+      }};
+}
+
+OptionSpec Switch(std::string name, bool Options::*field, std::string help) {
+  return {name, "yes|no", help,
+          [=](const std::string& text, Options& options) {
+            if (text != "yes" && text != "no") {
+              return BadValue(name, text, "yes or no");
+            }
+            options.*field = text == "yes";
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return std::string(options.*field ? "yes" : "no");
+          }};
+}
+
+// Values with commas between them.
+OptionSpec List(std::string name, std::vector<std::string> Options::*field,
+                std::string value_name, std::string help) {
+  return {name, value_name, help,
+          [field](const std::string& text, Options& options) {
+            options.*field = absl::StrSplit(text, ',', absl::SkipEmpty());
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrJoin(options.*field, ",");
+          }};
+}
+
 OptionSpec Time(std::string name, absl::Duration Options::*field,
                 absl::Duration min, absl::Duration max, std::string help) {
   return {
@@ -146,8 +191,18 @@ std::vector<OptionSpec> MakeOptionTable() {
              "Pages of the pool, the padding page included"),
       Bytes("pool-bytes", &Options::pool_bytes,
             "Size of the pool on one shard, instead of pool-pages"),
+      Fraction("pool-fraction", &Options::pool_fraction,
+               "Size of the pool as a share of the GPUs' free memory, instead "
+               "of pool-pages; 0 for none"),
       Number("pool-shards", &Options::pool_shards, 1, KvPool::kMaxShards,
              "Shards of the pool: the tensor-parallel ranks that share it"),
+      Choice("pool-memory", &Options::pool_memory, {"host", "cuda"},
+             "Where the pool is: shared host memory, or GPUs"),
+      List("pool-devices", &Options::pool_devices, "LIST",
+           "GPU of each shard, by ordinal or UUID, with commas between; 0, 1 "
+           "and so on when empty"),
+      Switch("pool-zero", &Options::pool_zero,
+             "Overwrite the GPUs' memory with zeros at the start"),
       Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
              "Tokens of a page"),
       Number("layers", &Options::layers, 1, kMaxUint32, "Layers of the model"),

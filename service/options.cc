@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "service/option_checks.h"
 #include "service/option_table.h"
@@ -164,15 +165,30 @@ class Parser {
   std::vector<QuotaClass> quotas_;
 };
 
-std::string Summary(const Options& options) {
+std::string PoolSummary(const Options& options) {
   const KvLayout layout =
       MakeKvLayout(ShapeOf(options), options.pool_pages).value();
+  const std::string pages =
+      absl::StrFormat("pages of %u tokens and %u bytes", options.page_tokens,
+                      PageBytes(layout));
+  const std::string shards =
+      options.pool_memory == "host"
+          ? absl::StrFormat("on each of %u shard(s)", options.pool_shards)
+          : absl::StrCat("on each of the GPUs ",
+                         absl::StrJoin(options.pool_devices, ", "));
+  if (options.pool_fraction > 0) {
+    return absl::StrFormat("%s, in %g of the free memory %s", pages,
+                           options.pool_fraction, shards);
+  }
   const uint64_t bytes = PoolBytes(layout, options.pool_pages);
+  return absl::StrFormat("%u %s, %u bytes (%.1f GiB) %s", options.pool_pages,
+                         pages, bytes, static_cast<double>(bytes) / (1 << 30),
+                         shards);
+}
+
+std::string Summary(const Options& options) {
   std::string summary = absl::StrFormat(
-      "config ok: %u pages of %u tokens and %u bytes, %u bytes (%.1f GiB) on "
-      "each of %u shard(s)\neviction policy %s, ",
-      options.pool_pages, options.page_tokens, PageBytes(layout), bytes,
-      static_cast<double>(bytes) / (1 << 30), options.pool_shards,
+      "config ok: %s\neviction policy %s, ", PoolSummary(options),
       std::string(EvictionPolicyName(options.eviction_policy)));
   if (options.low_free_pages == 0) {
     absl::StrAppend(&summary, "no pages kept free\n");
@@ -190,6 +206,28 @@ std::string Summary(const Options& options) {
             : "no cap");
   }
   return summary;
+}
+
+// What may be said in one way only.
+absl::Status CheckExclusions(const Parser& parser, Options& options) {
+  const char* size = nullptr;
+  for (const char* name : {"pool-pages", "pool-bytes", "pool-fraction"}) {
+    if (!parser.given(name)) continue;
+    if (size != nullptr) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s and %s are both given; give one of them", size, name));
+    }
+    size = name;
+  }
+  if (options.pool_devices.empty()) return absl::OkStatus();
+  const auto devices = static_cast<uint32_t>(options.pool_devices.size());
+  if (parser.given("pool-shards") && options.pool_shards != devices) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("pool-devices names %u devices; pool-shards is %u",
+                        devices, options.pool_shards));
+  }
+  options.pool_shards = devices;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -216,10 +254,8 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   Parser parser;
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
   if (!line.ok() || !line->print.empty()) return line;
-  if (parser.given("pool-pages") && parser.given("pool-bytes")) {
-    return absl::InvalidArgumentError(
-        "pool-pages and pool-bytes are both given; give one of them");
-  }
+  status = CheckExclusions(parser, line->options);
+  if (!status.ok()) return status;
   status = CompleteOptions(line->options);
   if (!status.ok()) return status;
   if (parser.check_config()) line->print = Summary(line->options);

@@ -26,7 +26,15 @@ struct Options {
   uint32_t pool_pages = 4096;
   // Bytes of one shard, instead of pool_pages; 0: pool_pages says it.
   uint64_t pool_bytes = 0;
+  // Of the devices' free memory, instead of pool_pages, which is then set when
+  // the pool is made; 0: pool_pages says it.
+  double pool_fraction = 0;
   uint32_t pool_shards = 1;
+  // host or cuda.
+  std::string pool_memory = "host";
+  // Of each shard, for cuda alone.
+  std::vector<std::string> pool_devices;
+  bool pool_zero = false;
   uint32_t page_tokens = 16;
   uint32_t layers = 32;
   uint32_t kv_planes = 2;

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "gpu/host_kv_pool.h"
+#include "service/make_pool.h"
 #include "service/monotonic_clock.h"
 #include "service/random_id.h"
 #include "service/unix_listener.h"
@@ -26,11 +26,6 @@ constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 // Of a request, beside its tokens.
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
-absl::StatusOr<std::unique_ptr<KvPool>> MakePool(const Options& options) {
-  return HostKvPool::Create(ShapeOf(options), options.pool_pages,
-                            options.pool_shards);
-}
-
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
   return PageBytes(pool.layout()) * pool.shards().size();
 }
@@ -45,7 +40,7 @@ int MaxReceiveBytes(uint32_t max_tokens) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options) {
   const absl::Time begin = absl::Now();
   absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
   if (!pool.ok()) return pool.status();

@@ -33,7 +33,7 @@ namespace pando {
 class Server {
  public:
   // A running server, ready for workers; or what kept it from starting.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options);
+  static absl::StatusOr<std::unique_ptr<Server>> Start(Options options);
   // Stops at once; running calls are cut off.
   ~Server();
 

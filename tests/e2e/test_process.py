@@ -1,5 +1,6 @@
 """pandod as a process: its options, start, probes, metrics and end."""
 
+import re
 import socket
 import stat
 import subprocess
@@ -166,6 +167,17 @@ def test_a_second_pandod_on_the_same_socket_is_refused(start_pandod, tmp_path):
     assert not elsewhere.exists()
     with Client(pandod.address) as client, client.attach_pool():
         assert client.stats().sessions == 1
+
+
+def test_a_pool_on_a_gpu_that_is_not_there_is_refused_with_the_reason(tmp_path):
+    process = run(
+        *("--socket", tmp_path / "pando.sock", "--http="),
+        *("--pool-memory", "cuda", "--pool-devices", "99"),
+    )
+    assert process.returncode == 1
+    output = process.stdout + process.stderr
+    assert re.search("cannot start: .*(CUDA|no GPU is '99'; there are: 0)", output)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_pandod_on_the_same_http_port_is_refused(start_pandod, tmp_path):

@@ -16,6 +16,7 @@
 namespace pando {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -89,6 +90,9 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"tcp", "0.0.0.0:7000"},
           {"http", "[::1]:80"},
           {"pool-pages", "77"},
+          {"pool-memory", "cuda"},
+          {"pool-devices", "1,0,GPU-7"},
+          {"pool-zero", "yes"},
           {"pool-shards", "3"},
           {"page-tokens", "32"},
           {"layers", "5"},
@@ -123,8 +127,9 @@ void ExpectOtherValues(const Options& options) {
       ++compared;
     }
   }
-  // pool-bytes excludes pool-pages and has tests of its own.
-  EXPECT_EQ(compared, OptionTable().size() - 1);
+  // pool-bytes and pool-fraction exclude pool-pages and have tests of their
+  // own.
+  EXPECT_EQ(compared, OptionTable().size() - 2);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {
@@ -224,6 +229,46 @@ TEST_F(OptionsTest, APoolOfTooFewBytesIsRefusedWithTheLimit) {
             "to 4294967295 pages");
 }
 
+TEST_F(OptionsTest, AFractionOfTheFreeMemoryIsTurnedIntoPagesLater) {
+  const Options options =
+      Parsed({"--pool-memory=cuda", "--pool-fraction=0.85", "--heads=6",
+              "--low-free-pages=5000", "--high-free-pages=5000"});
+  EXPECT_EQ(options.pool_fraction, 0.85);
+  EXPECT_EQ(Parse({"--check-config", "--pool-memory=cuda",
+                   "--pool-fraction=0.85", "--pool-devices=1,3"})
+                .value()
+                .print,
+            "config ok: pages of 16 tokens and 2097152 bytes, in 0.85 of the "
+            "free memory on each of the GPUs 1, 3\n"
+            "eviction policy lru, no pages kept free\n");
+}
+
+TEST_F(OptionsTest, AFractionExcludesTheOtherSizes) {
+  EXPECT_EQ(Error({"--pool-fraction=0.5", "--pool-bytes=2GiB"}),
+            "pool-bytes and pool-fraction are both given; give one of them");
+}
+
+TEST_F(OptionsTest, EachShardHasADevice) {
+  EXPECT_THAT(Parsed({"--pool-memory=cuda"}).pool_devices, ElementsAre("0"));
+  EXPECT_THAT(Parsed({"--pool-memory=cuda", "--pool-shards=3"}).pool_devices,
+              ElementsAre("0", "1", "2"));
+  EXPECT_EQ(
+      Parsed({"--pool-memory=cuda", "--pool-devices=4,GPU-6"}).pool_shards, 2u);
+  EXPECT_EQ(
+      Error({"--pool-memory=cuda", "--pool-devices=4,5", "--pool-shards=3"}),
+      "pool-devices names 2 devices; pool-shards is 3");
+  EXPECT_THAT(Parsed({}).pool_devices, IsEmpty());
+}
+
+TEST_F(OptionsTest, WhatOnlyGpusHaveIsNotAskedOfTheHost) {
+  EXPECT_EQ(Error({"--pool-devices=0"}),
+            "pool-devices is given, which needs pool-memory cuda");
+  EXPECT_EQ(Error({"--pool-fraction=0.5"}),
+            "pool-fraction is given, which needs pool-memory cuda");
+  EXPECT_EQ(Error({"--pool-zero=yes"}),
+            "pool-zero is given, which needs pool-memory cuda");
+}
+
 TEST_F(OptionsTest, UnknownNamesAreErrorsThatSuggestTheNearest) {
   EXPECT_EQ(Error({"--pool-page", "5"}),
             "unknown flag '--pool-page'; did you mean '--pool-pages'?");
@@ -296,6 +341,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"--pool-bytes=99999999EiB",
                  "pool-bytes is '99999999EiB'; must be a size such as 512MiB "
                  "or 2GiB"},
+        BadValue{"--pool-fraction=1.5",
+                 "pool-fraction is '1.5'; must be a number from 0 to 1"},
+        BadValue{"--pool-fraction=nan",
+                 "pool-fraction is 'nan'; must be a number from 0 to 1"},
+        BadValue{"--pool-memory=gpu",
+                 "pool-memory is 'gpu'; must be one of host, cuda"},
+        BadValue{"--pool-zero=1", "pool-zero is '1'; must be yes or no"},
         BadValue{"--quarantine=10",
                  "quarantine is '10'; must be a duration with unit from 0 to "
                  "1h"},
