@@ -15,7 +15,7 @@ namespace pando {
 namespace {
 
 // In the order of the enum.
-constexpr std::array<const char*, 7> kNames = {
+constexpr std::array<const char*, kEvictionPolicies> kNames = {
     "lru", "lfu", "fifo", "mru", "filo", "priority", "slru"};
 
 }  // namespace

@@ -1,6 +1,7 @@
 #ifndef PANDO_CORE_EVICTION_POLICY_H_
 #define PANDO_CORE_EVICTION_POLICY_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ enum class EvictionPolicyKind {
   kPriority,  // the lowest priority, then the least recently used
   kSlru,      // what was inserted once, then the least recently used
 };
+inline constexpr size_t kEvictionPolicies = 7;
 
 // "lru" and so on.
 std::string_view EvictionPolicyName(EvictionPolicyKind kind);

@@ -1,6 +1,8 @@
 #ifndef PANDO_CORE_EVICTION_REASON_H_
 #define PANDO_CORE_EVICTION_REASON_H_
 
+#include <cstddef>
+
 namespace pando {
 
 // Why pages were evicted; see EvictionReason in proto/pando/v1/types.proto.
@@ -11,6 +13,7 @@ enum class EvictionReason {
   kQuota,
   kFlush,
 };
+inline constexpr size_t kEvictionReasons = 5;
 
 }  // namespace pando
 

@@ -43,6 +43,10 @@ struct Node {
   uint32_t hit_count = 0;
   // The highest priority of those inserts.
   int32_t priority = 0;
+  // Its pages were inserted, and last used or unlocked, at this
+  // RadixTree::time.
+  uint32_t inserted_at = 0;
+  uint32_t used_at = 0;
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }

@@ -67,7 +67,10 @@ PrefixCache::PrefixCache(const Options& options)
             options.eviction_policy, &quotas_),
       pool_(options.capacity_pages, quotas_.count()),
       events_(options.capacity_pages),
-      limits_(quotas_.count()) {}
+      churn_(options.capacity_pages),
+      limits_(quotas_.count()) {
+  measured_.classes.resize(quotas_.count());
+}
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
   if (absl::Status status = CheckLockingFields(request); !status.ok()) {
@@ -79,7 +82,7 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       std::min(PagesFor(request.reserve_tokens, options_.page_tokens),
                options_.capacity_pages));
   {
-    absl::MutexLock hold(&mutex_);
+    Hold hold(this, Operation::kMatch);
     Session* session = nullptr;
     if (request.lock) {
       absl::StatusOr<Session*> live = FindSession(request.session);
@@ -138,6 +141,7 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
     Node& end = ns == nullptr ? *tree_.MakeNamespace(request.ns).root
                               : tree_.NodeEndingAt(position);
     position = EndOf(end);
+    if (request.touch) RecordReuse(end);
     LockRecord& lock = TakeLock(*session, end);
     result.lock = SessionTable::IdOf(lock);
     if (request.touch) tree_.Touch(end);
@@ -147,16 +151,21 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
                   pool_.reservation(result.reserved.front()));
     }
   } else if (request.touch && ns != nullptr) {
+    RecordReuse(position.LastWholeNode());
     tree_.Touch(position.LastWholeNode());
   }
   if (matched_pages > 0) result.handle = HandleTo(position);
   ++counters_.matches;
+  RecordMatch(*found, quota_class);
   if (request.touch) {
-    counters_.query_tokens +=
+    const uint64_t query_tokens =
         uint64_t{WholePages(LookaheadOf(request.ns), PromptTokens(query),
                             options_.page_tokens)} *
         options_.page_tokens;
+    counters_.query_tokens += query_tokens;
     counters_.hit_tokens += result.matched_tokens;
+    measured_.classes[quota_class].query_tokens += query_tokens;
+    measured_.classes[quota_class].hit_tokens += result.matched_tokens;
   }
   return absl::OkStatus();
 }
@@ -185,7 +194,7 @@ void PrefixCache::HoldPrompt(const MatchRequest& request,
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this, Operation::kScore);
   absl::StatusOr<FoundPrefix> found = FindPrefix(query, nullptr);
   if (!found.ok()) return std::move(found).status();
   return PrefixScore{.matched_tokens = found->pages() * options_.page_tokens,

@@ -18,6 +18,7 @@
 #include "core/eviction_reason.h"
 #include "core/ghost_list.h"
 #include "core/ids.h"
+#include "core/measurements.h"
 #include "core/operator_results.h"
 #include "core/page_pool.h"
 #include "core/pending_pages.h"
@@ -58,6 +59,8 @@ class PrefixCache {
     // by the thread that ended it, maybe before the Match that began the wait
     // has returned. Needed when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
+    // Nanoseconds now, of any beginning; null: no operation is timed.
+    int64_t (*clock)() = nullptr;
   };
 
   explicit PrefixCache(const Options& options);
@@ -118,6 +121,10 @@ class PrefixCache {
   // Swaps what happened since the last call into `events`. The first call, and
   // one that comes much too late, begins with AllCleared and what is cached.
   void TakeEvents(std::vector<RawEvent>& events);
+  // The same for a second taker, who wants to know what comes and goes and not
+  // what is there: after AllCleared follows only what happened since. Logged
+  // from the first call on.
+  void TakeChurn(std::vector<RawEvent>& events);
 
   // For operators; proto/pando/v1/admin.proto says what they tell.
   NamespaceList ListNamespaces(uint32_t limit);
@@ -149,12 +156,19 @@ class PrefixCache {
         : cache_(cache) {
       cache_->mutex_.Lock();
     }
+    // Also measures: the wait for the mutex, and all until it is released.
+    Hold(PrefixCache* cache, Operation operation)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_);
     ~Hold() ABSL_UNLOCK_FUNCTION();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
+    double SecondsSinceBegin() const;
+
     PrefixCache* const cache_;
+    std::optional<Operation> operation_;  // that is measured
+    int64_t begin_ = 0;
   };
 
   absl::StatusOr<Session*> FindSession(SessionId id)
@@ -305,13 +319,21 @@ class PrefixCache {
   // Locks.
   LockRecord& TakeLock(Session& session, Node& node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What its owner was computing then ends with `outcome`.
-  void ReleaseLock(LockRecord& lock, PendingOutcome outcome)
+  void ReleaseLock(LockRecord& lock, LockEnd end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends a session whose processes write no more.
   void EndLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseAllLocks(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseAllLocks(Session& session, LockEnd end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Measurements.
+  void RecordMatch(const FoundPrefix& found, uint32_t quota_class)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `end` and its ancestors are about to be used by a match.
+  void RecordReuse(const Node& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordEviction(const Node& leaf, uint32_t pages, EvictionReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const QuotaClasses quotas_;
@@ -323,7 +345,9 @@ class PrefixCache {
   Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
   PendingPages pending_ ABSL_GUARDED_BY(mutex_);
   CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
+  Measurements measured_ ABSL_GUARDED_BY(mutex_);
   EventLog events_ ABSL_GUARDED_BY(mutex_);
+  EventLog churn_ ABSL_GUARDED_BY(mutex_);
   GhostList ghosts_ ABSL_GUARDED_BY(mutex_);
   absl::Time time_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
   // Scratch.

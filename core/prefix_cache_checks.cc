@@ -24,6 +24,10 @@ CacheStats PrefixCache::Stats() {
   stats.namespaces = tree_.namespace_count();
   stats.waits = pending_.wait_count();
   stats.eviction_policy = tree_.policy();
+  if (const LockRecord* oldest = sessions_.oldest_lock(); oldest != nullptr) {
+    stats.oldest_lock_age = time_ - oldest->taken_at;
+  }
+  stats.measured = measured_;
   if (!quotas_.are_configured()) return stats;
   for (uint32_t c = 0; c < quotas_.count(); ++c) {
     stats.quota_classes.push_back({.name = quotas_[c].name,

@@ -16,6 +16,13 @@ void PrefixCache::TakeEvents(std::vector<RawEvent>& events) {
   events_.Take([this](EventLog& log) { LogTree(log); }, events);
 }
 
+void PrefixCache::TakeChurn(std::vector<RawEvent>& events) {
+  events.clear();
+  absl::MutexLock hold(&mutex_);
+  churn_.Start();
+  churn_.Take([](EventLog&) {}, events);
+}
+
 void PrefixCache::LogTree(EventLog& log) {
   mutex_.AssertHeld();  // for the analysis: called from a lambda
   tree_.ForEachNamespace([&](const Namespace& ns) {

@@ -77,7 +77,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   std::vector<PageId>& canonical = result.canonical_pages;
   canonical.reserve(request.pages.size());
 
-  Hold hold(this);
+  Hold hold(this, Operation::kInsert);
   absl::StatusOr<Session*> live = FindSession(request.session);
   if (!live.ok()) return std::move(live).status();
   Session& session = **live;
@@ -121,7 +121,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
     MoveLock(*target->anchor, *position.node, request);
   }
   if (request.lock_action == LockAction::kUnlock) {
-    ReleaseLock(*target->anchor, PendingOutcome::kGivenUp);
+    ReleaseLock(*target->anchor, LockEnd::kUnlocked);
   }
   ++counters_.inserts;
   KeepAnswer(session, request.request_id, result);
@@ -197,6 +197,7 @@ absl::Status PrefixCache::CheckInsertQuota(const InsertRequest& request,
     return absl::OkStatus();
   }
   ++counters_.quota_rejections;
+  ++measured_.classes[quota_class].quota_rejections;
   return MakeError(
       Reason::kQuotaExceeded,
       absl::StrCat(joining, " pages of another class were to join class '",
@@ -229,6 +230,7 @@ TreePosition PrefixCache::Publish(const InsertRequest& request,
   for (PageId page : added) pool_.Seal(target.session->reserved, page);
   counters_.inserted_pages += added.size();
   LogNode(leaf, events_);
+  LogNode(leaf, churn_);
   EndPending(
       pending_.Find(parent, TokensOf(leaf.segment)
                                 .first(SpelledTokens(leaf.ns->lookahead(), 1,

@@ -23,7 +23,7 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
 }  // namespace
 
 absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this, Operation::kLock);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
   auto answer = FindAnswer<LockResult>(**session, request.request_id);
@@ -49,7 +49,7 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
                                  RequestId request_id) {
   if (absl::Status status = CheckDistinct(ids); !status.ok()) return status;
 
-  Hold hold(this);
+  Hold hold(this, Operation::kUnlock);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
   auto answer = FindAnswer<Unlocked>(**session, request_id);
@@ -61,7 +61,7 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
     }
   }
   for (LockId id : ids) {
-    ReleaseLock(*sessions_.FindLock(**session, id), PendingOutcome::kGivenUp);
+    ReleaseLock(*sessions_.FindLock(**session, id), LockEnd::kUnlocked);
   }
   KeepAnswer(**session, request_id, Unlocked());
   return absl::OkStatus();
@@ -82,8 +82,14 @@ LockRecord& PrefixCache::TakeLock(Session& session, Node& node) {
   return sessions_.AddLock(session, node, time_);
 }
 
-void PrefixCache::ReleaseLock(LockRecord& lock, PendingOutcome outcome) {
-  EndPending(lock.pending, outcome);
+void PrefixCache::ReleaseLock(LockRecord& lock, LockEnd end) {
+  const bool is_owner_lost =
+      end == LockEnd::kSessionClosed || end == LockEnd::kSessionLost;
+  EndPending(lock.pending, is_owner_lost ? PendingOutcome::kOwnerLost
+                                         : PendingOutcome::kGivenUp);
+  ++measured_.ended_locks[end];
+  measured_.lock_hold_seconds.Record(
+      absl::ToDoubleSeconds(time_ - lock.taken_at));
   Namespace& ns = *lock.node->ns;
   tree_.Unlock(*lock.node);
   sessions_.RemoveLock(lock);

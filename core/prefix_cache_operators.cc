@@ -101,7 +101,7 @@ absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber number) {
   }
   uint32_t released = 0;
   for (; session->first_lock != nullptr; ++released) {
-    ReleaseLock(*session->first_lock, PendingOutcome::kGivenUp);
+    ReleaseLock(*session->first_lock, LockEnd::kOperator);
   }
   return released;
 }

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
   std::vector<PageId> allocated;
   allocated.reserve(std::min(request.pages, options_.capacity_pages));
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
-  absl::MutexLock hold(&mutex_);
+  Hold hold(this, Operation::kAllocate);
   absl::StatusOr<Session*> session = FindSession(request.session);
   if (!session.ok()) return std::move(session).status();
   auto answer = FindAnswer<std::vector<PageId>>(**session, request.request_id);
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
 absl::Status PrefixCache::Free(SessionId session_id,
                                std::span<const PageId> pages,
                                RequestId request_id) {
-  Hold hold(this);
+  Hold hold(this, Operation::kFree);
   absl::StatusOr<Session*> session = FindSession(session_id);
   if (!session.ok()) return std::move(session).status();
   auto answer = FindAnswer<Freed>(**session, request_id);
@@ -103,6 +103,8 @@ absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t quota_class,
     const uint64_t needed = uint64_t{UsedPages(quota_class)} + pages;
     if (needed > uint64_t{*quota.cap_pages} + own) {
       ++counters_.quota_rejections;
+      ++measured_.classes[quota_class].quota_rejections;
+      ++measured_.failed_allocations[AllocationFailure::kQuota];
       return MakeError(
           Reason::kQuotaExceeded,
           absl::StrCat(pages, " pages are needed, but namespaces of class '",
@@ -118,6 +120,9 @@ absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t quota_class,
   }
   if (pages <= free + evictable) return absl::OkStatus();
   ++counters_.allocation_failures;
+  ++measured_.failed_allocations[pages < pool_.capacity()
+                                     ? AllocationFailure::kExhausted
+                                     : AllocationFailure::kTooLarge];
   return MakeError(
       Reason::kPoolExhausted,
       absl::StrCat(pages, " pages are needed, but only ", free,
@@ -130,28 +135,33 @@ absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t quota_class,
 
 void PrefixCache::Reserve(uint32_t pages, uint32_t quota_class,
                           Session& session, std::vector<PageId>& out) {
+  if (pages == 0) return;
+  uint32_t evicted = 0;
   if (const auto cap = quotas_[quota_class].cap_pages; cap.has_value()) {
     const uint32_t used = UsedPages(quota_class) + pages;
     if (used > *cap) {
       std::fill(limits_.begin(), limits_.end(), 0);
       limits_[quota_class] = used - *cap;
-      EvictFromTree(used - *cap, limits_, EvictionReason::kQuota);
+      evicted += EvictFromTree(used - *cap, limits_, EvictionReason::kQuota);
     }
   }
   const uint32_t free = pool_.count(PageState::kFree);
   if (free < pages) {
     for (uint32_t c = 0; c < quotas_.count(); ++c) limits_[c] = SparePages(c);
     limits_[quota_class] = tree_.evictable_pages(quota_class);
-    EvictFromTree(pages - free, limits_, EvictionReason::kAllocation);
+    evicted +=
+        EvictFromTree(pages - free, limits_, EvictionReason::kAllocation);
   }
   pool_.Reserve(pages, quota_class, session.reserved, out);
   counters_.allocated_pages += pages;
+  ++measured_.allocations;
+  if (evicted > 0) ++measured_.allocations_after_eviction;
 }
 
 uint32_t PrefixCache::Evict(uint32_t pages) {
   uint32_t evicted = 0;
   while (evicted < pages) {
-    absl::MutexLock hold(&mutex_);
+    Hold hold(this, Operation::kEvict);
     const uint32_t step = EvictSpare(std::min(pages - evicted, kEvictionStep),
                                      EvictionReason::kRequest);
     if (step == 0) break;
@@ -194,6 +204,7 @@ GhostList::Place PrefixCache::PlaceAfter(const Node& node) {
 
 void PrefixCache::RememberEvicted(const Node& leaf, uint32_t kept_pages,
                                   EvictionReason reason) {
+  RecordEviction(leaf, leaf.page_count - kept_pages, reason);
   const Token* const first =
       leaf.tokens(options_.page_tokens) + kept_pages * options_.page_tokens;
   const Node& before = kept_pages > 0 ? leaf : *leaf.parent;
@@ -208,6 +219,7 @@ uint32_t PrefixCache::FreeEvicted(EvictionReason reason) {
   if (count == 0) return 0;
   pool_.FreeSealed(evicted_);
   events_.Removed(evicted_, reason);
+  churn_.Removed(evicted_, reason);
   EvictionCounter(reason) += count;
   evicted_.clear();
   return count;

@@ -4,14 +4,6 @@
 
 namespace pando {
 
-PrefixCache::Hold::~Hold() {
-  const std::vector<EndedWait> ended = cache_->pending_.TakeEndedWaits();
-  cache_->mutex_.Unlock();
-  for (const auto& [wait, outcome] : ended) {
-    cache_->options_.on_wait_over(wait, outcome);
-  }
-}
-
 bool PrefixCache::CancelWait(WaitId wait) {
   absl::MutexLock hold(&mutex_);
   if (!pending_.Cancel(wait)) return false;

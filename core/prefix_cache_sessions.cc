@@ -27,7 +27,7 @@ void PrefixCache::CloseSession(SessionId id) {
   Hold hold(this);
   Session* session = sessions_.Find(id);
   if (session == nullptr) return;
-  ReleaseAllLocks(*session);
+  ReleaseAllLocks(*session, LockEnd::kSessionClosed);
   FreeReserved(*session);
   sessions_.Erase(*session);
   ++counters_.sessions_closed;
@@ -67,7 +67,7 @@ void PrefixCache::ProcessGone(SessionId id) {
 }
 
 void PrefixCache::EndLost(Session& session) {
-  ReleaseAllLocks(session);
+  ReleaseAllLocks(session, LockEnd::kSessionLost);
   FreeReserved(session);
   sessions_.Erase(session);
   ++counters_.sessions_lost;
@@ -78,6 +78,7 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
   std::vector<SessionId> gone;
   Hold hold(this);
   time_ = now;
+  tree_.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
   for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
     pool_.FreeQuarantined(batch.pages);
     gone.push_back(batch.owner);
@@ -94,7 +95,7 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
     return a->number < b->number;
   });
   for (Session* session : lost) {
-    ReleaseAllLocks(*session);
+    ReleaseAllLocks(*session, LockEnd::kSessionLost);
     if (session->is_attached && !session->reserved.pages.empty()) {
       counters_.quarantined_pages += session->reserved.pages.size();
       quarantine_.Add(session->id, pool_.Quarantine(session->reserved),
@@ -109,10 +110,10 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
   return gone;
 }
 
-void PrefixCache::ReleaseAllLocks(Session& session) {
+void PrefixCache::ReleaseAllLocks(Session& session, LockEnd end) {
   counters_.pending_waits_given_up += pending_.EndWaitsOf(session.id);
   while (session.first_lock != nullptr) {
-    ReleaseLock(*session.first_lock, PendingOutcome::kOwnerLost);
+    ReleaseLock(*session.first_lock, end);
   }
 }
 

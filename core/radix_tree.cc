@@ -142,6 +142,7 @@ Node& RadixTree::NewNode(Namespace& ns) {
   Node& node = nodes_.New();
   node.ns = &ns;
   node.id = ++made_nodes_;
+  node.inserted_at = node.used_at = time_;
   return node;
 }
 
@@ -157,6 +158,8 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   front.last_access = node.last_access;
   front.hit_count = node.hit_count;
   front.priority = node.priority;
+  front.inserted_at = node.inserted_at;
+  front.used_at = node.used_at;
 
   RemoveChild(node);
   node.first_page += pages;
@@ -189,6 +192,7 @@ void RadixTree::Touch(Node& node, const Use& use) {
   OrderOf(node).BeforeUse(node);
   for (Node* n = &node; !n->is_root(); n = n->parent) {
     n->last_access = now_;
+    n->used_at = time_;
     n->hit_count += use.is_hit;
     n->priority = std::max(n->priority, use.priority);
   }
@@ -214,6 +218,7 @@ void RadixTree::Unlock(Node& node) {
     CHECK(n->lock_count > 0);
     if (--n->lock_count > 0 || n->is_root()) continue;
     n->last_access = now_;
+    n->used_at = time_;
     order.Add(*n);
     pages += n->page_count;
   }

@@ -137,6 +137,9 @@ class RadixTree {
   }
   // Accesses so far: the logical clock of last_access.
   uint64_t now() const { return now_; }
+  // The time that nodes remember, in tenths of a second.
+  uint32_t time() const { return time_; }
+  void set_time(uint32_t time) { time_ = time; }
 
   // Visits every node with pages.
   void ForEachNode(absl::FunctionRef<void(const Node&)> visit);
@@ -186,6 +189,7 @@ class RadixTree {
   uint64_t made_namespaces_ = 0;
   uint64_t made_nodes_ = 0;
   uint64_t now_ = 0;  // counts accesses
+  uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;
 };

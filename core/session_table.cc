@@ -36,6 +36,9 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
   lock.next = session.first_lock;
   if (lock.next != nullptr) lock.next->previous = &lock;
   session.first_lock = &lock;
+  lock.older = newest_;
+  (newest_ != nullptr ? newest_->newer : oldest_) = &lock;
+  newest_ = &lock;
   return lock;
 }
 
@@ -51,6 +54,8 @@ void SessionTable::RemoveLock(LockRecord& lock) {
     lock.session->first_lock = lock.next;
   }
   if (lock.next != nullptr) lock.next->previous = lock.previous;
+  (lock.older != nullptr ? lock.older->newer : oldest_) = lock.newer;
+  (lock.newer != nullptr ? lock.newer->older : newest_) = lock.older;
   locks_.Delete(Slab<LockRecord>::HandleOf(lock));
 }
 

@@ -59,8 +59,12 @@ struct LockRecord {
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
   absl::Time taken_at;
+  // The session's others.
   LockRecord* next = nullptr;
   LockRecord* previous = nullptr;
+  // All, in the order in which they were taken.
+  LockRecord* newer = nullptr;
+  LockRecord* older = nullptr;
 };
 
 // The live sessions and their locks. Owned by PrefixCache; not thread-safe.
@@ -88,6 +92,8 @@ class SessionTable {
     return static_cast<uint32_t>(sessions_.size());
   }
   uint32_t lock_count() const { return locks_.size(); }
+  // Null: there is none.
+  const LockRecord* oldest_lock() const { return oldest_; }
 
   template <typename F>
   void ForEachSession(F&& visit) const {
@@ -101,6 +107,8 @@ class SessionTable {
  private:
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
   Slab<LockRecord> locks_;
+  LockRecord* oldest_ = nullptr;
+  LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
 };
 

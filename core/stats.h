@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/eviction_policy.h"
+#include "core/measurements.h"
 
 namespace pando {
 
@@ -67,9 +69,11 @@ struct CacheStats {
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
   uint32_t waits = 0;
+  absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
   // Empty when no class is configured.
   std::vector<QuotaClassStats> quota_classes;
+  Measurements measured;
 };
 
 }  // namespace pando

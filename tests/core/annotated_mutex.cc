@@ -1,18 +1,30 @@
 // Abseil's packages are built without the thread sanitizer, which then does not
 // see that absl::Mutex orders what threads do. In a build with that sanitizer
-// the linker puts these in place of Lock and Unlock (see CMakeLists.txt).
+// the linker puts these in place of Lock, TryLock and Unlock (see
+// CMakeLists.txt).
 
 #include <sanitizer/tsan_interface.h>
 
 extern "C" {
 
 void __real__ZN4absl7debian35Mutex4LockEv(void* mutex);
+bool __real__ZN4absl7debian35Mutex7TryLockEv(void* mutex);
 void __real__ZN4absl7debian35Mutex6UnlockEv(void* mutex);
 
 void __wrap__ZN4absl7debian35Mutex4LockEv(void* mutex) {
   __tsan_mutex_pre_lock(mutex, 0);
   __real__ZN4absl7debian35Mutex4LockEv(mutex);
   __tsan_mutex_post_lock(mutex, 0, 0);
+}
+
+bool __wrap__ZN4absl7debian35Mutex7TryLockEv(void* mutex) {
+  __tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+  const bool is_locked = __real__ZN4absl7debian35Mutex7TryLockEv(mutex);
+  __tsan_mutex_post_lock(
+      mutex,
+      __tsan_mutex_try_lock | (is_locked ? 0 : __tsan_mutex_try_lock_failed),
+      0);
+  return is_locked;
 }
 
 void __wrap__ZN4absl7debian35Mutex6UnlockEv(void* mutex) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/environment.h"
@@ -25,7 +26,8 @@ const PrefixCache::Options kOptions = {.page_tokens = 4,
                                        .quota_classes = {{.name = "lora",
                                                           .pattern = "lora",
                                                           .floor_pages = 8,
-                                                          .cap_pages = 40}}};
+                                                          .cap_pages = 40}},
+                                       .clock = absl::GetCurrentTimeNanos};
 
 class StressTest : public testing::Test {
  protected:

@@ -1,0 +1,54 @@
+#ifndef PANDO_CORE_HISTOGRAM_H_
+#define PANDO_CORE_HISTOGRAM_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+
+namespace pando {
+
+// What a histogram holds, whatever its bounds.
+struct HistogramView {
+  std::span<const double> bounds;
+  std::span<const uint64_t> counts;  // one more than bounds
+  double sum;
+};
+
+// The bucket of `value`: the first whose bound is not below it, or the last
+// one, which has none.
+template <const auto& kBounds>
+size_t BucketOf(double value) {
+  return static_cast<size_t>(
+      std::lower_bound(std::begin(kBounds), std::end(kBounds), value) -
+      std::begin(kBounds));
+}
+
+// How many values fell into each of some fixed buckets, whose upper bounds
+// ascend. Plain data of fixed size; to record takes some nanoseconds. Not
+// thread-safe.
+template <const auto& kBounds>
+class Histogram {
+ public:
+  using Counts = std::array<uint64_t, std::size(kBounds) + 1>;
+
+  Histogram() = default;
+  Histogram(const Counts& counts, double sum) : counts_(counts), sum_(sum) {}
+
+  void Record(double value, uint64_t times = 1) {
+    counts_[BucketOf<kBounds>(value)] += times;
+    sum_ += value * static_cast<double>(times);
+  }
+
+  HistogramView View() const { return {kBounds, counts_, sum_}; }
+
+ private:
+  Counts counts_{};
+  double sum_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_HISTOGRAM_H_
