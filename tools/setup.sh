@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Pando is built and tested with: Debian packages (through sudo
-# when not root) and a Python virtual environment. Does nothing when all is
-# there already.
+# when not root), a Python virtual environment, and beside it the programs of
+# Prometheus. Does nothing when all is there already.
 #
 # usage: tools/setup.sh VENV_FOLDER [more Debian packages]
 set -euo pipefail
@@ -22,13 +22,25 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
     grep -q '^install ok installed$' || missing+=("$package")
 done
+sudo=()
+[[ $EUID -eq 0 ]] || sudo=(sudo)
+prometheus=$(dirname "$venv")/prometheus
+if ((${#missing[@]})) || [[ ! -x $prometheus/usr/bin/promtool ]]; then
+  "${sudo[@]}" apt-get update -qq
+fi
 if ((${#missing[@]})); then
   echo "installing: ${missing[*]}"
-  sudo=()
-  [[ $EUID -eq 0 ]] || sudo=(sudo)
-  "${sudo[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq \
     --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# Unpacked, not installed: the package would start a service.
+if [[ ! -x $prometheus/usr/bin/promtool ]]; then
+  echo "unpacking prometheus into $prometheus"
+  download=$(mktemp -d)
+  (cd "$download" && apt-get download -qq -o APT::Sandbox::User=root prometheus)
+  dpkg-deb -x "$download"/prometheus_*.deb "$prometheus"
+  rm -r "$download"
 fi
 
 mkdir -p "$(dirname "$venv")"
