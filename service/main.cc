@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "service/logging.h"
+#include "service/metrics/catalogue.h"
 #include "service/options.h"
 #include "service/server.h"
 
@@ -62,8 +64,10 @@ int Main(int argc, char** argv) {
                  std::string(command.status().message()).c_str());
     return kUsageError;
   }
-  if (!command->print.empty()) {
-    std::fputs(command->print.c_str(), stdout);
+  const std::string text =
+      command->print_metrics ? MetricCatalogueJson() : command->print;
+  if (!text.empty()) {
+    std::fputs(text.c_str(), stdout);
     return EXIT_SUCCESS;
   }
   // Debian's Abseil looks for deadlocks at each lock, gRPC's included: a tenth

@@ -92,6 +92,8 @@ class Parser {
         ->type_name("PATH");
     app_.add_flag("--check-config", check_config_,
                   "Check the options, say what they mean, and end");
+    app_.add_flag("--print-metrics", print_metrics_,
+                  "Print what metrics there are, as JSON, and end");
     app_.set_version_flag("--version", "pandod " PANDO_VERSION);
     app_.allow_extras();
     app_.footer(
@@ -128,6 +130,7 @@ class Parser {
   }
 
   bool check_config() const { return check_config_; }
+  bool print_metrics() const { return print_metrics_; }
   bool given(const std::string& name) const {
     return app_.get_option("--" + name)->count() > 0;
   }
@@ -162,6 +165,7 @@ class Parser {
 
   CLI::App app_;
   bool check_config_ = false;
+  bool print_metrics_ = false;
   std::vector<QuotaClass> quotas_;
 };
 
@@ -254,6 +258,8 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   Parser parser;
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
   if (!line.ok() || !line->print.empty()) return line;
+  line->print_metrics = parser.print_metrics();
+  if (line->print_metrics) return line;
   status = CheckExclusions(parser, line->options);
   if (!status.ok()) return status;
   status = CompleteOptions(line->options);

@@ -74,6 +74,8 @@ struct CommandLine {
   // Not empty (--help, --version, --check-config): print it and end with
   // status 0.
   std::string print;
+  // Print the catalogue of metrics, and end so.
+  bool print_metrics = false;
 };
 
 // Reads the options from, each overriding the one before: defaults, the YAML

@@ -19,18 +19,6 @@ v1::PendingOutcome ToWire(PendingOutcome outcome) {
   return v1::PENDING_OUTCOME_UNSPECIFIED;
 }
 
-const prometheus::Histogram::BucketBoundaries kSeconds = {
-    1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1,
-    5e-1, 1,      2.5,  5,    10,     30,   60,   300};
-
-prometheus::Histogram& MakeHistogram(prometheus::Registry& registry) {
-  return prometheus::BuildHistogram()
-      .Name("pando_pending_wait_seconds")
-      .Help("Time that matches waited for a page that another call computed.")
-      .Register(registry)
-      .Add({}, kSeconds);
-}
-
 }  // namespace
 
 // One wait of one call, with the alarm that limits it. Outlives its end until
@@ -79,12 +67,10 @@ class PendingMatches::Wait : public Event {
   grpc::Alarm alarm_;
 };
 
-PendingMatches::PendingMatches(PrefixCache* cache, RpcServer* server,
-                               prometheus::Registry& registry)
+PendingMatches::PendingMatches(PrefixCache* cache, RpcServer* server)
     : cache_(cache),
       server_(server),
-      some_are_over_(server->AddWakeup([this] { ResumeOver(); })),
-      seconds_(MakeHistogram(registry)) {}
+      some_are_over_(server->AddWakeup([this] { ResumeOver(); })) {}
 
 PendingMatches::~PendingMatches() = default;
 
@@ -123,7 +109,7 @@ std::optional<PendingMatches::Waited> PendingMatches::End(
   std::unique_ptr<Wait> wait = std::move(it->second);
   by_call_.erase(it);
   by_id_.erase(wait->id());
-  seconds_.Observe(absl::ToDoubleSeconds(absl::Now() - wait->began()));
+  seconds_.Record(absl::ToDoubleSeconds(absl::Now() - wait->began()));
   Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait->deadline()};
   if (wait->outcome().has_value()) {
     waited.outcome = ToWire(*wait->outcome());

@@ -1,9 +1,7 @@
 #ifndef PANDO_SERVICE_PENDING_MATCHES_H_
 #define PANDO_SERVICE_PENDING_MATCHES_H_
 
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,10 +16,16 @@
 #include "core/prefix_cache.h"
 #include "core/requests.h"
 #include "pando/v1/prefix_cache.pb.h"
+#include "service/metrics/shared_histogram.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {
+
+// Upper bounds of buckets, in seconds.
+inline constexpr auto kPendingWaitSeconds =
+    std::to_array({1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1,
+                   1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0});
 
 // The MatchPrefix calls that wait for a page that another call computes. Runs
 // the handler of each again when its wait is over or its time is up. Owned by
@@ -40,8 +44,7 @@ class PendingMatches {
   };
 
   // All outlive this; `server` has not started yet.
-  PendingMatches(PrefixCache* cache, RpcServer* server,
-                 prometheus::Registry& registry);
+  PendingMatches(PrefixCache* cache, RpcServer* server);
   ~PendingMatches();
 
   // What the cache's on_wait_over calls.
@@ -56,6 +59,11 @@ class PendingMatches {
   // Runs the handlers of all calls again, which must answer.
   void ResumeAll();
 
+  // How long the calls waited. Thread-safe.
+  Histogram<kPendingWaitSeconds> wait_seconds() const {
+    return seconds_.Copy();
+  }
+
  private:
   class Wait;
 
@@ -64,7 +72,7 @@ class PendingMatches {
   PrefixCache* const cache_;
   RpcServer* const server_;
   Wakeup* const some_are_over_;
-  prometheus::Histogram& seconds_;
+  SharedHistogram<kPendingWaitSeconds> seconds_;
   absl::flat_hash_map<const WaitingCall*, std::unique_ptr<Wait>> by_call_;
   absl::flat_hash_map<WaitId, Wait*> by_id_;
   // Their alarms are not done yet.

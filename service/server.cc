@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/make_pool.h"
+#include "service/metrics/collector.h"
 #include "service/monotonic_clock.h"
 #include "service/random_id.h"
 #include "service/unix_listener.h"
@@ -28,6 +29,16 @@ constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
   return PageBytes(pool.layout()) * pool.shards().size();
+}
+
+PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
+  return {.page_bytes = PageBytesOfAllShards(pool),
+          .page_tokens = options.page_tokens,
+          .shards = static_cast<uint32_t>(pool.shards().size()),
+          .device = pool.shards().front().device,
+          .dtype = std::string(DTypeName(options.dtype)),
+          .layout = std::string(LayoutOrderName(options.layout_order)),
+          .model = options.model};
 }
 
 // Room for twice the allowed tokens and for page ids, so that a list that is a
@@ -62,8 +73,6 @@ Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
     : options_(options),
       epoch_(RandomId()),
       pool_(std::move(pool)),
-      registry_(std::make_shared<prometheus::Registry>()),
-      rpc_metrics_(*registry_),
       cache_({.page_tokens = options.page_tokens,
               .capacity_pages = pool_->capacity_pages(),
               .eviction_policy = options.eviction_policy,
@@ -73,11 +82,10 @@ Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
-                  }}),
+                  },
+              .clock = absl::GetCurrentTimeNanos}),
       self_check_(&cache_),
-      cache_metrics_(std::make_shared<CacheMetrics>(
-          &cache_, &self_check_, PageBytesOfAllShards(*pool_))),
-      pending_matches_(&cache_, &rpc_, *registry_),
+      pending_matches_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
@@ -187,10 +195,18 @@ absl::Status Server::StartRpc() {
 
 absl::Status Server::StartHttp() {
   if (options_.http.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<HttpServer>> http =
-      HttpServer::Start({.address = options_.http,
-                         .collectables = {registry_, cache_metrics_},
-                         .is_ready = [this] { return !is_draining_; }});
+  regret_ = std::make_unique<RegretMeter>(&cache_);
+  absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(
+      {.address = options_.http,
+       .collectables = {std::make_shared<MetricsCollector>(
+           MetricsCollector::Sources{.cache = &cache_,
+                                     .self_check = &self_check_,
+                                     .regret = regret_.get(),
+                                     .pending_matches = &pending_matches_,
+                                     .events = events_service_.get(),
+                                     .rpc = &rpc_metrics_,
+                                     .pool = FiguresOf(*pool_, options_)})},
+       .is_ready = [this] { return !is_draining_; }});
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
   return absl::OkStatus();

@@ -1,8 +1,6 @@
 #ifndef PANDO_SERVICE_SERVER_H_
 #define PANDO_SERVICE_SERVER_H_
 
-#include <prometheus/registry.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,11 +10,11 @@
 #include "core/prefix_cache.h"
 #include "gpu/kv_pool.h"
 #include "service/admin_service.h"
-#include "service/cache_metrics.h"
 #include "service/events/events_service.h"
 #include "service/health_service.h"
 #include "service/http_server.h"
 #include "service/memory_socket.h"
+#include "service/metrics/regret_meter.h"
 #include "service/options.h"
 #include "service/pending_matches.h"
 #include "service/pool_service.h"
@@ -60,11 +58,9 @@ class Server {
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   std::atomic<bool> is_draining_ = false;
-  std::shared_ptr<prometheus::Registry> registry_;
   RpcMetrics rpc_metrics_;
   PrefixCache cache_;
   SelfCheck self_check_;
-  std::shared_ptr<CacheMetrics> cache_metrics_;
 
   // In the order of their start: each may use those before it.
   std::unique_ptr<ProcessWatcher> watcher_;
@@ -79,6 +75,7 @@ class Server {
   std::unique_ptr<SessionService> session_service_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<EventsService> events_service_;
+  std::unique_ptr<RegretMeter> regret_;  // while there is http
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -20,6 +20,7 @@ void SessionStream::OnArrived(bool ok) {
     return;
   }
   arrived_at_ = absl::Now();
+  service_->metrics_->Start();
   operations_ = 1;  // OnDone
   service_->Arm();
   Read(on_first_read_);

@@ -11,7 +11,6 @@
 
 #include "absl/synchronization/mutex.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "prometheus/registry.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
@@ -28,8 +27,7 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  prometheus::Registry registry;
-  RpcMetrics metrics(registry);
+  RpcMetrics metrics;
   v1::PrefixCache::AsyncService grpc;
   RpcServer server;
   server.AddService(&grpc);

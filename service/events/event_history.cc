@@ -47,6 +47,16 @@ bool EventHistory::Read(uint64_t after, size_t max_bytes,
   return true;
 }
 
+void EventHistory::NoteLost(uint64_t events) {
+  absl::MutexLock hold(&mutex_);
+  lost_events_ += events;
+}
+
+uint64_t EventHistory::lost_events() const {
+  absl::MutexLock hold(&mutex_);
+  return lost_events_;
+}
+
 std::shared_ptr<const EventSnapshot> EventHistory::RequestSnapshot() {
   absl::MutexLock hold(&mutex_);
   std::shared_ptr<EventSnapshot> snapshot = snapshot_.lock();

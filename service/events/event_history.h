@@ -51,6 +51,10 @@ class EventHistory {
   // does not have them any more, or never had event `after`.
   bool Read(uint64_t after, size_t max_bytes,
             std::vector<grpc::Slice>& events) const;
+  // A watcher is told that so many events are lost to it.
+  void NoteLost(uint64_t events);
+  // All of them.
+  uint64_t lost_events() const;
   // The snapshot to begin with: it may not be made yet.
   std::shared_ptr<const EventSnapshot> RequestSnapshot();
 
@@ -69,6 +73,7 @@ class EventHistory {
   uint64_t first_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
   std::deque<grpc::Slice> events_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t lost_events_ ABSL_GUARDED_BY(mutex_) = 0;
   std::weak_ptr<EventSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
 };
 

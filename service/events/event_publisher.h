@@ -29,6 +29,7 @@ class EventPublisher {
   void Start();
 
   EventHistory& history() { return history_; }
+  const EventHistory& history() const { return history_; }
 
  private:
   void Run();

@@ -57,6 +57,7 @@ void EventWatch::AddFromSnapshot(std::vector<grpc::Slice>& parts) {
     event.mutable_lost()->set_first_sequence(*known_ + 1);
     event.mutable_lost()->set_last_sequence(snapshot_->sequence);
     parts.push_back(EncodeEvent(event, snapshot_->sequence));
+    history_->NoteLost(snapshot_->sequence - *known_);
   }
   const std::vector<grpc::Slice>& events = snapshot_->events;
   for (size_t bytes = 0; sent_ < events.size() && bytes < kMessageBytes;

@@ -27,6 +27,9 @@ class EventsService {
 
   void Register(RpcMetrics& metrics);
 
+  // Events that watchers were told they lost. Thread-safe.
+  uint64_t dropped_events() const { return publisher_.history().lost_events(); }
+
  private:
   using Source = StreamSource<grpc::ByteBuffer>;
   // Events are encoded once for all watchers, so that this thread writes bytes.

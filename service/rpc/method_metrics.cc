@@ -1,57 +1,55 @@
 #include "service/rpc/method_metrics.h"
 
+#include <algorithm>
+
 namespace pando {
 namespace {
 
-// In the order of absl::StatusCode, spelled as gRPC middlewares do.
-constexpr std::array<const char*, MethodMetrics::kCodes> kCodeNames = {
-    "OK",
-    "Canceled",
-    "Unknown",
-    "InvalidArgument",
-    "DeadlineExceeded",
-    "NotFound",
-    "AlreadyExists",
-    "PermissionDenied",
-    "ResourceExhausted",
-    "FailedPrecondition",
-    "Aborted",
-    "OutOfRange",
-    "Unimplemented",
-    "Internal",
-    "Unavailable",
-    "DataLoss",
-    "Unauthenticated"};
+constexpr auto kCodes = std::to_array<absl::StatusCode>(
+    {absl::StatusCode::kUnknown, absl::StatusCode::kOk,
+     absl::StatusCode::kCancelled, absl::StatusCode::kInvalidArgument,
+     absl::StatusCode::kNotFound, absl::StatusCode::kResourceExhausted,
+     absl::StatusCode::kFailedPrecondition, absl::StatusCode::kAborted,
+     absl::StatusCode::kUnimplemented, absl::StatusCode::kInternal,
+     absl::StatusCode::kUnavailable});
+static_assert(kCodes.size() == kRpcCodeNames.size());
 
-const prometheus::Histogram::BucketBoundaries kSeconds = {
-    1e-5,   2.5e-5, 5e-5, 1e-4,   2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2,
-    2.5e-2, 5e-2,   1e-1, 2.5e-1, 5e-1,   1,    2.5,  5,      10};
+// In kRpcCodeNames.
+size_t IndexOf(absl::StatusCode code) {
+  const auto found = std::find(kCodes.begin(), kCodes.end(), code);
+  return found == kCodes.end() ? 0
+                               : static_cast<size_t>(found - kCodes.begin());
+}
 
 }  // namespace
 
-RpcMetrics::RpcMetrics(prometheus::Registry& registry)
-    : handled_(prometheus::BuildCounter()
-                   .Name("grpc_server_handled_total")
-                   .Help("RPCs answered by the server, by status code.")
-                   .Register(registry)),
-      seconds_(prometheus::BuildHistogram()
-                   .Name("grpc_server_handling_seconds")
-                   .Help("Time in the handler of an RPC; transport and "
-                         "(de)serialisation excluded.")
-                   .Register(registry)) {}
+void MethodMetrics::Record(const absl::Status& status, absl::Duration time) {
+  counts_->handled[IndexOf(status.code())].fetch_add(1,
+                                                     std::memory_order_relaxed);
+  counts_->seconds.Record(absl::ToDoubleSeconds(time));
+}
 
 MethodMetrics RpcMetrics::ForMethod(const std::string& service,
                                     const std::string& method,
                                     const std::string& type) {
-  const prometheus::Labels labels = {
-      {"grpc_type", type}, {"grpc_service", service}, {"grpc_method", method}};
-  std::array<prometheus::Counter*, MethodMetrics::kCodes> handled;
-  for (size_t i = 0; i < handled.size(); ++i) {
-    prometheus::Labels with_code = labels;
-    with_code["grpc_code"] = kCodeNames[i];
-    handled[i] = &handled_.Add(with_code);
+  MethodMetrics::Counts& counts = methods_.emplace_back();
+  counts.labels.service = service;
+  counts.labels.method = method;
+  counts.labels.type = type;
+  return MethodMetrics(&counts);
+}
+
+std::vector<MethodFigures> RpcMetrics::Figures() const {
+  std::vector<MethodFigures> figures;
+  for (const MethodMetrics::Counts& counts : methods_) {
+    MethodFigures& method = figures.emplace_back(counts.labels);
+    method.started = counts.started.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < method.handled.size(); ++i) {
+      method.handled[i] = counts.handled[i].load(std::memory_order_relaxed);
+    }
+    method.seconds = counts.seconds.Copy();
   }
-  return MethodMetrics(handled, &seconds_.Add(labels, kSeconds));
+  return figures;
 }
 
 }  // namespace pando

@@ -1,54 +1,77 @@
 #ifndef PANDO_SERVICE_RPC_METHOD_METRICS_H_
 #define PANDO_SERVICE_RPC_METHOD_METRICS_H_
 
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-
 #include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "service/metrics/shared_histogram.h"
 
 namespace pando {
 
-// Where one method's calls are counted. A cheap view: copy it. Thread-safe.
-class MethodMetrics {
- public:
-  static constexpr size_t kCodes = 17;  // of absl::StatusCode
+// Upper bounds of buckets, in seconds.
+inline constexpr auto kRpcSeconds = std::to_array(
+    {1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
+     5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5, 5.0, 10.0});
 
-  MethodMetrics(std::array<prometheus::Counter*, kCodes> handled,
-                prometheus::Histogram* seconds)
-      : handled_(handled), seconds_(seconds) {}
+// The codes that calls are answered with, spelled as gRPC middlewares do. The
+// first counts for all that are not here.
+inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
+    {"Unknown", "OK", "Canceled", "InvalidArgument", "NotFound",
+     "ResourceExhausted", "FailedPrecondition", "Aborted", "Unimplemented",
+     "Internal", "Unavailable"});
 
-  void Record(const absl::Status& status, absl::Duration time) {
-    handled_[static_cast<size_t>(status.code())]->Increment();
-    seconds_->Observe(absl::ToDoubleSeconds(time));
-  }
-
- private:
-  std::array<prometheus::Counter*, kCodes> handled_;
-  prometheus::Histogram* seconds_;
+// What was counted of one method.
+struct MethodFigures {
+  std::string service;  // "pando.v1.PrefixCache"
+  std::string method;
+  std::string type;  // "unary" and so on
+  uint64_t started = 0;
+  std::array<uint64_t, kRpcCodeNames.size()> handled{};
+  Histogram<kRpcSeconds> seconds;
 };
 
-// The RPC metrics of all methods, with the names that gRPC middlewares use:
-// grpc_server_handled_total and grpc_server_handling_seconds. Owned by Server;
-// thread-safe.
+// Where one method's calls are counted, without a lock. A cheap view: copy it.
+// Thread-safe.
+class MethodMetrics {
+ public:
+  // A call has arrived.
+  void Start() { counts_->started.fetch_add(1, std::memory_order_relaxed); }
+  // It was answered; `time` was spent in its handler.
+  void Record(const absl::Status& status, absl::Duration time);
+
+ private:
+  friend class RpcMetrics;
+  struct Counts {
+    MethodFigures labels;  // only the texts
+    std::atomic<uint64_t> started = 0;
+    std::array<std::atomic<uint64_t>, kRpcCodeNames.size()> handled{};
+    SharedHistogram<kRpcSeconds> seconds;
+  };
+
+  explicit MethodMetrics(Counts* counts) : counts_(counts) {}
+
+  Counts* counts_;
+};
+
+// The calls of all methods. Owned by Server. ForMethod is called before the
+// server starts; all else is thread-safe.
 class RpcMetrics {
  public:
-  // `registry` owns the counters and outlives this.
-  explicit RpcMetrics(prometheus::Registry& registry);
-
-  // The metrics of one method of `service` ("pando.v1.PrefixCache"); all codes
-  // stand at 0 from then on.
   MethodMetrics ForMethod(const std::string& service, const std::string& method,
                           const std::string& type = "unary");
 
+  std::vector<MethodFigures> Figures() const;
+
  private:
-  prometheus::Family<prometheus::Counter>& handled_;
-  prometheus::Family<prometheus::Histogram>& seconds_;
+  std::deque<MethodMetrics::Counts> methods_;
 };
 
 }  // namespace pando

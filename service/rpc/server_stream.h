@@ -137,6 +137,7 @@ class ServerStream {
       return;
     }
     arrived_at_ = absl::Now();
+    method_->metrics_.Start();
     operations_ = 1;  // OnDone
     method_->Arm();
     auto source = method_->handler_(request_);

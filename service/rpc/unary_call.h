@@ -64,7 +64,10 @@ class UnaryCall final : public Event, public WaitingCall {
         OperationDone();
         break;
       case Next::kAnswer:  // not ok: the server stops, nothing has arrived
-        if (ok && !server_->is_stopping()) Answer();
+        if (ok && !server_->is_stopping()) {
+          metrics_.Start();
+          Answer();
+        }
         break;
     }
   }

@@ -1,26 +1,23 @@
-"""pandod as a process: its options, start, probes, metrics and end."""
+"""pandod as a process: its options, start, probes and end."""
 
 import re
 import socket
 import stat
 import subprocess
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import grpc
 import pytest
 from eventually import eventually
+from metrics_page import free_address, get
 from pando_kv import Client, UnavailableError
 from pandod_process import (
     PAGE_TOKENS,
-    POOL_PAGES,
     SERVING,
     Pandod,
     binary,
     clean_environment,
 )
-from protocol_worker import protocol_worker
 from raw_calls import RawCalls
 
 NOT_SERVING = b"\x08\x02"
@@ -36,30 +33,6 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
         text=True,
         timeout=60,
     )
-
-
-def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
-
-
-def get(address: str, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
-def metrics(address: str) -> dict[str, float]:
-    """By series, labels included."""
-    status, text = get(address, "/metrics")
-    assert status == 200
-    samples = [line for line in text.splitlines() if not line.startswith("#")]
-    series = (line.rsplit(" ", 1) for line in samples)
-    return {name: float(value) for name, value in series}
 
 
 # Options.
@@ -247,7 +220,7 @@ def test_tcp_serves_the_same_cache_as_the_socket(start_pandod):
         assert near.stats().sessions == 2
 
 
-# The standard services, probes and metrics.
+# The standard services and probes.
 
 
 def test_the_standard_health_service_answers_for_server_and_services(start_pandod):
@@ -275,102 +248,6 @@ def test_http_answers_probes_and_nothing_else(start_pandod):
     assert get(http, "/healthz") == (200, "ok\n")
     assert get(http, "/readyz") == (200, "ok\n")
     assert get(http, "/etc/passwd")[0] == 404
-
-
-def test_metrics_show_the_traffic(start_pandod):
-    http = free_address()
-    pandod = start_pandod(http=http)
-    with Client(pandod.address) as client:
-        client.insert(TOKENS, client.allocate_pages(2))
-        held = client.match_prefix([*TOKENS, *range(900, 916)], lock=True)
-        client.insert([*range(500, 516)], client.allocate_pages(1))
-        assert client.evict(1) == 1
-        client.allocate_pages(4)
-        seen = metrics(http)
-        held.lock.release()
-
-    assert seen["pando_prefix_query_tokens_total"] == 3 * PAGE_TOKENS
-    assert seen["pando_prefix_hit_tokens_total"] == 2 * PAGE_TOKENS
-    assert seen['pando_evicted_pages_total{reason="request"}'] == 1
-    assert seen["pando_locks"] == 1
-    assert seen["pando_sessions"] == 1
-    states = {
-        name.split('"')[1]: value
-        for name, value in seen.items()
-        if name.startswith("pando_pool_pages{")
-    }
-    assert states == {
-        "free": POOL_PAGES - 7,
-        "reserved": 4,
-        "evictable": 0,
-        "protected": 2,
-        "quarantined": 0,
-        "padding": 1,
-    }
-    assert sum(states.values()) == seen["pando_pool_capacity_pages"] == POOL_PAGES
-    assert rpcs(seen, "Insert", "OK") == 2
-    assert rpcs(seen, "AllocatePages", "OK") == 3
-    assert seconds_count(seen, "Insert") == 2
-
-
-def test_metrics_show_waits(start_pandod):
-    http = free_address()
-    pandod = start_pandod(http=http)
-    with protocol_worker(pandod.address) as owner:
-        with protocol_worker(pandod.address) as waiter:
-            held = owner.admit(TOKENS).get()
-            answer = waiter.admit(TOKENS, pending_wait_ms=600_000)
-            eventually(lambda: metrics(http)["pando_pending_matches"] == 1)
-            owner.finish(held, TOKENS)
-            answer.get()
-        seen = metrics(http)
-    assert seen["pando_pending_waits_total"] == 1
-    assert seen['pando_pending_waits_ended_total{outcome="published"}'] == 1
-    assert seen["pando_pending_wait_seconds_count"] == 1
-    # The wait is no time in the handler, and one call.
-    assert rpcs(seen, "MatchPrefix", "OK") == 2
-    assert seconds_count(seen, "MatchPrefix") == 2
-
-
-def test_metrics_show_policy_and_quotas(start_pandod, tmp_path):
-    config = tmp_path / "pando.yaml"
-    config.write_text("quotas: [{class: gold, extra_key: gold}]")
-    http = free_address()
-    pandod = start_pandod(http=http, config=config, eviction_policy="slru")
-    with protocol_worker(pandod.address) as worker:
-        worker.cache(TOKENS, namespace={"extra_key": "gold"})
-        worker.call("AllocatePages", pages=3)
-        seen = metrics(http)
-    assert seen['pando_eviction_policy_info{policy="slru"}'] == 1
-    assert seen['pando_quota_cached_pages{class="gold"}'] == 2
-    assert seen["pando_quota_cached_pages"] == 0
-    assert seen["pando_quota_reserved_pages"] == 3
-
-
-def test_metrics_count_failed_calls_by_code(start_pandod):
-    http = free_address()
-    pandod = start_pandod(http=http)
-    with RawCalls(pandod.address) as raw:
-        raw.failure("pando.v1.PrefixCache/Unlock", b"")
-    assert rpcs(metrics(http), "Unlock", "InvalidArgument") == 1
-
-
-def rpcs(seen: dict[str, float], method: str, code: str) -> float:
-    return one(seen, "grpc_server_handled_total", f'"{method}"', f'"{code}"')
-
-
-def seconds_count(seen: dict[str, float], method: str) -> float:
-    return one(seen, "grpc_server_handling_seconds_count", f'"{method}"')
-
-
-def one(seen: dict[str, float], name: str, *labels: str) -> float:
-    found = [
-        value
-        for series, value in seen.items()
-        if series.startswith(name + "{") and all(label in series for label in labels)
-    ]
-    assert len(found) == 1, f"{name} {labels}: {len(found)} series"
-    return found[0]
 
 
 # The end.

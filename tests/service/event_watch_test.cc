@@ -132,6 +132,7 @@ TEST_F(EventWatchTest, WhoFellBehindIsToldWhatItLostAndBeginsAnew) {
   Publish(1);
   EXPECT_THAT(Next(watch), ElementsAre("lost 2..6 at 6", "cleared at 6",
                                        "held at 6", "end at 6"));
+  EXPECT_EQ(history_.lost_events(), 5u);
   EXPECT_THAT(Next(watch), ElementsAre("stored 7"));
 }
 

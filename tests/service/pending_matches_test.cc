@@ -15,7 +15,6 @@
 
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "prometheus/registry.h"
 #include "service/prefix_cache_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
@@ -29,14 +28,13 @@ constexpr uint32_t kMinute = 60'000;
 class PendingMatchesTest : public testing::Test {
  protected:
   PendingMatchesTest()
-      : metrics_(registry_),
-        cache_({.page_tokens = 1,
+      : cache_({.page_tokens = 1,
                 .capacity_pages = 1024,
                 .on_wait_over =
                     [this](WaitId wait, PendingOutcome outcome) {
                       pending_.WaitOver(wait, outcome);
                     }}),
-        pending_(&cache_, &server_, registry_),
+        pending_(&cache_, &server_),
         service_(&cache_, &pending_, /*max_tokens=*/1024, /*epoch=*/1,
                  &is_draining_) {
     std::string folder =
@@ -94,7 +92,6 @@ class PendingMatchesTest : public testing::Test {
 
   const std::vector<Token> tokens_ = {1, 2, 3, 4};
   uint64_t last_session_ = 0;
-  prometheus::Registry registry_;
   RpcMetrics metrics_;
   std::atomic<bool> is_draining_ = false;
   PrefixCache cache_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <list>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +18,6 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "prometheus/registry.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
@@ -35,7 +35,7 @@ struct Seen {
 // test says how many may go. It answers with the number of tokens it got.
 class WaitingServer {
  public:
-  WaitingServer() : metrics_(registry_) {
+  WaitingServer() {
     std::string folder =
         (std::filesystem::temp_directory_path() / "pando_waiting_XXXXXX")
             .string();
@@ -79,9 +79,8 @@ class WaitingServer {
     mutex_.Await(absl::Condition(&holds));
     return seen_;
   }
-  std::vector<prometheus::MetricFamily> Metrics() const {
-    return registry_.Collect();
-  }
+  // Of the one method.
+  MethodFigures Figures() const { return metrics_.Figures().front(); }
 
  private:
   std::optional<absl::Status> Handle(const v1::MatchPrefixRequest& request,
@@ -119,7 +118,6 @@ class WaitingServer {
     for (WaitingCall* call : resumed) call->Resume();
   }
 
-  prometheus::Registry registry_;
   RpcMetrics metrics_;
   v1::PrefixCache::AsyncService grpc_;
   std::string folder_;
@@ -240,15 +238,12 @@ TEST_F(WaitingCallTest, IsCountedOnce) {
   server_.Await([](const Seen& seen) { return seen.waiting == 1; });
   server_.LetGo();
   EXPECT_TRUE(call.Wait().ok());
-  uint64_t answered = 0, timed = 0;
-  for (const prometheus::MetricFamily& family : server_.Metrics()) {
-    for (const prometheus::ClientMetric& metric : family.metric) {
-      answered += static_cast<uint64_t>(metric.counter.value);
-      timed += metric.histogram.sample_count;
-    }
-  }
-  EXPECT_EQ(answered, 1u);
-  EXPECT_EQ(timed, 1u);
+  const MethodFigures figures = server_.Figures();
+  EXPECT_EQ(figures.started, 1u);
+  EXPECT_EQ(std::accumulate(figures.handled.begin(), figures.handled.end(), 0u),
+            1u);
+  const auto counts = figures.seconds.View().counts;
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0u), 1u);
 }
 
 }  // namespace

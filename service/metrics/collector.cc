@@ -1,0 +1,74 @@
+#include "service/metrics/collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "service/metrics/catalogue.h"
+
+namespace pando {
+namespace {
+
+// More classes than this are shown as one, so that the number of series is
+// bounded.
+constexpr size_t kShownClasses = 8;
+
+void Add(const ClassTraffic& from, ClassTraffic& to) {
+  to.query_tokens += from.query_tokens;
+  to.hit_tokens += from.hit_tokens;
+  to.full_matches += from.full_matches;
+  to.partial_matches += from.partial_matches;
+  to.missed_matches += from.missed_matches;
+  to.quota_rejections += from.quota_rejections;
+}
+
+// The last class of the cache, which has no name, is the one of all others.
+std::vector<NamespaceClassFigures> ClassesOf(const CacheStats& cache) {
+  const std::vector<ClassTraffic>& traffic = cache.measured.classes;
+  const size_t configured = traffic.size() - 1;
+  std::vector<NamespaceClassFigures> shown(std::min(configured, kShownClasses) +
+                                           1);
+  for (size_t c = 0; c < traffic.size(); ++c) {
+    NamespaceClassFigures& to = shown[std::min(c, shown.size() - 1)];
+    Add(traffic[c], to.traffic);
+    if (configured == 0) continue;
+    const QuotaClassStats& quota = cache.quota_classes[c];
+    if (&to != &shown.back()) to.name = quota.name;
+    to.reserved_pages += quota.reserved_pages;
+    to.cached_pages += quota.cached_pages;
+  }
+  if (configured == 0) {
+    shown.back().reserved_pages = cache.pages.reserved;
+    shown.back().cached_pages =
+        uint64_t{cache.pages.evictable} + cache.pages.protected_;
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> MetricsCollector::Collect() const {
+  const MetricsSnapshot snapshot = Snapshot();
+  std::vector<prometheus::MetricFamily> families;
+  for (const MetricGroup& group : MetricCatalogue()) {
+    for (const Metric& metric : group.metrics) {
+      families.push_back(CollectMetric(metric, snapshot));
+    }
+  }
+  return families;
+}
+
+MetricsSnapshot MetricsCollector::Snapshot() const {
+  CacheStats cache = sources_.cache->Stats();
+  std::vector<NamespaceClassFigures> classes = ClassesOf(cache);
+  return {.cache = std::move(cache),
+          .classes = std::move(classes),
+          .regret = sources_.regret->Figures(),
+          .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
+          .dropped_events = sources_.events->dropped_events(),
+          .invariant_violations = sources_.self_check->violations(),
+          .methods = sources_.rpc->Figures(),
+          .pool = sources_.pool,
+          .process = ReadProcessFigures()};
+}
+
+}  // namespace pando

@@ -1,0 +1,47 @@
+#ifndef PANDO_SERVICE_METRICS_COLLECTOR_H_
+#define PANDO_SERVICE_METRICS_COLLECTOR_H_
+
+#include <prometheus/collectable.h>
+
+#include <string>
+#include <vector>
+
+#include "core/prefix_cache.h"
+#include "service/events/events_service.h"
+#include "service/metrics/regret_meter.h"
+#include "service/metrics/snapshot.h"
+#include "service/pending_matches.h"
+#include "service/rpc/method_metrics.h"
+#include "service/self_check.h"
+
+namespace pando {
+
+// The metrics of the catalogue, made at each scrape from one picture of
+// everything. What comes from the cache is consistent: pages by state always
+// sum to the capacity. Owned by Server; thread-safe.
+class MetricsCollector : public prometheus::Collectable {
+ public:
+  // All outlive this.
+  struct Sources {
+    PrefixCache* cache;
+    const SelfCheck* self_check;
+    const RegretMeter* regret;
+    const PendingMatches* pending_matches;
+    const EventsService* events;
+    const RpcMetrics* rpc;
+    PoolFigures pool;
+  };
+
+  explicit MetricsCollector(Sources sources) : sources_(std::move(sources)) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  MetricsSnapshot Snapshot() const;
+
+  const Sources sources_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_METRICS_COLLECTOR_H_

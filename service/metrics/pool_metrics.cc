@@ -1,0 +1,129 @@
+// The pages of the pool: what they are used for, and who gets them.
+
+#include "service/metrics/catalogue.h"
+
+namespace pando {
+namespace {
+
+using Snapshot = MetricsSnapshot;
+
+// Pages by state, each counted as `unit`.
+void AddStates(const PageCounts& pages, double unit, Samples& out) {
+  out.Add({"free"}, pages.free * unit);
+  out.Add({"reserved"}, pages.reserved * unit);
+  out.Add({"evictable"}, pages.evictable * unit);
+  out.Add({"protected"}, pages.protected_ * unit);
+  out.Add({"quarantined"}, pages.quarantined * unit);
+  out.Add({"padding"}, pages.padding * unit);
+}
+
+double PageBytesOf(const Snapshot& s) {
+  return static_cast<double>(s.pool.page_bytes);
+}
+
+}  // namespace
+
+std::vector<Metric> PoolMetrics() {
+  return {
+      Gauge("pando_pool_pages", "Pages by state; they sum to the capacity.",
+            {{"state", ""}},
+            [](const Snapshot& s, Samples& out) {
+              AddStates(s.cache.pages, 1, out);
+            }),
+      Gauge("pando_pool_bytes",
+            "Bytes of the pages by state; they sum to the capacity.",
+            {{"state", ""}},
+            [](const Snapshot& s, Samples& out) {
+              AddStates(s.cache.pages, PageBytesOf(s), out);
+            }),
+      Gauge("pando_pool_capacity_pages",
+            "Pages of the pool, the padding page included.",
+            [](const Snapshot& s) { return s.cache.pages.capacity; }),
+      Gauge("pando_pool_capacity_bytes",
+            "Bytes of the pool, on all shards together.",
+            [](const Snapshot& s) {
+              return s.cache.pages.capacity * PageBytesOf(s);
+            }),
+      Gauge("pando_pool_page_bytes",
+            "Bytes of one page over all layers and shards.", PageBytesOf),
+      Gauge("pando_pool_page_tokens", "Tokens of one page.",
+            [](const Snapshot& s) { return s.pool.page_tokens; }),
+      Gauge("pando_pool_shards", "Shards of the pool.",
+            [](const Snapshot& s) { return s.pool.shards; }),
+      Gauge(
+          "pando_pool_info", "1, with what the pool is as labels.",
+          {{"device", "where the first shard's memory is: `host`, or a device"},
+           {"dtype", "the element type"},
+           {"layout", "the order of memory"},
+           {"model", "the model, if one is configured"}},
+          [](const Snapshot& s, Samples& out) {
+            out.Add({s.pool.device, s.pool.dtype, s.pool.layout, s.pool.model},
+                    1);
+          }),
+      Counter(
+          "pando_alloc_pages_total", "Pages reserved for sessions.",
+          [](const Snapshot& s) { return s.cache.counters.allocated_pages; }),
+      Counter("pando_alloc_requests_total",
+              "Reservations of pages: those that found them free, those that "
+              "had to evict, and those that failed.",
+              {{"result", ""}},
+              [](const Snapshot& s, Samples& out) {
+                const Measurements& m = s.cache.measured;
+                double failed = 0;
+                for (uint64_t n : m.failed_allocations) {
+                  failed += static_cast<double>(n);
+                }
+                out.Add({"ok"},
+                        static_cast<double>(m.allocations -
+                                            m.allocations_after_eviction));
+                out.Add({"ok_after_evict"},
+                        static_cast<double>(m.allocations_after_eviction));
+                out.Add({"failed"}, failed);
+              }),
+      Counter("pando_alloc_failures_total",
+              "Reservations refused: too few pages are free or evictable, more "
+              "than the pool has, or over the quota of the class.",
+              {{"reason", ""}},
+              [](const Snapshot& s, Samples& out) {
+                const auto& failed = s.cache.measured.failed_allocations;
+                const auto add = [&](const char* reason,
+                                     AllocationFailure which) {
+                  out.Add({reason}, static_cast<double>(failed[which]));
+                };
+                add("exhausted", AllocationFailure::kExhausted);
+                add("too_large", AllocationFailure::kTooLarge);
+                add("quota", AllocationFailure::kQuota);
+              }),
+      Counter(
+          "pando_quarantined_pages_total",
+          "Reserved pages that lost their owner and had to wait.",
+          [](const Snapshot& s) { return s.cache.counters.quarantined_pages; }),
+      Gauge("pando_quota_reserved_pages",
+            "Pages reserved for namespaces of a class.",
+            {NamespaceClassLabel()},
+            [](const Snapshot& s, Samples& out) {
+              for (const auto& c : s.classes) {
+                out.Add({c.name}, static_cast<double>(c.reserved_pages));
+              }
+            }),
+      Gauge("pando_quota_cached_pages",
+            "Pages cached in namespaces of a class.", {NamespaceClassLabel()},
+            [](const Snapshot& s, Samples& out) {
+              for (const auto& c : s.classes) {
+                out.Add({c.name}, static_cast<double>(c.cached_pages));
+              }
+            }),
+      Counter("pando_quota_rejections_total",
+              "Reservations and inserts refused because their class was at "
+              "its cap.",
+              {NamespaceClassLabel()},
+              [](const Snapshot& s, Samples& out) {
+                for (const auto& c : s.classes) {
+                  out.Add({c.name},
+                          static_cast<double>(c.traffic.quota_rejections));
+                }
+              }),
+  };
+}
+
+}  // namespace pando

@@ -1,0 +1,51 @@
+#ifndef PANDO_SERVICE_METRICS_SNAPSHOT_H_
+#define PANDO_SERVICE_METRICS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/stats.h"
+#include "service/metrics/process_figures.h"
+#include "service/metrics/regret_index.h"
+#include "service/pending_matches.h"
+#include "service/rpc/method_metrics.h"
+
+namespace pando {
+
+// What never changes about the pool.
+struct PoolFigures {
+  uint64_t page_bytes = 0;  // of all shards
+  uint32_t page_tokens = 0;
+  uint32_t shards = 0;
+  std::string device;
+  std::string dtype;
+  std::string layout;
+  std::string model;
+};
+
+// The namespaces of one quota class, or of several that are shown as one.
+struct NamespaceClassFigures {
+  std::string name = "other";
+  ClassTraffic traffic;
+  uint64_t reserved_pages = 0;
+  uint64_t cached_pages = 0;
+};
+
+// All that the metrics are made from, at the time of one scrape.
+struct MetricsSnapshot {
+  CacheStats cache;  // consistent in itself
+  // The last one is "other".
+  std::vector<NamespaceClassFigures> classes{1};
+  RegretFigures regret;
+  Histogram<kPendingWaitSeconds> pending_wait_seconds;
+  uint64_t dropped_events = 0;
+  uint64_t invariant_violations = 0;
+  std::vector<MethodFigures> methods;
+  PoolFigures pool;
+  ProcessFigures process;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_METRICS_SNAPSHOT_H_

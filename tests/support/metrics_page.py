@@ -1,0 +1,68 @@
+"""What a pandod says over HTTP, and its metrics as numbers."""
+
+import re
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+_SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    """The status and the text."""
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class MetricsPage:
+    """One answer of /metrics."""
+
+    def __init__(self, address: str) -> None:
+        status, self.text = get(address, "/metrics")
+        assert status == 200
+        self.series = [
+            _series(line) for line in self.text.splitlines() if line[:1] != "#"
+        ]
+
+    def sum(self, name: str, **labels: str) -> float:
+        """Of the series that have these labels, of which there is at least one."""
+        found = [s.value for s in self._having(name, labels)]
+        assert found, f"no series {name} {labels}"
+        return sum(found)
+
+    def by(self, label: str, name: str, **labels: str) -> dict[str, float]:
+        """Those sums for each value of a label."""
+        values = {s.labels[label] for s in self._having(name, labels)}
+        return {v: self.sum(name, **labels, **{label: v}) for v in values}
+
+    def _having(self, name: str, labels: dict[str, str]) -> list[Series]:
+        return [
+            s
+            for s in self.series
+            if s.name == name and labels.items() <= s.labels.items()
+        ]
+
+
+def _series(line: str) -> Series:
+    match = _SERIES.match(line)
+    assert match, f"not a series: {line}"
+    return Series(match[1], dict(_LABEL.findall(match[2] or "")), float(match[3]))
