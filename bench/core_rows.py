@@ -80,6 +80,14 @@ def core_rows(build: Path) -> list[Row]:
     for leaves in (1_000, 10_000, 100_000):
         run = ns(f"BM_CheckInvariants/{leaves}")
         rows.append(Row(f"CheckInvariants, of {leaves:,} leaves, each", run / leaves, "ns"))
+    for name, histogram in (
+        ("under the mutex", "Histogram"),
+        ("shared by threads", "SharedHistogram"),
+    ):
+        value = ns(f"BM_Record<{histogram}<kOperationSeconds>>")
+        rows.append(Row(f"a value in a histogram, {name}", value, "ns", limit=50))
+    timing = ns("BM_MatchOnePage/1") - ns("BM_MatchOnePage/0")
+    rows.append(Row("the time of an operation", timing, "ns", limit=50))
     one, eight = (
         runs[f"BM_Requests/real_time/threads:{threads}"]["items_per_second"]
         for threads in (1, 8)

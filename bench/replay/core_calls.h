@@ -22,6 +22,9 @@ class CoreCalls : public CacheCalls {
 
   Accounts TakeAccounts();
 
+ protected:
+  PrefixCache& cache() { return cache_; }
+
  private:
   const NamespaceKey ns_;
   PrefixCache cache_;
