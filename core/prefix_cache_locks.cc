@@ -88,8 +88,10 @@ void PrefixCache::ReleaseLock(LockRecord& lock, LockEnd end) {
   EndPending(lock.pending, is_owner_lost ? PendingOutcome::kOwnerLost
                                          : PendingOutcome::kGivenUp);
   ++measured_.ended_locks[end];
+  // Milliseconds, as a quotient of durations takes longer than all of this.
   measured_.lock_hold_seconds.Record(
-      absl::ToDoubleSeconds(time_ - lock.taken_at));
+      static_cast<double>(absl::ToInt64Milliseconds(time_ - lock.taken_at)) /
+      1000);
   Namespace& ns = *lock.node->ns;
   tree_.Unlock(*lock.node);
   sessions_.RemoveLock(lock);
