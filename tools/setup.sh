@@ -39,11 +39,11 @@ if [[ ! -x $prometheus/usr/bin/promtool ]]; then
   echo "unpacking prometheus into $prometheus"
   download=$(mktemp -d)
   (cd "$download" && apt-get download -qq -o APT::Sandbox::User=root prometheus)
+  mkdir -p "$prometheus"
   dpkg-deb -x "$download"/prometheus_*.deb "$prometheus"
   rm -r "$download"
 fi
 
-mkdir -p "$(dirname "$venv")"
 wanted=$(sha256sum tools/setup.sh clients/python/pyproject.toml | sha256sum)
 if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
   echo "making the Python environment in $venv"
