@@ -94,7 +94,6 @@ class EventReplayTest : public testing::TestWithParam<bool> {};
 
 TEST_P(EventReplayTest, GivesTheSealedPagesAfterRandomOperations) {
   constexpr int kPrograms = 30;
-  constexpr int kOperations = 400;
   const uint64_t first_seed = FromEnvironment("PANDO_TEST_SEED", 1);
   int gaps = 0;
   for (uint64_t seed = first_seed; seed < first_seed + kPrograms; ++seed) {
@@ -103,18 +102,21 @@ TEST_P(EventReplayTest, GivesTheSealedPagesAfterRandomOperations) {
     GridPoint point = AnyGridPoint(choices);
     point.is_bigram = GetParam();
     point.capacity_pages = 2 + choices(20);
-    Executor executor(OptionsAt(point), kOperations,
+    // Some take the events so seldom that the log gives up.
+    const bool is_late = choices(2) == 1;
+    const int count = is_late ? 4000 : 400;
+    const uint32_t pace = is_late ? count : 1;
+    Executor executor(OptionsAt(point), count,
                       Executor::Events::kTakenByCaller);
     RandomOperations operations = OperationsAt(point, choices);
     Follower follower(point.page_tokens);
     std::vector<RawEvent> events;
-    const auto begin = static_cast<int>(choices(kOperations / 2));
-    // Some take the events so seldom that the log gives up.
-    const uint32_t pace = 1 + choices(2) * 300;
-    for (int i = 0; i < kOperations && !HasFailure(); ++i) {
+    const auto begin = static_cast<int>(choices(count / 2));
+    for (int i = 0; i < count && !HasFailure(); ++i) {
       if (i == begin) executor.real().StartEvents();
       ASSERT_THAT(executor.Run(operations.Next()), testing::IsEmpty());
-      if (i + 1 < kOperations && choices(pace) > 0) continue;
+      const bool is_taken = i == begin || i + 1 == count || choices(pace) == 0;
+      if (!is_taken) continue;
       executor.real().TakeEvents(events);
       follower.Apply(events);
       if (i < begin) {
