@@ -52,6 +52,11 @@ SegmentRef MakeSegment(const InsertRequest& request, const HeldPrompt& prompt,
                           request.pages);
 }
 
+InsertResult Repeated(InsertResult first) {
+  first.is_repeat = true;
+  return first;
+}
+
 std::span<const Token> TokensOf(const SegmentRef& segment) {
   return {segment->tokens(), segment->token_count()};
 }
@@ -62,7 +67,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   if (absl::Status status = CheckAnchor(request); !status.ok()) return status;
   absl::StatusOr<InsertSource> source = FindSource(request);
   if (!source.ok()) return std::move(source).status();
-  if (source->answer.has_value()) return *std::move(source->answer);
+  if (source->answer.has_value()) return Repeated(*std::move(source->answer));
   const uint32_t lookahead = source->lookahead;
   const HeldPrompt& prompt = source->prompt;
   if (absl::Status status =
@@ -83,7 +88,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   Session& session = **live;
   auto answer = FindAnswer<InsertResult>(session, request.request_id);
   if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) return **answer;
+  if (*answer != nullptr) return Repeated(**answer);
   absl::StatusOr<InsertTarget> target = FindTarget(request, session);
   if (!target.ok()) return std::move(target).status();
   if (request.prompt_tokens > 0 && target->anchor->prompt != prompt) {

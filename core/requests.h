@@ -93,6 +93,8 @@ struct InsertResult {
   std::vector<PageId> canonical_pages;
   uint32_t freed_duplicates = 0;
   PrefixHandle handle = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 struct LockRequest {

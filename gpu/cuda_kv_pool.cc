@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cuda/device.h"
+#include "gpu/cuda_page_checksummer.h"
 
 namespace pando {
 namespace {
@@ -80,6 +81,11 @@ absl::StatusOr<UniqueFd> CudaKvPool::ExportShard(uint32_t index) const {
   const absl::StatusOr<int> descriptor = memories_[index].Export();
   if (!descriptor.ok()) return descriptor.status();
   return UniqueFd(*descriptor);
+}
+
+absl::StatusOr<std::unique_ptr<PageChecksummer>> CudaKvPool::MakeChecksummer()
+    const {
+  return MakeCudaPageChecksummer(layout(), memories_);
 }
 
 absl::StatusOr<uint64_t> FreeBytesPerShard(

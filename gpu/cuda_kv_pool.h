@@ -27,6 +27,8 @@ class CudaKvPool final : public KvPool {
       const std::vector<std::string>& devices, bool zero);
 
   absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
+  absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
+      const override;
 
  private:
   CudaKvPool(const KvLayout& layout, uint32_t capacity_pages,

@@ -12,6 +12,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "gpu/host_page_checksummer.h"
 
 namespace pando {
 namespace {
@@ -90,6 +91,11 @@ absl::StatusOr<UniqueFd> HostKvPool::ExportShard(uint32_t index) const {
     return absl::ErrnoToStatus(errno, "cannot duplicate a shard's descriptor");
   }
   return fd;
+}
+
+absl::StatusOr<std::unique_ptr<PageChecksummer>> HostKvPool::MakeChecksummer()
+    const {
+  return HostPageChecksummer::Create(*this);
 }
 
 }  // namespace pando

@@ -21,6 +21,8 @@ class HostKvPool final : public KvPool {
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
 
   absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
+  absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
+      const override;
 
  private:
   HostKvPool(const KvLayout& layout, uint32_t capacity_pages,

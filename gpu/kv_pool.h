@@ -2,12 +2,14 @@
 #define PANDO_GPU_KV_POOL_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "gpu/kv_layout.h"
+#include "gpu/page_checksummer.h"
 #include "gpu/unique_fd.h"
 
 namespace pando {
@@ -41,6 +43,10 @@ class KvPool {
   // A new close-on-exec descriptor of the shard's memory. It keeps the memory
   // alive, whatever becomes of the pool.
   virtual absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const = 0;
+
+  // Maps the pool into this process, which it is not otherwise.
+  virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
+      const = 0;
 
  protected:
   KvPool(const KvLayout& layout, uint32_t capacity_pages,

@@ -242,6 +242,9 @@ std::vector<OptionSpec> MakeOptionTable() {
            "How long to wait for the workers after SIGTERM"),
       Time("check-invariants-every", &Options::check_invariants_every, zero,
            hour, "Verify the whole index this often; 0 for never"),
+      Fraction("verify-pages", &Options::verify_pages,
+               "Share of the pages whose bytes are verified whenever they are "
+               "handed out or reused; 0 for none"),
       Choice("log-level", &Options::log_level,
              {"debug", "info", "warning", "error"}, "What is logged"),
       Choice("log-format", &Options::log_format, {"text", "json"},

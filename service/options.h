@@ -61,6 +61,8 @@ struct Options {
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();
+  // The share of the pages whose checksums are verified.
+  double verify_pages = 0;
 
   std::string log_level = "info";
   std::string log_format = "text";

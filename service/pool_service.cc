@@ -73,6 +73,7 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
                         .pages = request.pages(),
                         .request_id = RequestId(request.request_id())});
   if (!pages.ok()) return pages.status();
+  if (verifier_ != nullptr) verifier_->Reserved(*pages);
   AppendPages(*pages, response.mutable_page_ids());
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "service/memory_socket.h"
+#include "service/page_verifier.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
@@ -17,11 +18,13 @@ namespace pando {
 // thread; holds no state.
 class PoolService {
  public:
-  // `cache` and `memory` outlive the service.
-  PoolService(PrefixCache* cache, MemorySocket* memory,
+  // `cache`, `memory` and `verifier` outlive the service; `verifier` may be
+  // null: no pages are verified.
+  PoolService(PrefixCache* cache, MemorySocket* memory, PageVerifier* verifier,
               v1::PoolDescription description, uint64_t epoch)
       : cache_(cache),
         memory_(memory),
+        verifier_(verifier),
         description_(std::move(description)),
         epoch_(epoch) {}
 
@@ -39,6 +42,7 @@ class PoolService {
  private:
   PrefixCache* const cache_;
   MemorySocket* const memory_;
+  PageVerifier* const verifier_;
   const v1::PoolDescription description_;
   const uint64_t epoch_;
   v1::PagePool::AsyncService grpc_;

@@ -148,6 +148,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
         waited.has_value() ? waited->deadline : absl::Now() + limit);
     return std::nullopt;
   }
+  Verify(*result);
   response.set_matched_tokens(result->matched_tokens);
   AppendPages(result->pages, response.mutable_page_ids());
   response.set_lock_id(result->lock.value());
@@ -233,6 +234,7 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .priority = request.priority(),
                       .request_id = RequestId(request.request_id())});
   if (!result.ok()) return result.status();
+  Verify(pages, *result);
   response.set_existing_tokens(result->existing_tokens);
   AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
   response.set_freed_duplicates(result->freed_duplicates);
@@ -240,6 +242,20 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
     FillHandle(result->handle, epoch_, response.mutable_handle());
   }
   return absl::OkStatus();
+}
+
+void PrefixCacheService::Verify(const MatchResult& result) {
+  if (verifier_ == nullptr) return;
+  verifier_->HandedOut(result.pages);
+  verifier_->Reserved(result.reserved);
+}
+
+// Of the pages in a repeat nothing is known: they may be another session's.
+void PrefixCacheService::Verify(std::span<const PageId> inserted,
+                                const InsertResult& result) {
+  if (verifier_ == nullptr || result.is_repeat) return;
+  verifier_->HandedOut(result.canonical_pages);
+  verifier_->Inserted(inserted.subspan(result.canonical_pages.size()));
 }
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/page_verifier.h"
 #include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
@@ -22,12 +23,14 @@ namespace pando {
 class PrefixCacheService {
  public:
   // `cache`, `pending` and `is_draining` outlive the service. While draining,
-  // nothing new is admitted: a match that locks is refused.
+  // nothing new is admitted: a match that locks is refused. `verifier` may be
+  // null: no pages are verified.
   PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
-                     uint32_t max_tokens, uint64_t epoch,
-                     const std::atomic<bool>* is_draining)
+                     PageVerifier* verifier, uint32_t max_tokens,
+                     uint64_t epoch, const std::atomic<bool>* is_draining)
       : cache_(cache),
         pending_(pending),
+        verifier_(verifier),
         max_tokens_(max_tokens),
         epoch_(epoch),
         is_draining_(is_draining) {}
@@ -50,9 +53,12 @@ class PrefixCacheService {
 
  private:
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
+  void Verify(const MatchResult& result);
+  void Verify(std::span<const PageId> inserted, const InsertResult& result);
 
   PrefixCache* const cache_;
   PendingMatches* const pending_;
+  PageVerifier* const verifier_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;
   const std::atomic<bool>* const is_draining_;

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options) {
   absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
   if (!pool.ok()) return pool.status();
   std::unique_ptr<Server> server(new Server(options, *std::move(pool)));
+  if (absl::Status s = server->MakeVerifier(); !s.ok()) return s;
   if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
   server->MakeServices();
   if (absl::Status s = server->StartRpc(); !s.ok()) return s;
@@ -101,6 +102,16 @@ Server::~Server() {
   watcher_.reset();
 }
 
+absl::Status Server::MakeVerifier() {
+  if (options_.verify_pages == 0) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<PageChecksummer>> checksummer =
+      pool_->MakeChecksummer();
+  if (!checksummer.ok()) return checksummer.status();
+  verifier_ = std::make_unique<PageVerifier>(
+      *std::move(checksummer), pool_->capacity_pages(), options_.verify_pages);
+  return absl::OkStatus();
+}
+
 absl::Status Server::StartMemorySocket() {
   absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
       ProcessWatcher::Start(
@@ -134,10 +145,10 @@ void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, &pending_matches_, options_.max_tokens_per_request, epoch_,
-      &is_draining_);
-  pool_service_ = std::make_unique<PoolService>(&cache_, memory_.get(),
-                                                description, epoch_);
+      &cache_, &pending_matches_, verifier_.get(),
+      options_.max_tokens_per_request, epoch_, &is_draining_);
+  pool_service_ = std::make_unique<PoolService>(
+      &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
       SessionService::Config{
@@ -201,6 +212,7 @@ absl::Status Server::StartHttp() {
        .collectables = {std::make_shared<MetricsCollector>(
            MetricsCollector::Sources{.cache = &cache_,
                                      .self_check = &self_check_,
+                                     .verifier = verifier_.get(),
                                      .regret = regret_.get(),
                                      .pending_matches = &pending_matches_,
                                      .events = events_service_.get(),

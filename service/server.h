@@ -16,6 +16,7 @@
 #include "service/memory_socket.h"
 #include "service/metrics/regret_meter.h"
 #include "service/options.h"
+#include "service/page_verifier.h"
 #include "service/pending_matches.h"
 #include "service/pool_service.h"
 #include "service/prefix_cache_service.h"
@@ -47,6 +48,7 @@ class Server {
   // Tells those who wait, on streams or for pages, that nothing new is
   // admitted.
   void AnnounceDrain();
+  absl::Status MakeVerifier();
   absl::Status StartMemorySocket();
   void MakeServices();
   absl::Status StartRpc();
@@ -61,6 +63,7 @@ class Server {
   RpcMetrics rpc_metrics_;
   PrefixCache cache_;
   SelfCheck self_check_;
+  std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.
   std::unique_ptr<ProcessWatcher> watcher_;

@@ -66,6 +66,9 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
           .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
           .dropped_events = sources_.events->dropped_events(),
           .invariant_violations = sources_.self_check->violations(),
+          .verified_pages = sources_.verifier == nullptr
+                                ? PageVerifier::Counts()
+                                : sources_.verifier->counts(),
           .methods = sources_.rpc->Figures(),
           .pool = sources_.pool,
           .process = ReadProcessFigures()};

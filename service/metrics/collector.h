@@ -10,6 +10,7 @@
 #include "service/events/events_service.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
+#include "service/page_verifier.h"
 #include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
 #include "service/self_check.h"
@@ -25,6 +26,7 @@ class MetricsCollector : public prometheus::Collectable {
   struct Sources {
     PrefixCache* cache;
     const SelfCheck* self_check;
+    const PageVerifier* verifier;  // null: no pages are verified
     const RegretMeter* regret;
     const PendingMatches* pending_matches;
     const EventsService* events;

@@ -98,6 +98,13 @@ std::vector<Metric> PoolMetrics() {
           "pando_quarantined_pages_total",
           "Reserved pages that lost their owner and had to wait.",
           [](const Snapshot& s) { return s.cache.counters.quarantined_pages; }),
+      Counter("pando_verified_pages_total",
+              "With --verify-pages: pages that were compared with what they "
+              "held when they were inserted.",
+              [](const Snapshot& s) { return s.verified_pages.checks; }),
+      Counter("pando_page_violations_total",
+              "Of these, pages that had changed; must stay 0.",
+              [](const Snapshot& s) { return s.verified_pages.violations; }),
       Gauge("pando_quota_reserved_pages",
             "Pages reserved for namespaces of a class.",
             {NamespaceClassLabel()},

@@ -8,6 +8,7 @@
 #include "core/stats.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
+#include "service/page_verifier.h"
 #include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
 
@@ -41,6 +42,7 @@ struct MetricsSnapshot {
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
   uint64_t invariant_violations = 0;
+  PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;
   PoolFigures pool;
   ProcessFigures process;

@@ -70,6 +70,8 @@ TEST_F(RequestIdTest, ARepeatedInsertPublishesOnce) {
   ASSERT_EQ(Outcome(second), "OK");
   EXPECT_EQ(second->existing_tokens, 0u);
   EXPECT_EQ(second->handle, first->handle);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
   EXPECT_EQ(cache_.Stats().counters.inserts, 1u);
 }
 

@@ -295,9 +295,9 @@ class Calls {
        .quota_classes = {
            {.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}}}};
   SelfCheck self_check_{&cache_};
-  PrefixCacheService prefixes_{&cache_, nullptr, kMaxTokens, kEpoch,
-                               &is_draining_};
-  PoolService pool_{&cache_, Memory(), v1::PoolDescription(), kEpoch};
+  PrefixCacheService prefixes_{&cache_,    nullptr, nullptr,
+                               kMaxTokens, kEpoch,  &is_draining_};
+  PoolService pool_{&cache_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{&cache_, &self_check_, kEpoch, kMaxTokens};
   // What was handed out.
   std::vector<uint64_t> locks_;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "gpu/kv_pool.h"
@@ -52,6 +53,16 @@ class KvPoolContract : public testing::TestWithParam<KvPoolBackend> {
   void SetUp() override {
     const std::string why_not = GetParam().why_not();
     if (!why_not.empty()) GTEST_SKIP() << why_not;
+  }
+
+  // Of `pages`, after bytes of `page` were written.
+  static std::vector<uint64_t> WriteAndChecksum(
+      const KvPool& pool, PageChecksummer& checksummer, uint32_t shard,
+      uint32_t page, const std::vector<uint32_t>& pages) {
+    GetParam().write(pool.ExportShard(shard).value(),
+                     pool.shards()[shard].size_bytes,
+                     page * pool.layout().page_stride, "written");
+    return checksummer.Checksum(pages).value();
   }
 
   static std::unique_ptr<KvPool> MakePool() {
@@ -112,6 +123,24 @@ TEST_P(KvPoolContract, AnExportOutlivesThePool) {
   GetParam().write(fd, size, 0, "kept");
   pool.reset();
   EXPECT_EQ(GetParam().read(fd, size, 0, 4), "kept");
+}
+
+TEST_P(KvPoolContract, ChecksumsOfPagesFollowWhatIsWrittenToAnyShard) {
+  const std::unique_ptr<KvPool> pool = MakePool();
+  const std::unique_ptr<PageChecksummer> checksummer =
+      pool->MakeChecksummer().value();
+  const std::vector<uint32_t> pages = {3, 1, 2};
+  std::vector<uint64_t> before = checksummer->Checksum(pages).value();
+  for (const KvShard& shard : pool->shards()) {
+    const std::vector<uint64_t> written =
+        WriteAndChecksum(*pool, *checksummer, shard.index, 1, pages);
+    EXPECT_EQ(written[0], before[0]);
+    EXPECT_NE(written[1], before[1]);
+    EXPECT_EQ(written[2], before[2]);
+    before = written;
+  }
+  EXPECT_EQ(checksummer->Checksum(pages).value(), before);
+  EXPECT_TRUE(checksummer->Checksum({}).value().empty());
 }
 
 TEST_P(KvPoolContract, RefusesToExportAShardItDoesNotHave) {

@@ -112,6 +112,7 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"event-history", "100"},
           {"drain-timeout", "0"},
           {"check-invariants-every", "30s"},
+          {"verify-pages", "0.25"},
           {"log-level", "debug"},
           {"log-format", "json"}};
   return *values;

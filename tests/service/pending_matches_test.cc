@@ -35,8 +35,8 @@ class PendingMatchesTest : public testing::Test {
                       pending_.WaitOver(wait, outcome);
                     }}),
         pending_(&cache_, &server_),
-        service_(&cache_, &pending_, /*max_tokens=*/1024, /*epoch=*/1,
-                 &is_draining_) {
+        service_(&cache_, &pending_, /*verifier=*/nullptr, /*max_tokens=*/1024,
+                 /*epoch=*/1, &is_draining_) {
     std::string folder =
         (std::filesystem::temp_directory_path() / "pando_pending_XXXXXX")
             .string();

@@ -1,0 +1,31 @@
+#ifndef PANDO_GPU_PAGE_CHECKSUMMER_H_
+#define PANDO_GPU_PAGE_CHECKSUMMER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace pando {
+
+// Reads a pool's pages where they are. Made by KvPool, and keeps the pool's
+// memory itself; one thread at a time.
+class PageChecksummer {
+ public:
+  virtual ~PageChecksummer() = default;
+
+  // The checksum of each page, over all shards; returns when it is done.
+  // REQUIRES: the ids are within the pool.
+  virtual absl::StatusOr<std::vector<uint64_t>> Checksum(
+      std::span<const uint32_t> pages) = 0;
+};
+
+// Adds a shard's checksum of a page to those of the shards before it.
+inline uint64_t JoinShards(uint64_t before, uint64_t shard) {
+  return before * 0x9e3779b97f4a7c15 + shard;
+}
+
+}  // namespace pando
+
+#endif  // PANDO_GPU_PAGE_CHECKSUMMER_H_
