@@ -1,10 +1,12 @@
 // Mapping shards and finding the KV of a head in them.
 #include "pando/mapped_pool.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,8 +20,9 @@ class MappedPoolTest : public testing::Test {
  protected:
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
-      const std::vector<FileDescriptor>& descriptors) {
-    return MappedPool::Map(std::move(pool), epoch, descriptors);
+      const std::vector<FileDescriptor>& descriptors,
+      const std::vector<std::byte*>& wanted = {}) {
+    return MappedPool::Map(std::move(pool), epoch, descriptors, wanted);
   }
 };
 
@@ -109,6 +112,42 @@ TEST_F(MappedPoolTest, AMovedPoolKeepsItsMapping) {
   *other = *std::move(pool);
   EXPECT_EQ(*other->KeyAddress(0, 1, 0, 0), std::byte{9});
   EXPECT_EQ(other->epoch(), 1u);
+}
+
+TEST_F(MappedPoolTest, AMappingIsMadeAtTheAddressOfOneThatIsGone) {
+  const std::vector<FileDescriptor> memory = Memory(2);
+  std::vector<std::byte*> addresses;
+  {
+    const auto pool = Map(Pool(LayoutOrder::kLayerFirst, 2), 1, memory);
+    ASSERT_TRUE(pool.ok()) << pool.status();
+    for (uint32_t i : {0, 1}) addresses.push_back(pool->shard(i).data());
+  }
+  const auto again =
+      Map(Pool(LayoutOrder::kLayerFirst, 2), 1, memory, addresses);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->shard(0).data(), addresses[0]);
+  EXPECT_EQ(again->shard(1).data(), addresses[1]);
+  // Taken: elsewhere.
+  const auto beside =
+      Map(Pool(LayoutOrder::kLayerFirst, 2), 1, memory, addresses);
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  EXPECT_NE(beside->shard(0).data(), addresses[0]);
+}
+
+TEST_F(MappedPoolTest, AGpuThatIsNotThereIsAnErrorThatNamesTheShard) {
+  PoolDescription pool = Pool(LayoutOrder::kLayerFirst);
+  pool.shards[0].device = "cuda:00000000-0000-0000-0000-000000000000";
+  const absl::Status status = Map(std::move(pool), 1, Memory(1)).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()),
+              testing::ContainsRegex("shard 0: .*(CUDA|no GPU)"));
+}
+
+TEST_F(MappedPoolTest, MemoryOfAnUnknownKindIsRefused) {
+  PoolDescription pool = Pool(LayoutOrder::kLayerFirst);
+  pool.shards[0].device = "tape";
+  EXPECT_EQ(Map(std::move(pool), 1, Memory(1)).status().message(),
+            "shard 0: memory on 'tape', which this client does not know");
 }
 
 TEST_F(MappedPoolTest, MemoryShorterThanTheShardIsRefused) {

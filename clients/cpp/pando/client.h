@@ -38,11 +38,14 @@ struct ConnectOptions {
   std::function<void()> on_session_lost = nullptr;
 };
 
-// What the worker computes with. The pool is not mapped when it differs; what
-// is unset is taken as the server has it.
 struct AttachOptions {
+  // What the worker computes with. The pool is not mapped when it differs; what
+  // is unset is taken as the server has it.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
+  // Where each shard is mapped if that is free: the addresses of a mapping that
+  // is gone, which CUDA graphs still hold.
+  std::vector<std::byte*> addresses = {};
 };
 
 struct WatchOptions {

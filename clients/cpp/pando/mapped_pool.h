@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,8 @@ inline namespace client {
 
 class FileDescriptor;
 
-// The pool's memory, mapped into this process.
+// The pool's memory, mapped into this process. That of a shard on a GPU is at
+// addresses for kernels, not for the CPU.
 //
 // Owned by the caller; move-only; the destructor unmaps. It may outlive the
 // Client, and the mapping stays readable when pandod is gone, but its pages
@@ -24,8 +26,7 @@ class FileDescriptor;
 class MappedPool {
  public:
   MappedPool(MappedPool&& other) noexcept = default;
-  MappedPool& operator=(MappedPool&& other) noexcept;
-  ~MappedPool();
+  MappedPool& operator=(MappedPool&& other) noexcept = default;
 
   const PoolDescription& description() const { return pool_; }
   const KvLayout& layout() const { return pool_.layout; }
@@ -49,10 +50,12 @@ class MappedPool {
   friend class Client;
   friend class MappedPoolTest;
 
-  // Maps the shards of `pool`, one descriptor each, in order.
+  // Maps the shards of `pool`, one descriptor each, in order; where `wanted`
+  // names an address for one, there if it is free.
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
-      const std::vector<FileDescriptor>& descriptors);
+      const std::vector<FileDescriptor>& descriptors,
+      const std::vector<std::byte*>& wanted);
 
   MappedPool(PoolDescription pool, uint64_t epoch);
 
@@ -61,11 +64,12 @@ class MappedPool {
     return shards_[shard].data() +
            pool_.layout.Offset(layer, page, kv, token, head);
   }
-  void Unmap();
 
   PoolDescription pool_;
   uint64_t epoch_ = 0;
   std::vector<std::span<std::byte>> shards_;
+  // Unmap them.
+  std::vector<std::shared_ptr<const void>> owners_;
 };
 
 }  // namespace client

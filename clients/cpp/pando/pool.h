@@ -56,7 +56,8 @@ uint64_t Fingerprint(const KvLayout& layout, std::string_view model);
 
 // The pool's memory on one device; tensor-parallel rank r uses shard r.
 struct Shard {
-  // "host" for shared host memory.
+  // "host" for shared host memory; "cuda:" and the UUID of a GPU for its
+  // memory.
   std::string device;
   uint64_t size_bytes = 0;
 };

@@ -106,7 +106,7 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
     return status;
   }
   return MappedPool::Map(*std::move(pool), described->epoch(),
-                         shards->descriptors);
+                         shards->descriptors, options.addresses);
 }
 
 absl::StatusOr<Stats> Client::GetStats() {

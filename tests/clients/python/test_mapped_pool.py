@@ -261,7 +261,7 @@ def test_a_page_is_contiguous_over_all_layers_when_pages_come_first():
         for layer in range(LAYERS):
             pool.keys(layer)[2] = 1
             pool.values(layer)[2] = 1
-        raw = np.frombuffer(pool._maps[0], np.float32)
+        raw = pool._shards[0].array().view(np.float32)
         page = description.page_bytes // 4
         assert (raw[2 * page : 3 * page] == 1).all()
         assert raw.sum() == page

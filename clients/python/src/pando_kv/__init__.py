@@ -55,6 +55,7 @@ from pando_kv.results import (
     QuotaClass,
     Stats,
 )
+from pando_kv.torch_views import TorchViews
 
 __all__ = [
     "AllBlocksCleared",
@@ -102,6 +103,7 @@ __all__ = [
     "Shard",
     "SnapshotEnd",
     "Stats",
+    "TorchViews",
     "TreeDump",
     "TreeNode",
     "UnavailableError",

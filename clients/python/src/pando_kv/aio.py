@@ -236,11 +236,16 @@ class AsyncClient(AsyncOperatorClient):
         return await self._connection.send(_pool_calls.describe_pool())
 
     async def attach_pool(
-        self, *, expected_layout: KvLayout | None = None, model: str | None = None
+        self,
+        *,
+        expected_layout: KvLayout | None = None,
+        model: str | None = None,
+        addresses: Sequence[int] = (),
     ) -> MappedPool:
         """Maps the pool. What is given must agree with the server, or it refuses.
 
-        What is not given is taken from the server.
+        What is not given is taken from the server. `addresses`, those of a pool on
+        GPUs that is closed, are used again where they are free: CUDA graphs hold them.
         """
         grant = await self._connection.send(
             _pool_calls.attach_pool(
@@ -254,6 +259,7 @@ class AsyncClient(AsyncOperatorClient):
             grant.memory_socket,
             grant.token,
             self._connection.timeout,
+            addresses,
         )
 
     async def close(self) -> None:

@@ -237,11 +237,16 @@ class Client(OperatorClient):
         return self._connection.send(_pool_calls.describe_pool())
 
     def attach_pool(
-        self, *, expected_layout: KvLayout | None = None, model: str | None = None
+        self,
+        *,
+        expected_layout: KvLayout | None = None,
+        model: str | None = None,
+        addresses: Sequence[int] = (),
     ) -> MappedPool:
         """Maps the pool. What is given must agree with the server, or it refuses.
 
-        What is not given is taken from the server.
+        What is not given is taken from the server. `addresses`, those of a pool on
+        GPUs that is closed, are used again where they are free: CUDA graphs hold them.
         """
         grant = self._connection.send(
             _pool_calls.attach_pool(
@@ -254,6 +259,7 @@ class Client(OperatorClient):
             grant.memory_socket,
             grant.token,
             self._connection.timeout,
+            addresses,
         )
 
     def close(self) -> None:

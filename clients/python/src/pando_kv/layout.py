@@ -20,8 +20,7 @@ class DType(enum.Enum):
     """Element type of the KV memory.
 
     numpy has no bfloat16 and no float8: views of these show the raw bits, as uint16
-    and uint8. Reinterpret them with the tensor library at hand, for example
-    `torch.from_numpy(view).view(torch.bfloat16)`.
+    and uint8. `MappedPool.torch()` has them as they are.
     """
 
     FLOAT32 = "float32"

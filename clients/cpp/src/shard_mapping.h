@@ -1,0 +1,30 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_SHARD_MAPPING_H_
+#define PANDO_CLIENTS_CPP_SRC_SHARD_MAPPING_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "clients/cpp/src/file_descriptor.h"
+#include "pando/pool.h"
+
+namespace pando {
+inline namespace client {
+
+// The memory of one shard in this process, until the last owner is gone.
+struct ShardMapping {
+  std::span<std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// Maps host memory, or that of a GPU, at `wanted` if that is free, else
+// anywhere.
+absl::StatusOr<ShardMapping> MapShard(const Shard& shard,
+                                      const FileDescriptor& descriptor,
+                                      std::byte* wanted);
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_SHARD_MAPPING_H_

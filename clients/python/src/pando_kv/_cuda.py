@@ -1,0 +1,147 @@
+"""Memory of a GPU that another process exported, by the CUDA driver alone.
+
+The driver is loaded when it is first needed, so that neither it nor torch has to be
+there for a pool in host memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import uuid
+import weakref
+from contextlib import ExitStack
+from typing import Any
+
+from pando_kv.errors import PandoError
+
+# Of cuda.h.
+_POSIX_FILE_DESCRIPTOR = 1
+_LOCATION_DEVICE = 1
+_ACCESS_READ_WRITE = 3
+
+
+class _AccessDesc(ctypes.Structure):
+    """CUmemAccessDesc."""
+
+    _fields_ = [
+        ("location_type", ctypes.c_int),
+        ("location_id", ctypes.c_int),
+        ("flags", ctypes.c_int),
+    ]
+
+
+class CudaMemory:
+    """A mapping of device memory, until the last reference; a tensor holds one.
+
+    Any thread may use it. torch and others read `__cuda_array_interface__`.
+    """
+
+    def __init__(
+        self, device_uuid: str, fd: int, size: int, wanted_address: int = 0
+    ) -> None:
+        """Maps it at the wanted address if that is free, else anywhere.
+
+        The descriptor stays the caller's. Raises PandoError with the reason CUDA.
+        """
+        driver = _driver()
+        self.ordinal = _ordinal(driver, device_uuid)
+        self.size = size
+        with ExitStack() as undo:
+            self.address = _map(driver, self.ordinal, fd, size, wanted_address, undo)
+            finalizer = weakref.finalize(self, undo.pop_all().close)
+        # When the process ends, the driver is gone before.
+        finalizer.atexit = False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (self.size,),
+            "strides": None,
+            "data": (self.address, False),
+        }
+
+
+class _Driver:
+    def __init__(self) -> None:
+        try:
+            self._library = ctypes.CDLL("libcuda.so.1")
+        except OSError:
+            raise PandoError(
+                "CUDA", "no CUDA driver (libcuda.so.1) was found on this machine"
+            ) from None
+        self.call("cuInit", ctypes.c_uint(0))
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Arguments are ctypes values: a bare int would be cut to 32 bits."""
+        result = getattr(self._library, function)(*arguments)
+        if result != 0:
+            raise PandoError("CUDA", f"{function}: {self._words(result)}")
+
+    def _words(self, result: int) -> str:
+        words = ctypes.c_char_p()
+        self._library.cuGetErrorString(ctypes.c_int(result), ctypes.byref(words))
+        return f"{(words.value or b'unknown error').decode()} ({result})"
+
+
+@functools.cache
+def _driver() -> _Driver:
+    return _Driver()
+
+
+def _ordinal(driver: _Driver, device_uuid: str) -> int:
+    wanted = uuid.UUID(device_uuid).bytes
+    count = ctypes.c_int()
+    driver.call("cuDeviceGetCount", ctypes.byref(count))
+    for ordinal in range(count.value):
+        found = (ctypes.c_ubyte * 16)()
+        driver.call("cuDeviceGetUuid_v2", found, ctypes.c_int(ordinal))
+        if bytes(found) == wanted:
+            return ordinal
+    raise PandoError(
+        "CUDA",
+        f"the pool is on the GPU {device_uuid}, which is none of the {count.value} "
+        "that this process sees",
+    )
+
+
+def _map(
+    driver: _Driver, ordinal: int, fd: int, size: int, wanted: int, undo: ExitStack
+) -> int:
+    """The address. What `undo` gets takes the mapping down again."""
+    device, bytes_ = ctypes.c_int(ordinal), ctypes.c_size_t(size)
+    context = ctypes.c_void_p()
+    driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    undo.callback(driver.call, "cuDevicePrimaryCtxRelease_v2", device)
+    driver.call("cuCtxPushCurrent_v2", context)
+    try:
+        memory = ctypes.c_uint64()
+        driver.call(
+            "cuMemImportFromShareableHandle",
+            ctypes.byref(memory),
+            ctypes.c_void_p(fd),
+            ctypes.c_int(_POSIX_FILE_DESCRIPTOR),
+        )
+        undo.callback(driver.call, "cuMemRelease", memory)
+        none = ctypes.c_uint64(0)
+        address = ctypes.c_uint64()
+        driver.call(
+            "cuMemAddressReserve",
+            ctypes.byref(address),
+            bytes_,
+            ctypes.c_size_t(0),
+            ctypes.c_uint64(wanted),
+            none,
+        )
+        undo.callback(driver.call, "cuMemAddressFree", address, bytes_)
+        driver.call("cuMemMap", address, bytes_, ctypes.c_size_t(0), memory, none)
+        undo.callback(driver.call, "cuMemUnmap", address, bytes_)
+        access = _AccessDesc(_LOCATION_DEVICE, ordinal, _ACCESS_READ_WRITE)
+        driver.call(
+            "cuMemSetAccess", address, bytes_, ctypes.byref(access), ctypes.c_size_t(1)
+        )
+    finally:
+        driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    return address.value

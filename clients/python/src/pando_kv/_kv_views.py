@@ -1,0 +1,97 @@
+"""Which arrays can be laid over a pool's memory, whatever kind of array it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from pando_kv.layout import PoolDescription
+
+ArrayT = TypeVar("ArrayT")
+
+
+class KvViews(ABC, Generic[ArrayT]):
+    """Keys, values and latent vectors of a layer as arrays over the memory itself."""
+
+    def __init__(self, description: PoolDescription) -> None:
+        self.description = description
+        self.layout = description.layout
+
+    def keys(self, layer: int, shard: int = 0) -> ArrayT:
+        """Keys of a layer: (pages, page_tokens, heads, head_size)."""
+        return self._pages(layer, self._plane(0, of=2), shard)
+
+    def values(self, layer: int, shard: int = 0) -> ArrayT:
+        """Values of a layer: (pages, page_tokens, heads, head_size)."""
+        return self._pages(layer, self._plane(1, of=2), shard)
+
+    def latent(self, layer: int, shard: int = 0) -> ArrayT:
+        """Latent vectors of a layer: (pages, page_tokens, heads, head_size)."""
+        return self._pages(layer, self._plane(0, of=1), shard)
+
+    def key_slots(self, layer: int, shard: int = 0) -> ArrayT:
+        """Keys of a layer by slot: (pages * page_tokens, heads, head_size)."""
+        return self._slots(layer, self._plane(0, of=2), shard)
+
+    def value_slots(self, layer: int, shard: int = 0) -> ArrayT:
+        """Values of a layer by slot: (pages * page_tokens, heads, head_size)."""
+        return self._slots(layer, self._plane(1, of=2), shard)
+
+    def latent_slots(self, layer: int, shard: int = 0) -> ArrayT:
+        """Latent vectors by slot: (pages * page_tokens, heads, head_size)."""
+        return self._slots(layer, self._plane(0, of=1), shard)
+
+    @abstractmethod
+    def _array(
+        self, shard: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> ArrayT:
+        """An array of the layout's dtype in a shard; offset and strides in bytes."""
+
+    def _plane(self, plane: int, *, of: int) -> int:
+        if self.layout.kv_planes != of:
+            raise ValueError(
+                f"the layout has kv_planes {self.layout.kv_planes}: use "
+                + ("latent()" if of == 2 else "keys() and values()")
+            )
+        return plane
+
+    def _pages(self, layer: int, plane: int, shard: int) -> ArrayT:
+        layout = self.layout
+        return self._view(
+            layer,
+            plane,
+            shard,
+            (self.description.capacity_pages, layout.page_tokens),
+            (layout.page_stride, layout.token_stride),
+        )
+
+    def _slots(self, layer: int, plane: int, shard: int) -> ArrayT:
+        layout = self.layout
+        if layout.page_stride != layout.page_tokens * layout.token_stride:
+            raise ValueError(
+                f"slots are not evenly spaced in a {layout.order.value} layout; "
+                "index by page instead"
+            )
+        slots = self.description.capacity_pages * layout.page_tokens
+        return self._view(layer, plane, shard, (slots,), (layout.token_stride,))
+
+    def _view(
+        self,
+        layer: int,
+        plane: int,
+        shard: int,
+        rows: tuple[int, ...],
+        row_strides: tuple[int, ...],
+    ) -> ArrayT:
+        layout = self.layout
+        if not 0 <= layer < layout.layers:
+            raise IndexError(f"layer is {layer}; the layout has {layout.layers}")
+        shards = len(self.description.shards)
+        if not 0 <= shard < shards:
+            raise IndexError(f"shard is {shard}; the pool has {shards}")
+        return self._array(
+            shard,
+            layer * layout.layer_stride + plane * layout.kv_stride,
+            (*rows, layout.heads, layout.head_size),
+            (*row_strides, layout.head_stride, layout.dtype.numpy.itemsize),
+        )
