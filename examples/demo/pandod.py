@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from backend import kv_dtype
 from model import ModelConfig
 
 POOL_PAGES = 1024
@@ -27,7 +28,8 @@ def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[
         *("--layers", str(config.layers)),
         *("--heads", str(config.kv_heads)),
         *("--head-size", str(config.head_size)),
-        *("--dtype", "float32"),
+        *("--dtype", kv_dtype(config).value),
+        *("--pool-memory", "cuda" if config.device == "cuda" else "host"),
     ]
     log = folder / "pandod.log"
     # A group of its own: an interrupt at the terminal is for the driver alone, which

@@ -4,26 +4,24 @@ import time
 from multiprocessing.connection import Connection
 
 import numpy as np
+from backend import make_model, paged_kv, private_pages
 from generation import Answer, Generation
 from model import ModelConfig, Transformer
-from paged_kv import PagedKv, PrivatePages
 from serving import serve
 from workload import Request
 
 
 def run_reference(requests: Connection, config: ModelConfig) -> None:
-    model = Transformer(config)
+    model = make_model(config)
     serve(requests, lambda request: answer(model, request))
 
 
 def answer(model: Transformer, request: Request) -> Answer:
     config = model.config
     count = -(-(len(request.prompt) + request.max_new_tokens) // config.page_tokens)
-    pages = PrivatePages(
-        config.layers, count, config.page_tokens, config.kv_heads, config.head_size
-    )
+    pages = private_pages(config, count)
     started = time.perf_counter()
-    kv = PagedKv(pages, config.layers, np.arange(count, dtype=np.uint32))
+    kv = paged_kv(config, pages, np.arange(count, dtype=np.uint32))
     generation = Generation(model, kv, request, matched_tokens=0)
     prefill_rows = generation.prefill()
     first_token_seconds = time.perf_counter() - started

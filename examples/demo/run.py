@@ -11,6 +11,7 @@ import os
 # More threads would split, and so order, the sums of a product in another way. Set
 # before numpy is loaded, here and in the processes started from here.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
 import contextlib
@@ -21,6 +22,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import backend
 import pando_kv
 import report
 from generation import Answer
@@ -88,9 +90,8 @@ class Demo:
         return tokens
 
 
-def run_demo(pandod: Path, data: Path, folder: Path) -> list[str]:
+def run_demo(pandod: Path, data: Path, folder: Path, config: ModelConfig) -> list[str]:
     """Prints the tables; returns what did not hold."""
-    config = ModelConfig()
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(running_pandod(pandod, folder, config))
         operator = stack.enter_context(pando_kv.Client(address, name="demo"))
@@ -129,7 +130,15 @@ def main() -> int:
     parser.add_argument(
         "--data", type=Path, default=ROOT / "examples/data", metavar="FOLDER"
     )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="compute with torch in bfloat16 there; the pool of cuda is on the GPU",
+    )
     options = parser.parse_args()
+    config = ModelConfig(device=options.device)
+    if lack := backend.missing(config):
+        parser.error(f"argument --device: {lack}")
     if not options.pandod.is_file():
         parser.error(f"argument --pandod: there is no {options.pandod}")
     # So that what is started here is stopped as on an interrupt.
@@ -137,7 +146,7 @@ def main() -> int:
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
     try:
         with tempfile.TemporaryDirectory(prefix="pando-demo-") as folder:
-            faults = run_demo(options.pandod, options.data, Path(folder))
+            faults = run_demo(options.pandod, options.data, Path(folder), config)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     for fault in faults:

@@ -5,9 +5,10 @@ from multiprocessing.connection import Connection
 
 import pando_kv
 from admission import Admission
+from backend import kv_dtype, make_model, paged_kv, shared_pages
 from generation import Answer, Generation
 from model import ModelConfig, Transformer
-from paged_kv import PagedKv
+from paged_kv import KvPages
 from serving import serve
 from workload import Request
 
@@ -15,12 +16,13 @@ from workload import Request
 def run_worker(
     requests: Connection, config: ModelConfig, address: str, name: str
 ) -> None:
-    model = Transformer(config)
+    model = make_model(config)
     with pando_kv.Client(address, name=f"worker {name}") as client:
         pool = client.attach_pool(
             expected_layout=expected_layout(config, client), model=config.name
         )
-        serve(requests, lambda request: answer(client, pool, model, request))
+        pages = shared_pages(config, pool)
+        serve(requests, lambda request: answer(client, pages, model, request))
 
 
 def expected_layout(config: ModelConfig, client: pando_kv.Client) -> pando_kv.KvLayout:
@@ -30,20 +32,20 @@ def expected_layout(config: ModelConfig, client: pando_kv.Client) -> pando_kv.Kv
         layers=config.layers,
         heads=config.kv_heads,
         head_size=config.head_size,
-        dtype=pando_kv.DType.FLOAT32,
+        dtype=kv_dtype(config),
         page_tokens=config.page_tokens,
     )
 
 
 def answer(
     client: pando_kv.Client,
-    pool: pando_kv.MappedPool,
+    pages: KvPages,
     model: Transformer,
     request: Request,
 ) -> Answer:
     started = time.perf_counter()
     admission = Admission(client, request, model.config.page_tokens)
-    kv = PagedKv(pool, model.config.layers, admission.block_table)
+    kv = paged_kv(model.config, pages, admission.block_table)
     generation = Generation(model, kv, request, admission.matched_tokens)
     prefill_rows = generation.prefill()
     first_token_seconds = time.perf_counter() - started

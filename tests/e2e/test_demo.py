@@ -48,9 +48,11 @@ def short_texts(tmp_path: Path) -> Path:
     return folder
 
 
-def start_demo(pandod: Path, data: Path, folder: Path) -> subprocess.Popen[str]:
+def start_demo(
+    pandod: Path, data: Path, folder: Path, *options: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, DEMO, "--pandod", pandod, "--data", data],
+        [sys.executable, DEMO, "--pandod", pandod, "--data", data, *options],
         env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,6 +80,27 @@ def test_demo_verifies_every_bit_and_shares_between_the_workers(
     shared = re.search(r"([\d,]+) tokens read\s+from pages that the other", output)
     assert shared, output
     assert int(shared[1].replace(",", "")) > 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_demo_verifies_every_bit_of_torch_in_bfloat16(
+    pandod, short_texts, folder, device
+):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU")
+    demo = start_demo(pandod, short_texts, folder, "--device", device)
+    output, errors = demo.communicate(timeout=PATIENCE_SECONDS)
+    assert demo.returncode == 0, output + errors
+    assert "bit-equal" in output
+
+
+def test_demo_says_what_it_lacks_for_a_device(pandod, short_texts, folder):
+    demo = start_demo(pandod, short_texts, folder, "--device", "cuda")
+    _, errors = demo.communicate(timeout=PATIENCE_SECONDS)
+    if demo.returncode == 0:
+        pytest.skip("there is a GPU")
+    assert re.search("--device: torch (is not installed|finds no GPU)", errors)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

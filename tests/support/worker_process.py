@@ -25,18 +25,22 @@ def prompt(page_tokens: int, first_token: int) -> np.ndarray:
 
 
 class WorkerProcess:
-    """worker.py in a process of its own; used in a `with` block."""
+    """A worker in a process of its own; used in a `with` block."""
 
-    def __init__(self, address: str, first_token: int = 1_000_000) -> None:
-        program = Path(__file__).with_name("worker.py")
+    def __init__(
+        self, address: str, first_token: int = 1_000_000, program: str = "worker.py"
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, program, address, str(first_token)],
+            [
+                *(sys.executable, Path(__file__).with_name(program)),
+                *(address, str(first_token)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def do(self, *steps: str) -> dict[str, Any]:
+    def do(self, *steps: str) -> Any:
         """Goes these steps; returns what the worker answered to the last."""
         for step in steps:
             self._process.stdin.write(step + "\n")
