@@ -30,6 +30,21 @@ struct NamespaceList {
   uint32_t total = 0;
 };
 
+struct SessionInfo {
+  SessionNumber number;
+  std::string client_name;
+  uint32_t locks = 0;
+  uint32_t reserved_pages = 0;
+  absl::Duration age;
+  bool is_connected = false;
+  bool is_attached = false;
+};
+
+struct SessionList {
+  std::vector<SessionInfo> sessions;
+  uint32_t total = 0;
+};
+
 struct LockInfo {
   SessionNumber session;
   std::string client_name;

@@ -128,6 +128,7 @@ class PrefixCache {
 
   // For operators; proto/pando/v1/admin.proto says what they tell.
   NamespaceList ListNamespaces(uint32_t limit);
+  SessionList ListSessions(uint32_t limit);
   // Of one session, or of all.
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
   // Returns how many it released.

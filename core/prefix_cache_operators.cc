@@ -39,6 +39,26 @@ NamespaceInfo InfoOf(const Namespace& ns) {
           .nodes = ns.nodes};
 }
 
+uint32_t CountLocks(const Session& session) {
+  uint32_t locks = 0;
+  for (const LockRecord* lock = session.first_lock; lock != nullptr;
+       lock = lock->next) {
+    ++locks;
+  }
+  return locks;
+}
+
+SessionInfo InfoOf(const Session& session, absl::Time now) {
+  return {
+      .number = session.number,
+      .client_name = session.client_name,
+      .locks = CountLocks(session),
+      .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
+      .age = now - session.opened_at,
+      .is_connected = !session.lost_at.has_value(),
+      .is_attached = session.is_attached};
+}
+
 }  // namespace
 
 NamespaceList PrefixCache::ListNamespaces(uint32_t limit) {
@@ -49,6 +69,18 @@ NamespaceList PrefixCache::ListNamespaces(uint32_t limit) {
                      .total = static_cast<uint32_t>(all.size())};
   KeepFirst(all, limit, IsLarger);
   for (const Namespace* ns : all) list.namespaces.push_back(InfoOf(*ns));
+  return list;
+}
+
+SessionList PrefixCache::ListSessions(uint32_t limit) {
+  absl::MutexLock hold(&mutex_);
+  std::vector<const Session*> all;
+  sessions_.ForEachSession([&](const Session& s) { all.push_back(&s); });
+  SessionList list{.sessions = {}, .total = static_cast<uint32_t>(all.size())};
+  KeepFirst(all, limit, [](const Session* a, const Session* b) {
+    return a->number < b->number;
+  });
+  for (const Session* s : all) list.sessions.push_back(InfoOf(*s, time_));
   return list;
 }
 

@@ -10,7 +10,7 @@ namespace pando {
 
 void PrefixCache::OpenSession(SessionId id, std::string client_name) {
   absl::MutexLock hold(&mutex_);
-  sessions_.Open(id, std::move(client_name));
+  sessions_.Open(id, std::move(client_name), time_);
   ++counters_.sessions_opened;
 }
 

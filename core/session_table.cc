@@ -6,10 +6,12 @@
 
 namespace pando {
 
-Session& SessionTable::Open(SessionId id, std::string client_name) {
+Session& SessionTable::Open(SessionId id, std::string client_name,
+                            absl::Time now) {
   auto session = std::make_unique<Session>();
   session->id = id;
   session->client_name = std::move(client_name);
+  session->opened_at = now;
   session->number = SessionNumber(++opened_);
   auto [it, is_new] = sessions_.emplace(id, std::move(session));
   CHECK(is_new);

@@ -27,6 +27,7 @@ struct Session {
   SessionId id;
   SessionNumber number;
   std::string client_name;
+  absl::Time opened_at;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
   Answers answers;
@@ -74,7 +75,7 @@ struct LockRecord {
 class SessionTable {
  public:
   // REQUIRES: `id` is not 0 and not in use.
-  Session& Open(SessionId id, std::string client_name);
+  Session& Open(SessionId id, std::string client_name, absl::Time now);
   // Null when there is no such session.
   Session* Find(SessionId id) const;
   // REQUIRES: the session has no locks and no reserved pages.

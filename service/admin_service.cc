@@ -1,5 +1,7 @@
 #include "service/admin_service.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -69,6 +71,10 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestListNamespaces(call...); },
       [this](const auto& in, auto& out) { return ListNamespaces(in, out); },
       of("ListNamespaces"));
+  AddUnaryMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+      server, [this](auto... call) { grpc_.RequestListSessions(call...); },
+      [this](const auto& in, auto& out) { return ListSessions(in, out); },
+      of("ListSessions"));
   AddUnaryMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
       server, [this](auto... call) { grpc_.RequestListLocks(call...); },
       [this](const auto& in, auto& out) { return ListLocks(in, out); },
@@ -85,6 +91,10 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestCheckInvariants(call...); },
       [this](const auto& in, auto& out) { return CheckInvariants(in, out); },
       of("CheckInvariants"));
+  AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
+      server, [this](auto... call) { grpc_.RequestDrain(call...); },
+      [this](const auto& in, auto& out) { return Drain(in, out); },
+      of("Drain"));
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
           &server, [this](auto... call) { grpc_.RequestDumpTree(call...); },
@@ -95,7 +105,8 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
 absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
                                     v1::GetStatsResponse& response) {
   FillStats(cache_->Stats(), &response);
-  response.set_epoch(epoch_);
+  response.set_epoch(config_.epoch);
+  response.set_version(PANDO_VERSION);
   return absl::OkStatus();
 }
 
@@ -142,6 +153,13 @@ absl::Status AdminService::ListNamespaces(
   return absl::OkStatus();
 }
 
+absl::Status AdminService::ListSessions(const v1::ListSessionsRequest& request,
+                                        v1::ListSessionsResponse& response) {
+  FillSessions(cache_->ListSessions(LimitOf(request.limit(), kListed)),
+               &response);
+  return absl::OkStatus();
+}
+
 absl::Status AdminService::ListLocks(const v1::ListLocksRequest& request,
                                      v1::ListLocksResponse& response) {
   std::optional<SessionNumber> session;
@@ -166,7 +184,7 @@ absl::Status AdminService::ExplainMatch(const v1::ExplainMatchRequest& request,
                                         v1::ExplainMatchResponse& response) {
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
-  const auto tokens = TokensOf(request.tokens(), max_tokens_);
+  const auto tokens = TokensOf(request.tokens(), config_.max_tokens);
   if (!tokens.ok()) return tokens.status();
   FillExplanation(cache_->ExplainMatch(*ns, *tokens), &response);
   return absl::OkStatus();
@@ -187,6 +205,13 @@ absl::Status AdminService::CheckInvariants(
   for (std::string& violation : self_check_->Run()) {
     response.add_violations(std::move(violation));
   }
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::Drain(const v1::DrainRequest& request,
+                                 v1::DrainResponse&) {
+  spdlog::info("draining: an operator asked for it");
+  config_.drain(request.exit());
   return absl::OkStatus();
 }
 

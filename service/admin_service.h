@@ -2,7 +2,9 @@
 #define PANDO_SERVICE_ADMIN_SERVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,13 +21,16 @@ namespace pando {
 // holds no state but the dumps that are being sent.
 class AdminService {
  public:
+  struct Config {
+    uint64_t epoch = 0;
+    uint32_t max_tokens = 0;
+    // Begins to drain, and ends the process too if asked.
+    std::function<void(bool exit)> drain;
+  };
+
   // `cache` and `self_check` outlive the service.
-  AdminService(PrefixCache* cache, SelfCheck* self_check, uint64_t epoch,
-               uint32_t max_tokens)
-      : cache_(cache),
-        self_check_(self_check),
-        epoch_(epoch),
-        max_tokens_(max_tokens) {}
+  AdminService(PrefixCache* cache, SelfCheck* self_check, Config config)
+      : cache_(cache), self_check_(self_check), config_(std::move(config)) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
@@ -37,6 +42,8 @@ class AdminService {
                                  v1::SetEvictionPolicyResponse& response);
   absl::Status ListNamespaces(const v1::ListNamespacesRequest& request,
                               v1::ListNamespacesResponse& response);
+  absl::Status ListSessions(const v1::ListSessionsRequest& request,
+                            v1::ListSessionsResponse& response);
   absl::Status ListLocks(const v1::ListLocksRequest& request,
                          v1::ListLocksResponse& response);
   absl::Status ReleaseLocks(const v1::ReleaseLocksRequest& request,
@@ -45,6 +52,8 @@ class AdminService {
                             v1::ExplainMatchResponse& response);
   absl::Status CheckInvariants(const v1::CheckInvariantsRequest& request,
                                v1::CheckInvariantsResponse& response);
+  absl::Status Drain(const v1::DrainRequest& request,
+                     v1::DrainResponse& response);
 
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;
@@ -54,8 +63,7 @@ class AdminService {
 
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
-  const uint64_t epoch_;
-  const uint32_t max_tokens_;
+  const Config config_;
   v1::Admin::AsyncService grpc_;
   std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
       dumps_;

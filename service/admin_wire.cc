@@ -15,6 +15,17 @@ void FillNamespace(const NamespaceInfo& ns, v1::NamespaceInfo* out) {
   out->set_nodes(ns.nodes);
 }
 
+void FillSession(const SessionInfo& session, v1::SessionInfo* out) {
+  out->set_session_number(session.number.value());
+  out->set_client_name(session.client_name);
+  out->set_locks(session.locks);
+  out->set_reserved_pages(session.reserved_pages);
+  out->set_age_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
+  out->set_is_connected(session.is_connected);
+  out->set_is_attached(session.is_attached);
+}
+
 void FillLock(const LockInfo& lock, v1::LockInfo* out) {
   out->set_session_number(lock.session.value());
   out->set_client_name(lock.client_name);
@@ -50,6 +61,13 @@ void FillNamespaces(const NamespaceList& list,
                     v1::ListNamespacesResponse* out) {
   for (const NamespaceInfo& ns : list.namespaces) {
     FillNamespace(ns, out->add_namespaces());
+  }
+  out->set_total(list.total);
+}
+
+void FillSessions(const SessionList& list, v1::ListSessionsResponse* out) {
+  for (const SessionInfo& session : list.sessions) {
+    FillSession(session, out->add_sessions());
   }
   out->set_total(list.total);
 }

@@ -11,6 +11,7 @@ namespace pando {
 
 void FillFlush(const FlushResult& result, v1::FlushResponse* out);
 void FillNamespaces(const NamespaceList& list, v1::ListNamespacesResponse* out);
+void FillSessions(const SessionList& list, v1::ListSessionsResponse* out);
 void FillLocks(const LockList& list, v1::ListLocksResponse* out);
 void FillExplanation(const MatchExplanation& result,
                      v1::ExplainMatchResponse* out);

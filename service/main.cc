@@ -50,7 +50,9 @@ void Drain(Server& server, const sigset_t& signals, absl::Duration timeout) {
   server.BeginDrain();
   const absl::Time deadline = absl::Now() + timeout;
   while (!server.IsIdle() && absl::Now() < deadline) {
-    if (sigtimedwait(&signals, nullptr, &kStep) > 0) {
+    siginfo_t sent;
+    // From this process: an operator's call asks for what is being done.
+    if (sigtimedwait(&signals, &sent, &kStep) > 0 && sent.si_pid != getpid()) {
       spdlog::warn("second signal: stopping at once");
       return;
     }
@@ -77,7 +79,8 @@ int Main(int argc, char** argv) {
   SetUpLogging(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   const sigset_t signals = BlockStopSignals();
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(options, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {
     spdlog::critical("cannot start: {}",
                      std::string(server.status().message()));

@@ -51,11 +51,13 @@ int MaxReceiveBytes(uint32_t max_tokens) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    Options options, std::function<void()> on_exit) {
   const absl::Time begin = absl::Now();
   absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
   if (!pool.ok()) return pool.status();
-  std::unique_ptr<Server> server(new Server(options, *std::move(pool)));
+  std::unique_ptr<Server> server(
+      new Server(options, std::move(on_exit), *std::move(pool)));
   if (absl::Status s = server->MakeVerifier(); !s.ok()) return s;
   if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
   server->MakeServices();
@@ -70,8 +72,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options) {
   return server;
 }
 
-Server::Server(const Options& options, std::unique_ptr<KvPool> pool)
+Server::Server(const Options& options, std::function<void()> on_exit,
+               std::unique_ptr<KvPool> pool)
     : options_(options),
+      on_exit_(std::move(on_exit)),
       epoch_(RandomId()),
       pool_(std::move(pool)),
       cache_({.page_tokens = options.page_tokens,
@@ -157,7 +161,13 @@ void Server::MakeServices() {
           .epoch = epoch_,
           .on_closed = [this](SessionId s) { watcher_->Forget(s); }});
   admin_service_ = std::make_unique<AdminService>(
-      &cache_, &self_check_, epoch_, options_.max_tokens_per_request);
+      &cache_, &self_check_,
+      AdminService::Config{.epoch = epoch_,
+                           .max_tokens = options_.max_tokens_per_request,
+                           .drain = [this](bool exit) {
+                             BeginDrain();
+                             if (exit) on_exit_();
+                           }});
 
   events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
                                                     options_.event_history);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -32,7 +33,10 @@ namespace pando {
 class Server {
  public:
   // A running server, ready for workers; or what kept it from starting.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(Options options);
+  // `on_exit` is called, on the polling thread, when an operator asks the
+  // process to drain and end.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      Options options, std::function<void()> on_exit);
   // Stops at once; running calls are cut off.
   ~Server();
 
@@ -43,7 +47,8 @@ class Server {
   bool IsIdle() { return cache_.IsIdle(); }
 
  private:
-  Server(const Options& options, std::unique_ptr<KvPool> pool);
+  Server(const Options& options, std::function<void()> on_exit,
+         std::unique_ptr<KvPool> pool);
 
   // Tells those who wait, on streams or for pages, that nothing new is
   // admitted.
@@ -57,6 +62,7 @@ class Server {
   bool OnAttached(SessionId session, pid_t pid);
 
   const Options options_;
+  const std::function<void()> on_exit_;
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   std::atomic<bool> is_draining_ = false;

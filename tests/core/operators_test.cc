@@ -29,6 +29,7 @@ class OperatorsTest : public CacheFixture {
 };
 
 using ListNamespacesTest = OperatorsTest;
+using ListSessionsTest = OperatorsTest;
 using ListLocksTest = OperatorsTest;
 using ReleaseLocksTest = OperatorsTest;
 using ExplainMatchTest = OperatorsTest;
@@ -65,6 +66,53 @@ TEST_F(ListNamespacesTest, ProtectedPagesAreToldApart) {
   const NamespaceInfo info = cache_.ListNamespaces(1).namespaces.at(0);
   EXPECT_EQ(info.protected_pages, 2u);
   EXPECT_EQ(info.evictable_pages, 1u);
+}
+
+TEST_F(ListSessionsTest, TheOldestComesFirstWithWhatItHoldsAndItsAge) {
+  Publish("ab");
+  SetTime(4);
+  const SessionId other = OpenSession();
+  Lock(other, "a");
+  Lock(other, "ab");
+  Allocate(other, 3);
+  ASSERT_TRUE(cache_.AttachSession(other).ok());
+  SetTime(10);
+  const SessionList list = cache_.ListSessions(10);
+  EXPECT_EQ(list.total, 2u);
+  ASSERT_THAT(list.sessions, SizeIs(2));
+  const SessionInfo& first = list.sessions[0];
+  const SessionInfo& second = list.sessions[1];
+  EXPECT_EQ(first.number, SessionNumber(1));
+  EXPECT_EQ(first.client_name, "first");
+  EXPECT_EQ(first.age, absl::Seconds(10));
+  EXPECT_EQ(first.locks, 0u);
+  EXPECT_FALSE(first.is_attached);
+  EXPECT_EQ(second.number, SessionNumber(2));
+  EXPECT_EQ(second.client_name, "another");
+  EXPECT_EQ(second.age, absl::Seconds(6));
+  EXPECT_EQ(second.locks, 2u);
+  EXPECT_EQ(second.reserved_pages, 3u);
+  EXPECT_TRUE(second.is_attached);
+}
+
+TEST_F(ListSessionsTest, TheLimitCutsOffTheYoungest) {
+  OpenSession();
+  const SessionList list = cache_.ListSessions(1);
+  EXPECT_EQ(list.total, 2u);
+  ASSERT_THAT(list.sessions, SizeIs(1));
+  EXPECT_EQ(list.sessions[0].number, SessionNumber(1));
+}
+
+TEST_F(ListSessionsTest, ASessionWhoseStreamBrokeIsListedUntilItIsLost) {
+  const SessionId other = OpenSession();
+  cache_.SuspendSession(other, At(5));
+  SetTime(4);
+  EXPECT_FALSE(cache_.ListSessions(9).sessions.at(1).is_connected);
+  ASSERT_TRUE(cache_.ResumeSession(other).ok());
+  EXPECT_TRUE(cache_.ListSessions(9).sessions.at(1).is_connected);
+  cache_.SuspendSession(other, At(6));
+  SetTime(6);
+  EXPECT_EQ(cache_.ListSessions(9).total, 1u);
 }
 
 TEST_F(ListLocksTest, TheOldestComesFirstWithItsOwnerAndAge) {

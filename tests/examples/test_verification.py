@@ -32,6 +32,7 @@ AT_REST = Stats(
     eviction_policy="lru",
     waiting_matches=0,
     quota_classes=[],
+    version="0.0.0",
 )
 
 

@@ -208,7 +208,7 @@ class Calls {
   }
 
   void Admin() {
-    switch (bytes_.ConsumeIntegralInRange(0, 7)) {
+    switch (bytes_.ConsumeIntegralInRange(0, 8)) {
       case 0:
         return Call<v1::FlushRequest, v1::FlushResponse>(
             [this](auto& in, auto& out) { return admin_.Flush(in, out); });
@@ -236,6 +236,11 @@ class Calls {
               return admin_.ReleaseLocks(in, out);
             });
       case 6:
+        return Call<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+            [this](auto& in, auto& out) {
+              return admin_.ListSessions(in, out);
+            });
+      case 7:
         return Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
             [this](auto& in, auto& out) {
               PutRight(in.mutable_tokens());
@@ -298,7 +303,10 @@ class Calls {
   PrefixCacheService prefixes_{&cache_,    nullptr, nullptr,
                                kMaxTokens, kEpoch,  &is_draining_};
   PoolService pool_{&cache_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
-  AdminService admin_{&cache_, &self_check_, kEpoch, kMaxTokens};
+  AdminService admin_{
+      &cache_,
+      &self_check_,
+      {.epoch = kEpoch, .max_tokens = kMaxTokens, .drain = [](bool) {}}};
   // What was handed out.
   std::vector<uint64_t> locks_;
   std::vector<uint32_t> pages_;

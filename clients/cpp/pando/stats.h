@@ -81,6 +81,8 @@ struct Stats {
   // The classes that are configured, then the one of all others; none when no
   // class is configured.
   std::vector<QuotaClass> quota_classes;
+  // Of pandod.
+  std::string version;
 };
 
 }  // namespace client

@@ -131,7 +131,8 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
           .epoch = stats.epoch(),
           .eviction_policy = stats.eviction_policy(),
           .waiting_matches = stats.waiting_matches(),
-          .quota_classes = FromProto(stats.quota_classes())};
+          .quota_classes = FromProto(stats.quota_classes()),
+          .version = stats.version()};
 }
 
 PendingOutcome FromProto(v1::PendingOutcome outcome) {

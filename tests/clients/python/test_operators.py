@@ -11,6 +11,7 @@ from pando_kv import (
     MatchEnd,
     Namespace,
     QuotaClass,
+    UnavailableError,
     UnknownLockError,
 )
 from pando_kv.aio import AsyncClient
@@ -76,6 +77,26 @@ def test_the_priority_of_an_insert_keeps_it_longer(client):
     assert client.match_prefix(prompt(1, 1000)).matched_tokens == 0
     (node,) = client.dump_tree().nodes
     assert node.priority == 2
+
+
+def test_sessions_are_listed_with_what_they_hold(pandod, filled):
+    with Client(pandod.address, name="another") as other:
+        other.allocate_pages(2)
+        listing = filled.sessions()
+        assert listing.total == 2
+        first, second = listing.items
+        assert (first.client_name, first.reserved_pages) == ("test", 0)
+        assert (second.client_name, second.reserved_pages) == ("another", 2)
+        assert second.is_connected and not second.is_attached
+        cut = filled.sessions(limit=1)
+        assert [each.session_number for each in cut.items] == [first.session_number]
+
+
+def test_a_server_that_drains_admits_nothing_new(client):
+    client.drain()
+    with pytest.raises(UnavailableError) as refused:
+        client.lock(prompt(1))
+    assert refused.value.reason == "DRAINING"
 
 
 def test_locks_are_listed_by_session_and_taken_from_one(pandod, filled):
@@ -165,10 +186,15 @@ def test_the_asyncio_client_has_them_too(pandod, filled):
             assert (await client.explain(prompt(3))).end is MatchEnd.COMPLETE
             lock = await client.lock(prompt(1))
             (info,) = (await client.locks()).items
+            sessions = (await client.sessions()).items
+            assert sessions[-1].session_number == info.session_number
             assert await client.release_locks(info.session_number) == 1
             with pytest.raises(UnknownLockError):
                 await lock.release()
             assert await client.set_eviction_policy("fifo") == "lru"
             assert (await client.flush(LORA)).evicted_pages == 1
+            await client.drain()
+            with pytest.raises(UnavailableError):
+                await client.lock(prompt(1))
 
     asyncio.run(run())

@@ -37,6 +37,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    SessionInfo,
     TreeDump,
     TreeNode,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "QuotaExceededError",
     "RequestIdReusedError",
     "Session",
+    "SessionInfo",
     "SessionLostError",
     "Shard",
     "SnapshotEnd",

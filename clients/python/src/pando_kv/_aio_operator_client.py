@@ -19,6 +19,7 @@ from pando_kv.operators import (
     Listing,
     LockInfo,
     NamespaceInfo,
+    SessionInfo,
     TreeDump,
     TreeNode,
 )
@@ -94,6 +95,10 @@ class AsyncOperatorClient:
         """The namespaces with something cached or locked, the largest first."""
         return await self._connection.send(calls.namespaces(limit))
 
+    async def sessions(self, *, limit: int = 1000) -> Listing[SessionInfo]:
+        """The sessions that are open, the oldest first."""
+        return await self._connection.send(calls.sessions(limit))
+
     async def locks(
         self, *, limit: int = 1000, session_number: int = 0
     ) -> Listing[LockInfo]:
@@ -144,6 +149,13 @@ class AsyncOperatorClient:
             connection.stream(calls.WATCH, request),
             lambda: connection.sessions.closed,
         )
+
+    async def drain(self, *, exit: bool = False) -> None:
+        """Has the server admit nothing new any more, for good.
+
+        With `exit` it also ends once nothing is locked or reserved.
+        """
+        await self._connection.send(calls.drain(exit))
 
     async def check_invariants(self) -> list[str]:
         """What is wrong with the server's index; empty when nothing is."""

@@ -14,6 +14,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    SessionInfo,
     TreeNode,
 )
 from pando_kv.results import (
@@ -83,6 +84,19 @@ def namespaces(limit: int) -> Call[Listing[NamespaceInfo]]:
     return Call(_SERVICE + "ListNamespaces", request.SerializeToString(), parse)
 
 
+def sessions(limit: int) -> Call[Listing[SessionInfo]]:
+    request = admin_pb2.ListSessionsRequest(limit=limit)
+
+    def parse(data: bytes) -> Listing[SessionInfo]:
+        response = admin_pb2.ListSessionsResponse.FromString(data)
+        return Listing(
+            [from_message(SessionInfo, each) for each in response.sessions],
+            response.total,
+        )
+
+    return Call(_SERVICE + "ListSessions", request.SerializeToString(), parse)
+
+
 def locks(limit: int, session_number: int) -> Call[Listing[LockInfo]]:
     request = admin_pb2.ListLocksRequest(limit=limit, session_number=session_number)
 
@@ -128,6 +142,11 @@ def check_invariants() -> Call[list[str]]:
         return list(admin_pb2.CheckInvariantsResponse.FromString(data).violations)
 
     return Call(_SERVICE + "CheckInvariants", b"", parse)
+
+
+def drain(exit: bool) -> Call[None]:
+    request = admin_pb2.DrainRequest(exit=exit)
+    return Call(_SERVICE + "Drain", request.SerializeToString(), lambda _: None)
 
 
 def dump_tree_request(limit: int, namespace_number: int) -> bytes:

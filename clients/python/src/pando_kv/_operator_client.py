@@ -18,6 +18,7 @@ from pando_kv.operators import (
     Listing,
     LockInfo,
     NamespaceInfo,
+    SessionInfo,
     TreeDump,
     TreeNode,
 )
@@ -84,6 +85,10 @@ class OperatorClient:
         """The namespaces with something cached or locked, the largest first."""
         return self._connection.send(calls.namespaces(limit))
 
+    def sessions(self, *, limit: int = 1000) -> Listing[SessionInfo]:
+        """The sessions that are open, the oldest first."""
+        return self._connection.send(calls.sessions(limit))
+
     def locks(self, *, limit: int = 1000, session_number: int = 0) -> Listing[LockInfo]:
         """The locks that are held, the oldest first; of one session, if it is given."""
         return self._connection.send(calls.locks(limit, session_number))
@@ -126,6 +131,13 @@ class OperatorClient:
         """
         request = calls.watch_request(after_sequence, epoch)
         return EventWatch(self._connection.stream(calls.WATCH, request))
+
+    def drain(self, *, exit: bool = False) -> None:
+        """Has the server admit nothing new any more, for good.
+
+        With `exit` it also ends once nothing is locked or reserved.
+        """
+        self._connection.send(calls.drain(exit))
 
     def check_invariants(self) -> list[str]:
         """What is wrong with the server's index; empty when nothing is."""

@@ -50,11 +50,26 @@ class NamespaceInfo:
 
 
 @dataclass(frozen=True)
+class SessionInfo:
+    """One session that is open: an attached worker."""
+
+    session_number: int
+    """Sessions are numbered as they are opened; their ids are secret."""
+    client_name: str
+    locks: int
+    reserved_pages: int
+    age_ms: int
+    is_connected: bool
+    """Its connection stands; otherwise it ends soon, unless it is resumed."""
+    is_attached: bool
+    """It has mapped the pool."""
+
+
+@dataclass(frozen=True)
 class LockInfo:
     """One lock that is held."""
 
     session_number: int
-    """Sessions are numbered as they are opened; their ids are secret."""
     client_name: str
     locked_tokens: int
     age_ms: int

@@ -208,6 +208,8 @@ class Stats:
     """Matches that wait for a page that another call computes."""
     quota_classes: list[QuotaClass]
     """Those configured, then the one of all others; empty when none is configured."""
+    version: str
+    """Of pandod."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:

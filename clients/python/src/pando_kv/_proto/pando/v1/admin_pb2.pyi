@@ -75,6 +75,16 @@ class CheckInvariantsResponse(_message.Message):
     violations: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, violations: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class DrainRequest(_message.Message):
+    __slots__ = ["exit"]
+    EXIT_FIELD_NUMBER: _ClassVar[int]
+    exit: bool
+    def __init__(self, exit: bool = ...) -> None: ...
+
+class DrainResponse(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
 class DumpTreeRequest(_message.Message):
     __slots__ = ["limit", "namespace_number"]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
@@ -140,7 +150,7 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["counters", "epoch", "eviction_policy", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "waiting_matches"]
+    __slots__ = ["counters", "epoch", "eviction_policy", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "version", "waiting_matches"]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +160,7 @@ class GetStatsResponse(_message.Message):
     PAGES_FIELD_NUMBER: _ClassVar[int]
     QUOTA_CLASSES_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
     counters: CacheCounters
     epoch: int
@@ -160,8 +171,9 @@ class GetStatsResponse(_message.Message):
     pages: PageStates
     quota_classes: _containers.RepeatedCompositeFieldContainer[QuotaClass]
     sessions: int
+    version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ...) -> None: ...
 
 class ListLocksRequest(_message.Message):
     __slots__ = ["limit", "session_number"]
@@ -192,6 +204,20 @@ class ListNamespacesResponse(_message.Message):
     namespaces: _containers.RepeatedCompositeFieldContainer[NamespaceInfo]
     total: int
     def __init__(self, namespaces: _Optional[_Iterable[_Union[NamespaceInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class ListSessionsRequest(_message.Message):
+    __slots__ = ["limit"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+
+class ListSessionsResponse(_message.Message):
+    __slots__ = ["sessions", "total"]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[SessionInfo]
+    total: int
+    def __init__(self, sessions: _Optional[_Iterable[_Union[SessionInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
 
 class LockInfo(_message.Message):
     __slots__ = ["age_ms", "client_name", "locked_tokens", "namespace_number", "session_number"]
@@ -268,6 +294,24 @@ class ReleaseLocksResponse(_message.Message):
     RELEASED_LOCKS_FIELD_NUMBER: _ClassVar[int]
     released_locks: int
     def __init__(self, released_locks: _Optional[int] = ...) -> None: ...
+
+class SessionInfo(_message.Message):
+    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "locks", "reserved_pages", "session_number"]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
+    IS_ATTACHED_FIELD_NUMBER: _ClassVar[int]
+    IS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    age_ms: int
+    client_name: str
+    is_attached: bool
+    is_connected: bool
+    locks: int
+    reserved_pages: int
+    session_number: int
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ...) -> None: ...
 
 class SetEvictionPolicyRequest(_message.Message):
     __slots__ = ["policy"]
