@@ -23,6 +23,7 @@ FORBIDDEN = {
     "gpu": r"core/|service/|pando/|grpc|google/|prometheus/|spdlog/",
     "service": r"cuda|clients/|pando/client|tests/",
     "clients/cpp": r"core/|gpu/|service/",
+    "tools/pandoctl": r"core/|cuda|gpu/|service/|clients/|pando/client",
 }
 
 

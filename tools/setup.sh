@@ -15,7 +15,7 @@ packages=(
   libgmock-dev libgrpc++-dev libgtest-dev libprotobuf-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev make ninja-build nlohmann-json3-dev
   prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc python3
-  python3-venv zlib1g-dev "$@"
+  python3-venv zlib1g-dev zsh "$@"
 )
 missing=()
 for package in "${packages[@]}"; do

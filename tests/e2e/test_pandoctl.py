@@ -1,0 +1,505 @@
+"""pandoctl against a real pandod: each verb, each exit code, each format."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from eventually import eventually
+from pando_kv import Client, Namespace, SnapshotEnd
+from pandoctl import Pandoctl
+from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
+from terminal import Terminal
+
+OK, FAILED, USAGE, UNREACHABLE, UNHEALTHY = range(5)
+SALT = "a secret"
+FIRST_TOKEN = 77_000_000  # looks like nothing else that is printed
+
+
+@pytest.fixture
+def pandod(start_pandod: Callable[..., Pandod]) -> Pandod:
+    return start_pandod(model="a model")
+
+
+@pytest.fixture
+def ctl(pandod: Pandod) -> Pandoctl:
+    return Pandoctl(pandod.address)
+
+
+@pytest.fixture
+def client(pandod: Pandod) -> Iterator[Client]:
+    with Client(pandod.address, name="the worker") as worker:
+        yield worker
+
+
+def prompt(pages: int, first: int = FIRST_TOKEN) -> np.ndarray:
+    return np.arange(first, first + pages * PAGE_TOKENS, dtype=np.uint32)
+
+
+def publish(client: Client, tokens: np.ndarray, **options: object) -> None:
+    client.insert(tokens, client.allocate_pages(tokens.size // PAGE_TOKENS), **options)
+
+
+def spelled(tokens: np.ndarray) -> list[str]:
+    return [str(token) for token in tokens]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table, without its header; no cell here has a space."""
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+# What there is.
+
+
+def test_status_shows_the_pool_and_what_is_in_it(ctl, client):
+    publish(client, prompt(3))
+    text = ctl("status").out
+    assert f"pages     {POOL_PAGES - 4} free, 0 reserved, 3 evictable" in text
+    assert "health    SERVING\n" in text
+    assert "model     a model\n" in text
+    assert "index     1 node in 1 namespace\n" in text
+
+
+def test_status_is_the_same_in_json_and_yaml(ctl, client):
+    publish(client, prompt(3))
+    answer = ctl("status", "-o", "json").json()
+    assert answer["address"] == ctl.environment["PANDO_ADDRESS"]
+    assert answer["health"] == "SERVING"
+    assert answer["stats"]["pages"]["evictable"] == 3
+    assert answer["stats"]["counters"]["inserts"] == "1"
+    assert answer["pool"]["layout"]["page_tokens"] == PAGE_TOKENS
+    yaml = ctl("status", "-o", "yaml").out
+    assert '\nhealth: "SERVING"\n' in yaml
+    assert "\n    evictable: 3\n" in yaml
+    assert '\n    inserts: "1"\n' in yaml
+
+
+def test_quota_classes_are_part_of_the_status(start_pandod, tmp_path):
+    config = tmp_path / "pando.yaml"
+    config.write_text("quotas: [{class: gold, extra_key: 'gold*', cap_pages: 8}]")
+    text = Pandoctl(start_pandod(config=config).address)("status").out
+    assert rows(text.split("\n\n")[1]) == [
+        ["gold", "0", "8", "0", "0"],
+        ["(others)", "0", "-", "0", "0"],
+    ]
+
+
+def test_namespaces_are_listed_without_salts(ctl, client):
+    publish(client, prompt(1), namespace=Namespace("lora", SALT))
+    publish(client, prompt(3))
+    answer = ctl("namespaces")
+    assert [row[1:] for row in rows(answer.out)] == [
+        ["-", "no", "no", "3", "0", "1"],
+        ["lora", "yes", "no", "1", "0", "1"],
+    ]
+    assert SALT not in answer.out
+    limited = ctl("namespaces", "--limit", 1).out
+    assert limited.endswith("1 of 2\n")
+    listed = ctl("namespaces", "-o", "json").json()
+    assert listed["total"] == 2
+    assert listed["namespaces"][1]["extra_key"] == "lora"
+
+
+def test_a_name_cannot_write_to_the_terminal(ctl, client):
+    publish(client, prompt(1), namespace=Namespace("\x1b[31mred\n"))
+    assert "\\033[31mred\\n" in ctl("namespaces").out
+
+
+def test_sessions_and_their_locks_are_listed(ctl, client):
+    publish(client, prompt(3))
+    client.allocate_pages(2)
+    client.attach_pool()
+    with client.lock(prompt(2)), client.lock(prompt(3)):
+        (session,) = ctl("sessions", "-o", "json").json()["sessions"]
+        assert session.pop("age_ms").isdigit()
+        assert session == {
+            "session_number": 1,
+            "client_name": "the worker",
+            "locks": 2,
+            "reserved_pages": 2,
+            "is_connected": True,
+            "is_attached": True,
+        }
+        assert "1  the worker" in ctl("sessions").out
+        locks = ctl("locks", "-o", "json").json()
+        assert [lock["locked_tokens"] for lock in locks["locks"]] == [
+            2 * PAGE_TOKENS,
+            3 * PAGE_TOKENS,
+        ]
+        assert ctl("locks", "--limit", 1).out.endswith("1 of 2\n")
+        assert ctl("locks", "--session", 9, "-o", "json").json()["total"] == 0
+
+
+def test_the_tree_is_indented_by_depth(ctl, client):
+    publish(client, prompt(3))
+    publish(client, np.concatenate([prompt(1), prompt(2, first=5)]))
+    publish(client, prompt(1), namespace=Namespace("lora", SALT))
+    with client.lock(prompt(3)):
+        lines = ctl("tree").out.splitlines()
+    spans = [line[: len(line) - len(line.lstrip())] + line.split()[0] for line in lines]
+    assert spans[:2] == ["namespace", "  0..16"]
+    assert sorted(spans[2:4]) == ["    16..48", "    16..48"]
+    assert spans[4:] == ["namespace", "  0..16"]
+    assert lines[4] == "namespace 2 extra_key lora salted"
+    assert ", 2 hits, 1 lock, " in lines[1]
+
+
+def test_a_tree_is_cut_off_and_says_so(ctl, client):
+    for i in range(3):
+        publish(client, prompt(1, first=1000 * i))
+    assert ctl("tree", "--limit", 1).out.endswith("and 2 more nodes\n")
+    dump = ctl("tree", "--namespace", 1, "-o", "json").json()
+    assert [node["pages"] for node in dump["nodes"]] == [1, 1, 1]
+    assert dump["omitted"] == 0
+
+
+# Prompts.
+
+
+def test_a_prompt_is_taken_from_arguments_a_file_or_stdin(ctl, client, tmp_path):
+    publish(client, prompt(2))
+    tokens = prompt(3)
+    file = tmp_path / "tokens"
+    file.write_text("\n".join(spelled(tokens)))
+    expected = f"matched  {2 * PAGE_TOKENS} of {tokens.size} tokens\npages    2\n"
+    assert ctl("match", *tokens).out == expected
+    assert ctl("match", "--tokens-file", file).out == expected
+    assert ctl("match", stdin=json.dumps(tokens.tolist())).out == expected
+    assert ctl("match", stdin=", ".join(spelled(tokens))).out == expected
+    answer = ctl("match", *tokens, "-o", "json").json()
+    assert answer["matched_tokens"] == 2 * PAGE_TOKENS
+    assert len(answer["page_ids"]) == 2
+
+
+def test_a_prompt_is_looked_up_in_its_namespace(ctl, client, tmp_path):
+    publish(client, prompt(1), namespace=Namespace("lora", SALT))
+    salt = tmp_path / "salt"
+    salt.write_text(SALT + "\n")
+    where = ["--extra-key", "lora", "--cache-salt-file", salt]
+    assert ctl("match", *where, *prompt(1)).out.startswith("matched  16 of")
+    assert ctl("match", "--extra-key", "lora", *prompt(1)).out.startswith("matched  0")
+
+
+def test_looking_counts_as_no_query(ctl, client):
+    publish(client, prompt(1))
+    ctl("match", *prompt(1))
+    ctl("explain", *prompt(1))
+    assert client.stats().counters.query_tokens == 0
+
+
+def test_a_miss_is_explained(ctl, client):
+    publish(client, prompt(3))
+    publish(client, prompt(3), namespace=Namespace("other"))
+    other = prompt(3)
+    other[PAGE_TOKENS + 5] = 1
+    text = ctl("explain", *other).out
+    assert "matched  16 of 48 tokens\n" in text
+    assert "DIVERGED: the cache continues with other tokens after 21\n" in text
+    ctl("flush", "--namespace", 1, "--yes")
+    with client.lock(prompt(1), namespace=Namespace("other")):
+        text = ctl("explain", *prompt(3)).out
+        assert "EVICTED: the next page was evicted " in text
+        assert "for: flush\n" in text
+        assert "more in  namespaces 2\n" in text
+        held = ctl("explain", "--extra-key", "other", *prompt(3)).out
+        assert "COMPLETE: all of it is cached\n" in held
+        assert "1  the worker" in held
+    answer = ctl("explain", "-o", "json", *prompt(3)).json()
+    assert answer["end"] == "MATCH_END_EVICTED"
+    assert answer["evicted_for"] == "EVICTION_REASON_FLUSH"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-o", "json"), ("-o", "yaml")])
+def test_tokens_are_never_printed(ctl, client, arguments):
+    publish(client, prompt(3))
+    watch = ctl.start("watch", "--snapshot", "-n", 2, *arguments)
+    shown = [ctl(verb, *prompt(3), *arguments) for verb in ("match", "explain")]
+    shown += [ctl(verb, *arguments) for verb in ("tree", "status", "locks")]
+    shown += [ctl("match", *prompt(1), f"{FIRST_TOKEN}x", *arguments)]
+    everything = watch.communicate()[0] + "".join(a.out + a.err for a in shown)
+    assert str(FIRST_TOKEN)[:5] not in everything
+
+
+def test_a_token_that_is_none_is_named_by_its_place(ctl):
+    refused = ctl("match", 1, 2, 2**32)
+    assert refused.code == USAGE
+    assert "token number 2 is not a number from 0 to 4294967295" in refused.err
+    assert ctl("match", "--tokens-file", "/nowhere").code == USAGE
+    assert ctl.on_terminal("match").code == USAGE
+
+
+# What happens.
+
+
+def test_stat_shows_rates_of_the_interval(ctl, client):
+    publish(client, prompt(1))
+    stat = ctl.start("stat", "-i", 0.2, "-n", 1, "-o", "json")
+    while stat.poll() is None:
+        client.match_prefix(prompt(2))
+    line = json.loads(stat.stdout.read())
+    stat.stdout.close()
+    assert line["matches_per_second"] > 0
+    assert line["hit_tokens"] * 2 == line["query_tokens"] > 0
+    assert line["pages"]["evictable"] == 1
+    assert line["sessions"] == 1
+
+
+def test_stat_has_a_header_and_a_line_for_each_interval(ctl):
+    text = ctl("stat", "-i", 0.01, "-n", 21).out
+    lines = text.splitlines()
+    assert len(lines) == 23
+    assert lines[0] == lines[21]
+    assert lines[0].split()[:2] == ["hit%", "match/s"]
+    assert lines[1].split()[:2] == ["-", "0.0"]
+
+
+def test_top_draws_screens_on_a_terminal_and_one_elsewhere(ctl, client):
+    publish(client, prompt(32))
+    with client.lock(prompt(16)):
+        live = ctl.on_terminal("top", "-i", 0.01, "-n", 3).out
+        once = ctl("top", "-i", 0.01).out
+        answer = ctl("top", "-i", 0.01, "-o", "json").json()
+    assert live.count("\x1b[H\x1b[J") == 3
+    assert "\x1b" not in once
+    assert "[" + 16 * "#" + 16 * "=" + 32 * "." + "]" in once
+    assert answer["locks"]["total"] == answer["sessions"]["total"] == 1
+    assert answer["rates"]["matches_per_second"] == 0
+    for table in ("NAMESPACE  EXTRA_KEY", "SESSION  CLIENT", "1  the worker"):
+        assert table in once
+
+
+def test_watch_shows_what_comes_and_goes(ctl, client):
+    watch = ctl.start("watch", "-n", 2)
+    with client.watch_events() as events:
+        while not isinstance(next(events), SnapshotEnd):
+            pass
+        while watch.poll() is None:
+            publish(client, prompt(2), namespace=Namespace("lora"))
+            next(events)
+            client.evict(2)
+            next(events)
+    texts = {line.split(" ", 1)[1] for line in watch.communicate()[0].splitlines()}
+    stored, removed = sorted(texts, reverse=True)
+    assert stored.startswith("stored 2 blocks of 16 tokens, extra_key lora, up to ")
+    assert removed.startswith("removed 2 blocks for request, from ")
+
+
+def test_watch_shows_what_is_cached_already_when_asked(ctl, client):
+    publish(client, prompt(2))
+    lines = ctl("watch", "--snapshot", "-n", 3, "-o", "json").out.splitlines()
+    cleared, stored, end = map(json.loads, lines)
+    assert "cleared" in cleared and "snapshot_end" in end
+    assert len(stored["stored"]["block_hashes"]) == 2
+    assert "tokens" not in stored["stored"]
+    yaml = ctl("watch", "--snapshot", "-n", 3, "-o", "yaml").out
+    assert yaml.count("---\n") == 3
+
+
+# What operators change.
+
+
+def test_pages_are_evicted(ctl, client):
+    publish(client, prompt(3))
+    assert ctl("evict", 2, "--yes").out == "evicted 2 pages\n"
+    assert ctl("evict", 9, "-y", "-o", "json").json() == {"evicted_pages": 1}
+
+
+def test_a_flush_is_of_one_namespace_or_of_all(ctl, client):
+    publish(client, prompt(1), namespace=Namespace("a"))
+    publish(client, prompt(2), namespace=Namespace("b"))
+    with client.lock(prompt(1), namespace=Namespace("b")):
+        assert ctl("flush", "--namespace", 1, "-y", "-o", "json").json() == {
+            "evicted_pages": 1,
+            "protected_pages": 0,
+        }
+        text = ctl("flush", "--all", "--yes").out
+    assert text == "evicted 1 page; 1 locked, which stay\n"
+    assert ctl("flush", "--yes").code == USAGE
+    assert ctl("flush", "--all", "--namespace", 1, "--yes").code == USAGE
+
+
+def test_locks_are_taken_from_a_session(ctl, client):
+    publish(client, prompt(1))
+    client.lock(prompt(1))
+    assert ctl("locks", "--release", 1, "--yes").out == "released 1 lock\n"
+    assert client.stats().locks == 0
+    unknown = ctl("locks", "--release", 7, "--yes")
+    assert (unknown.code, "session_number 7" in unknown.err) == (FAILED, True)
+
+
+def test_the_policy_is_shown_and_changed(ctl):
+    assert ctl("policy").out == "lru\n"
+    assert ctl("policy", "slru").out == "slru, was lru\n"
+    assert ctl("policy", "-o", "json").json() == {"policy": "slru"}
+    refused = ctl("policy", "best")
+    assert (refused.code, "'best'" in refused.err) == (USAGE, True)
+
+
+DANGEROUS = [
+    ("evict", "1"),
+    ("flush", "--all"),
+    ("locks", "--release", "1"),
+    ("drain",),
+]
+
+
+@pytest.mark.parametrize("command", DANGEROUS, ids=" ".join)
+def test_a_dangerous_verb_is_refused_where_nobody_can_be_asked(ctl, client, command):
+    publish(client, prompt(1))
+    client.lock(prompt(1))
+    publish(client, prompt(1, first=5))
+    refused = ctl(*command, stdin="y\n")
+    assert (refused.code, "--yes" in refused.err) == (USAGE, True)
+    stats = client.stats()
+    assert (stats.locks, stats.pages.evictable, client.draining) == (1, 1, False)
+
+
+def test_a_dangerous_verb_asks_on_a_terminal(ctl, client):
+    publish(client, prompt(2))
+    refused = ctl.on_terminal("evict", 1, typed="n\n")
+    assert (refused.code, "nothing was done" in refused.out) == (FAILED, True)
+    assert ctl.on_terminal("evict", 1, typed="\n").code == FAILED
+    assert client.stats().pages.evictable == 2
+    agreed = ctl.on_terminal("evict", 1, typed="y\n")
+    assert (agreed.code, "Evict up to 1 page? " in agreed.out) == (OK, True)
+    assert client.stats().pages.evictable == 1
+
+
+# Draining.
+
+
+def test_a_drain_admits_nothing_new_and_ends_nothing(ctl, client, pandod):
+    publish(client, prompt(1))
+    held = client.lock(prompt(1))
+    assert ctl("drain", "--yes").out == "draining\n"
+    eventually(lambda: client.draining)
+    assert ctl("health").code == UNHEALTHY
+    assert ctl("health", "--service", "liveness").code == OK
+    waiting = ctl.start("drain", "--wait", "--yes", "-o", "json")
+    held.release()
+    assert json.loads(waiting.communicate()[0]) == {"state": "idle"}
+    assert pandod.running
+
+
+def test_a_drain_can_end_pandod(start_pandod):
+    pandod = start_pandod(drain_timeout="1h")
+    ctl = Pandoctl(pandod.address)
+    with Client(pandod.address) as client:
+        publish(client, prompt(1))
+        held = client.lock(prompt(1))
+        # Saying it twice does not make it hurry.
+        for _ in range(2):
+            assert ctl("drain", "--exit", "--yes").code == OK
+        waiting = ctl.start("drain", "--exit", "--wait", "--yes")
+        eventually(lambda: pandod.log().count("an operator asked") == 3)
+        held.release()
+        assert waiting.communicate()[0] == "ended\n"
+        assert pandod.wait() == 0
+    assert "second signal" not in pandod.log()
+
+
+# Exit codes, and what goes with them.
+
+
+def test_health_is_told_by_the_exit_code(ctl):
+    answer = ctl("health", "--invariants")
+    assert (answer.code, answer.out) == (OK, "SERVING\n")
+    assert ctl("health", "-o", "json").json() == {
+        "status": "SERVING",
+        "violations": [],
+    }
+    unknown = ctl("health", "--service", "what")
+    assert (unknown.code, '"what"' in unknown.err) == (FAILED, True)
+
+
+def test_versions_are_those_of_both_programs(ctl, pandod):
+    answer = ctl("version", "-o", "json").json()
+    assert answer["pandoctl"] == answer["pandod"]
+    pandod.kill()
+    away = ctl("version")
+    assert away.code == UNREACHABLE
+    assert away.out == f"pandoctl  {answer['pandoctl']}\npandod    unknown\n"
+
+
+def test_a_pandod_that_is_not_there_is_unreachable(ctl, pandod):
+    assert ctl("--address", "unix:/nowhere", "status").code == UNREACHABLE
+    away = ctl("locks", "--address", "/nowhere")
+    assert (away.code, "unix:/nowhere" in away.err) == (UNREACHABLE, True)
+    pandod.kill()
+    for verb in ("stat", "top", "watch", "tree", "health"):
+        assert ctl(verb).code == UNREACHABLE
+
+
+def test_a_pandod_that_does_not_answer_in_time_is_unreachable(ctl, pandod):
+    os.kill(pandod.pid, signal.SIGSTOP)
+    try:
+        late = ctl("status", "--timeout", 0.1)
+    finally:
+        os.kill(pandod.pid, signal.SIGCONT)
+    assert (late.code, "has not answered in time" in late.err) == (UNREACHABLE, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("dance",), ("status", "--loud"), ("evict",), ("status", "-o", "xml")],
+    ids=" ".join,
+)
+def test_what_it_does_not_understand_is_a_mistake_in_usage(ctl, arguments):
+    refused = ctl(*arguments)
+    assert (refused.code, refused.out) == (USAGE, "")
+    assert "--help" in refused.err
+
+
+def test_help_tells_of_every_verb(ctl):
+    text = ctl("--help").out
+    assert all(f"\n  {verb} " in text for verb in completions(ctl, ""))
+    assert "--tokens-file" in ctl("explain", "--help").out
+
+
+# Completion.
+
+
+def completions(ctl: Pandoctl, line: str) -> list[str]:
+    """What bash offers for the last word; options only for "-"."""
+    words = ["pandoctl", *line.split(" ")]
+    script = (
+        f"{ctl('completion', 'bash').out}\n"
+        f"COMP_WORDS=({' '.join(word or repr('') for word in words)})\n"
+        f"COMP_CWORD={len(words) - 1}\n"
+        "_pandoctl\n"
+        "printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    )
+    out = subprocess.run(
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert out.stderr == ""
+    return [word for word in out.stdout.split() if line[-1:] == "-" or word[0] != "-"]
+
+
+def test_bash_completes_verbs_options_and_their_values(ctl, tmp_path):
+    assert completions(ctl, "sta") == ["status", "stat"]
+    assert completions(ctl, "-o json po") == ["policy"]
+    assert completions(ctl, "locks -o ") == ["table", "json", "yaml"]
+    assert "mru" in completions(ctl, "policy ")
+    options = completions(ctl, "flush -")
+    assert {"--all", "--namespace", "--yes", "--address"} <= set(options)
+    assert "--limit" not in options
+    (tmp_path / "tokens").touch()
+    found = completions(ctl, f"match --tokens-file {tmp_path}/tok")
+    assert found == [f"{tmp_path}/tokens"]
+
+
+def test_zsh_completes_by_the_same_script(ctl):
+    environment = {"PATH": f"{ctl.program.parent}:/usr/bin:/bin", "TERM": "dumb"}
+    with Terminal(["zsh", "-f", "-i"], environment | {"PS1": "READY "}) as zsh:
+        zsh.read_until("READY ")
+        zsh.type("source <(pandoctl completion zsh)\n")
+        zsh.read_until("READY ")
+        zsh.type("pandoctl sess\t")
+        zsh.read_until("pandoctl sessions ")
+        zsh.type("-o ya\t")
+        zsh.read_until("-o yaml ")

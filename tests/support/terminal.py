@@ -1,0 +1,47 @@
+"""A program on a terminal, as a person sees it."""
+
+import os
+import pty
+import subprocess
+
+_LIMIT_SECONDS = 60
+
+
+class Terminal:
+    """stdin, stdout and stderr are one terminal; used in a `with` block."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self._terminal, inner = pty.openpty()
+        self._process = subprocess.Popen(
+            command, env=environment, stdin=inner, stdout=inner, stderr=inner
+        )
+        os.close(inner)
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def read_until(self, text: str) -> None:
+        """Reads on until it has been seen, after what was read before."""
+        begin = len(self.seen)
+        while text not in self.seen[begin:]:
+            self._read()
+
+    def read_to_end(self) -> int:
+        """Reads on until the program ends; returns its exit status."""
+        try:
+            while True:
+                self._read()
+        except OSError:  # nobody holds the other side any more
+            return self._process.wait(_LIMIT_SECONDS)
+
+    def _read(self) -> None:
+        self.seen += os.read(self._terminal, 65536).decode()
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._terminal)

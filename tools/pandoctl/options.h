@@ -1,0 +1,44 @@
+#ifndef PANDO_TOOLS_PANDOCTL_OPTIONS_H_
+#define PANDO_TOOLS_PANDOCTL_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pando::ctl {
+
+// What the flags of all verbs may say; command_line.cc says which verb takes
+// which, and what they mean.
+struct Options {
+  std::string address = "unix:/run/pando/pando.sock";
+  double timeout_s = 10;
+  std::string format = "table";
+  bool yes = false;
+
+  double interval_s = 1;
+  uint32_t count = 0;  // zero: without end
+  uint32_t limit = 1000;
+  std::optional<uint64_t> namespace_number;
+  std::optional<uint32_t> session_number;
+
+  std::vector<std::string> tokens;
+  std::string tokens_file;
+  std::optional<std::string> extra_key;
+  std::string cache_salt_file;
+  bool bigram = false;
+
+  std::optional<uint32_t> release_session;
+  uint32_t evicted_pages = 0;
+  bool all = false;
+  std::string policy;
+  bool exit = false;
+  bool wait = false;
+  bool snapshot = false;
+  std::string service;
+  bool invariants = false;
+};
+
+}  // namespace pando::ctl
+
+#endif  // PANDO_TOOLS_PANDOCTL_OPTIONS_H_

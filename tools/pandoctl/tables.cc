@@ -1,0 +1,61 @@
+#include "tools/pandoctl/tables.h"
+
+#include "absl/strings/str_cat.h"
+#include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/table.h"
+
+namespace pando::ctl {
+namespace {
+
+std::string YesNo(bool value) { return value ? "yes" : "no"; }
+
+}  // namespace
+
+std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces) {
+  Table table({"NAMESPACE", "EXTRA_KEY", "SALTED", "BIGRAM", "EVICTABLE",
+               "PROTECTED", "NODES"});
+  for (const v1::NamespaceInfo& ns : namespaces) {
+    table.Add({absl::StrCat(ns.number()), KeyText(ns),
+               YesNo(ns.has_cache_salt()), YesNo(ns.bigram()),
+               absl::StrCat(ns.evictable_pages()),
+               absl::StrCat(ns.protected_pages()), absl::StrCat(ns.nodes())});
+  }
+  return table.Text();
+}
+
+std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
+  Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "CONNECTED",
+               "ATTACHED"});
+  for (const v1::SessionInfo& session : sessions) {
+    table.Add({absl::StrCat(session.session_number()),
+               NameText(session.client_name()), AgeText(session.age_ms()),
+               absl::StrCat(session.locks()),
+               absl::StrCat(session.reserved_pages()),
+               YesNo(session.is_connected()), YesNo(session.is_attached())});
+  }
+  return table.Text();
+}
+
+std::string LockTable(const Many<v1::LockInfo>& locks) {
+  Table table({"SESSION", "CLIENT", "TOKENS", "AGE", "NAMESPACE"});
+  for (const v1::LockInfo& lock : locks) {
+    table.Add({absl::StrCat(lock.session_number()),
+               NameText(lock.client_name()), absl::StrCat(lock.locked_tokens()),
+               AgeText(lock.age_ms()), absl::StrCat(lock.namespace_number())});
+  }
+  return table.Text();
+}
+
+std::string QuotaTable(const Many<v1::QuotaClass>& classes) {
+  Table table({"CLASS", "FLOOR", "CAP", "RESERVED", "CACHED"});
+  for (const v1::QuotaClass& quota : classes) {
+    table.Add({quota.name().empty() ? "(others)" : NameText(quota.name()),
+               absl::StrCat(quota.floor_pages()),
+               quota.has_cap_pages() ? absl::StrCat(quota.cap_pages()) : "-",
+               absl::StrCat(quota.reserved_pages()),
+               absl::StrCat(quota.cached_pages())});
+  }
+  return table.Text();
+}
+
+}  // namespace pando::ctl

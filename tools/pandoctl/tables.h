@@ -1,0 +1,24 @@
+#ifndef PANDO_TOOLS_PANDOCTL_TABLES_H_
+#define PANDO_TOOLS_PANDOCTL_TABLES_H_
+
+#include <google/protobuf/repeated_ptr_field.h>
+
+#include <string>
+
+#include "pando/v1/admin.pb.h"
+
+namespace pando::ctl {
+
+// Lists of Admin as tables, with a header.
+
+template <typename T>
+using Many = google::protobuf::RepeatedPtrField<T>;
+
+std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces);
+std::string SessionTable(const Many<v1::SessionInfo>& sessions);
+std::string LockTable(const Many<v1::LockInfo>& locks);
+std::string QuotaTable(const Many<v1::QuotaClass>& classes);
+
+}  // namespace pando::ctl
+
+#endif  // PANDO_TOOLS_PANDOCTL_TABLES_H_

@@ -1,0 +1,85 @@
+#include "tools/pandoctl/tokens.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace pando::ctl {
+namespace {
+
+// Numbers between commas or white space; a JSON list is that, in brackets.
+absl::StatusOr<std::vector<uint32_t>> ParseTokens(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<uint32_t> tokens;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(", \t\r\n"), absl::SkipEmpty())) {
+    uint32_t token = 0;
+    if (!absl::SimpleAtoi(word, &token)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token number ", tokens.size(),
+                       " is not a number from 0 to 4294967295"));
+    }
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::string ReadAll(std::istream& in) {
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::string text = ReadAll(file);
+  if (!file.good()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<uint32_t>> PromptOf(const Options& options) {
+  if (!options.tokens.empty()) {
+    return ParseTokens(absl::StrJoin(options.tokens, " "));
+  }
+  if (!options.tokens_file.empty()) {
+    const absl::StatusOr<std::string> text = ReadFile(options.tokens_file);
+    if (!text.ok()) return text.status();
+    return ParseTokens(*text);
+  }
+  if (isatty(STDIN_FILENO)) {
+    return absl::InvalidArgumentError(
+        "no tokens: give them as arguments, in --tokens-file, or on stdin");
+  }
+  return ParseTokens(ReadAll(std::cin));
+}
+
+absl::StatusOr<v1::Namespace> NamespaceOf(const Options& options) {
+  v1::Namespace ns;
+  if (options.extra_key.has_value()) ns.set_extra_key(*options.extra_key);
+  ns.set_bigram(options.bigram);
+  if (!options.cache_salt_file.empty()) {
+    absl::StatusOr<std::string> salt = ReadFile(options.cache_salt_file);
+    if (!salt.ok()) return salt.status();
+    // Editors end files with a newline.
+    if (!salt->empty() && salt->back() == '\n') salt->pop_back();
+    ns.set_cache_salt(*std::move(salt));
+  }
+  return ns;
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,107 @@
+// pandoctl match, explain: how far a prompt matches, and why no further.
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/table.h"
+#include "tools/pandoctl/tables.h"
+#include "tools/pandoctl/tokens.h"
+#include "tools/pandoctl/verbs.h"
+
+namespace pando::ctl {
+namespace {
+
+// Fills the prompt of any request that has one; returns its length.
+template <typename Request>
+absl::StatusOr<size_t> FillPrompt(const Options& options, Request& request) {
+  const absl::StatusOr<std::vector<uint32_t>> tokens = PromptOf(options);
+  if (!tokens.ok()) return tokens.status();
+  absl::StatusOr<v1::Namespace> ns = NamespaceOf(options);
+  if (!ns.ok()) return ns.status();
+  request.mutable_tokens()->Add(tokens->begin(), tokens->end());
+  *request.mutable_namespace_() = *std::move(ns);
+  return tokens->size();
+}
+
+std::string MatchedText(uint32_t matched, size_t asked) {
+  return absl::StrCat(matched, " of ", Counted(asked, "token"));
+}
+
+std::string EndText(const v1::ExplainMatchResponse& answer) {
+  switch (answer.end()) {
+    case v1::MATCH_END_COMPLETE:
+      return "all of it is cached";
+    case v1::MATCH_END_PAGE_FLOOR:
+      return "what is left is less than a page";
+    case v1::MATCH_END_DIVERGED:
+      return absl::StrCat("the cache continues with other tokens after ",
+                          answer.diverged_at());
+    case v1::MATCH_END_EVICTED:
+      return absl::StrFormat("the next page was evicted %s ago, for: %s",
+                             AgeText(answer.evicted_ms_ago()),
+                             ReasonText(answer.evicted_for()));
+    case v1::MATCH_END_NEVER_CACHED:
+      return "the next page is not known";
+    default:
+      return "unknown";
+  }
+}
+
+std::string ExplanationText(const v1::ExplainMatchResponse& answer,
+                            size_t asked) {
+  const std::string end = v1::MatchEnd_Name(answer.end());
+  std::string text = NamedValues(
+      {{"matched", MatchedText(answer.matched_tokens(), asked)},
+       {"end", absl::StrCat(absl::StripPrefix(end, "MATCH_END_"), ": ",
+                            EndText(answer))},
+       {"pending",
+        answer.is_pending() ? "another call computes the next page" : "no"},
+       {"more in",
+        answer.longer_in_namespaces().empty()
+            ? "no other namespace"
+            : absl::StrCat(
+                  "namespaces ",
+                  absl::StrJoin(answer.longer_in_namespaces(), ", "))}});
+  if (!answer.locks().empty()) {
+    absl::StrAppend(&text, "\n", LockTable(answer.locks()));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status Match(const Context& context) {
+  v1::MatchPrefixRequest request;
+  const absl::StatusOr<size_t> asked = FillPrompt(context.options, request);
+  if (!asked.ok()) return asked.status();
+  request.set_touch(false);  // nobody uses it
+  const auto answer = context.server.MatchPrefix(request);
+  if (!answer.ok()) return answer.status();
+  if (context.output.is_table()) {
+    context.output.Print(
+        NamedValues({{"matched", MatchedText(answer->matched_tokens(), *asked)},
+                     {"pages", absl::StrCat(answer->page_ids_size())}}));
+  } else {
+    context.output.Print(*answer);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Explain(const Context& context) {
+  v1::ExplainMatchRequest request;
+  const absl::StatusOr<size_t> asked = FillPrompt(context.options, request);
+  if (!asked.ok()) return asked.status();
+  const auto answer = context.server.ExplainMatch(request);
+  if (!answer.ok()) return answer.status();
+  if (context.output.is_table()) {
+    context.output.Print(ExplanationText(*answer, *asked));
+  } else {
+    context.output.Print(*answer);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pando::ctl

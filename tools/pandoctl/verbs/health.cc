@@ -1,0 +1,56 @@
+// pandoctl health, version: is it well, and which one is it.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/table.h"
+#include "tools/pandoctl/verbs.h"
+
+namespace pando::ctl {
+
+absl::Status Health(const Context& context) {
+  const absl::StatusOr<std::string> status =
+      context.server.Health(context.options.service);
+  if (!status.ok()) return status.status();
+  std::vector<std::string> violations;
+  if (context.options.invariants) {
+    const auto checked = context.server.CheckInvariants();
+    if (!checked.ok()) return checked.status();
+    violations.assign(checked->violations().begin(),
+                      checked->violations().end());
+  }
+  if (context.output.is_table()) {
+    context.output.Print(*status + "\n");
+    for (const std::string& violation : violations) {
+      context.output.Print(violation + "\n");
+    }
+  } else {
+    context.output.Print(Json{{"status", *status}, {"violations", violations}});
+  }
+  if (*status != "SERVING") {
+    return absl::FailedPreconditionError(
+        absl::StrCat(context.server.address(), " says ", *status));
+  }
+  if (violations.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Counted(violations.size(), "invariant"), " violated"));
+}
+
+absl::Status Version(const Context& context) {
+  const auto stats = context.server.GetStats();
+  if (context.output.is_table()) {
+    context.output.Print(
+        NamedValues({{"pandoctl", PANDO_VERSION},
+                     {"pandod", stats.ok() ? stats->version() : "unknown"}}));
+  } else {
+    context.output.Print(
+        Json{{"pandoctl", PANDO_VERSION},
+             {"pandod", stats.ok() ? Json(stats->version()) : Json()}});
+  }
+  return stats.status();
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,79 @@
+// pandoctl namespaces, sessions, locks: who is there, and who holds what.
+
+#include "absl/strings/str_cat.h"
+#include "tools/pandoctl/confirm.h"
+#include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/tables.h"
+#include "tools/pandoctl/verbs.h"
+
+namespace pando::ctl {
+namespace {
+
+// Under a list that was cut off, how long it is.
+std::string Remark(int listed, uint32_t total) {
+  if (static_cast<uint32_t>(listed) == total) return "";
+  return absl::StrCat(listed, " of ", total, "\n");
+}
+
+absl::Status ReleaseLocks(const Context& context, uint32_t session) {
+  const absl::Status agreed =
+      Confirm(context, absl::StrCat("Take all locks from session ", session,
+                                    ", which may be using them?"));
+  if (!agreed.ok()) return agreed;
+  const auto answer = context.server.ReleaseLocks(session);
+  if (!answer.ok()) return answer.status();
+  if (context.output.is_table()) {
+    context.output.Print(absl::StrCat(
+        "released ", Counted(answer->released_locks(), "lock"), "\n"));
+  } else {
+    context.output.Print(*answer);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Namespaces(const Context& context) {
+  const auto list = context.server.ListNamespaces(context.options.limit);
+  if (!list.ok()) return list.status();
+  if (context.output.is_table()) {
+    context.output.Print(NamespaceTable(list->namespaces()) +
+                         Remark(list->namespaces_size(), list->total()));
+  } else {
+    context.output.Print(*list);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Sessions(const Context& context) {
+  const auto list = context.server.ListSessions(context.options.limit);
+  if (!list.ok()) return list.status();
+  if (context.output.is_table()) {
+    context.output.Print(SessionTable(list->sessions()) +
+                         Remark(list->sessions_size(), list->total()));
+  } else {
+    context.output.Print(*list);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Locks(const Context& context) {
+  const Options& options = context.options;
+  if (options.release_session.has_value()) {
+    return ReleaseLocks(context, *options.release_session);
+  }
+  v1::ListLocksRequest request;
+  request.set_limit(options.limit);
+  request.set_session_number(options.session_number.value_or(0));
+  const auto list = context.server.ListLocks(request);
+  if (!list.ok()) return list.status();
+  if (context.output.is_table()) {
+    context.output.Print(LockTable(list->locks()) +
+                         Remark(list->locks_size(), list->total()));
+  } else {
+    context.output.Print(*list);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pando::ctl

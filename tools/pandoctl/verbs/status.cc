@@ -1,0 +1,79 @@
+// pandoctl status: one look at everything.
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/table.h"
+#include "tools/pandoctl/tables.h"
+#include "tools/pandoctl/verbs.h"
+
+namespace pando::ctl {
+namespace {
+
+std::string PoolText(const v1::PoolDescription& pool) {
+  uint64_t bytes = 0;
+  for (const v1::Shard& shard : pool.shards()) bytes += shard.size_bytes();
+  return absl::StrFormat(
+      "%s of %s, %s in %s", Counted(pool.capacity_pages(), "page"),
+      Counted(pool.layout().page_tokens(), "token"), BytesText(bytes),
+      Counted(static_cast<uint64_t>(pool.shards_size()), "shard"));
+}
+
+std::string HitRateText(const v1::CacheCounters& counters) {
+  if (counters.query_tokens() == 0) return "-";
+  return absl::StrFormat(
+      "%s %% of %d tokens",
+      PercentText(counters.hit_tokens(), counters.query_tokens()),
+      counters.query_tokens());
+}
+
+std::string StatusText(const std::string& address, const std::string& health,
+                       const v1::GetStatsResponse& stats,
+                       const v1::PoolDescription& pool) {
+  std::string text = NamedValues({
+      {"address", address},
+      {"health", health},
+      {"version", stats.version()},
+      {"epoch", absl::StrFormat("%016x", stats.epoch())},
+      {"model", pool.model().empty() ? "-" : NameText(pool.model())},
+      {"pool", PoolText(pool)},
+      {"pages", PagesText(stats.pages())},
+      {"hit rate", HitRateText(stats.counters())},
+      {"policy", stats.eviction_policy()},
+      {"sessions", absl::StrCat(stats.sessions())},
+      {"locks", absl::StrCat(stats.locks())},
+      {"waiting", absl::StrCat(stats.waiting_matches())},
+      {"index", absl::StrCat(Counted(stats.nodes(), "node"), " in ",
+                             Counted(stats.namespaces(), "namespace"))},
+  });
+  if (!stats.quota_classes().empty()) {
+    absl::StrAppend(&text, "\n", QuotaTable(stats.quota_classes()));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status Status(const Context& context) {
+  const absl::StatusOr<v1::GetStatsResponse> stats = context.server.GetStats();
+  if (!stats.ok()) return stats.status();
+  const absl::StatusOr<v1::DescribePoolResponse> pool =
+      context.server.DescribePool();
+  if (!pool.ok()) return pool.status();
+  const absl::StatusOr<std::string> health = context.server.Health("");
+  if (!health.ok()) return health.status();
+  const std::string& address = context.server.address();
+  if (context.output.is_table()) {
+    context.output.Print(StatusText(address, *health, *stats, pool->pool()));
+  } else {
+    context.output.Print(Json{{"address", address},
+                              {"health", *health},
+                              {"stats", ToJson(*stats)},
+                              {"pool", ToJson(pool->pool())}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pando::ctl
