@@ -49,6 +49,6 @@ if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
   echo "making the Python environment in $venv"
   /usr/bin/python3 -m venv --clear "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check \
-    -e './clients/python[test]' 'pytest-timeout>=2'
+    -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6'
   echo "$wanted" >"$venv/.installed"
 fi

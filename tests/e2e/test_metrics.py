@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from eventually import eventually
 from metrics_page import MetricsPage, free_address
 from pando_kv import Client, PoolExhaustedError
 from pandod_process import PAGE_TOKENS, POOL_PAGES, REPOSITORY, binary
+from prometheus_tools import prometheus_tool
 from protocol_worker import protocol_worker
 from raw_calls import RawCalls
 from remote_worker import remote_worker
@@ -41,15 +41,6 @@ def started(start_pandod):
 
 def catalogue() -> list[dict]:
     return json.loads(subprocess.check_output([binary(), "--print-metrics"]))
-
-
-def prometheus_tool(name: str) -> str:
-    """A program of Debian's package prometheus, where tools/setup.sh puts it."""
-    local = REPOSITORY / "build" / "prometheus" / "usr" / "bin" / name
-    path = str(local) if local.exists() else shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is neither in {local.parent} nor in PATH")
-    return path
 
 
 # The catalogue.

@@ -1,0 +1,110 @@
+"""Recorded series and alerts, asked of promtool: what they make of which samples."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from dashboards import ALERTS, MONITORING, RECORDED
+from prometheus_tools import promtool
+
+HERE = Path(__file__).parent
+CASES = yaml.safe_load((HERE / "alert_cases.yaml").read_text())
+RECORDED_CASES = yaml.safe_load((HERE / "recorded_cases.yaml").read_text())
+RULE_FILES = sorted((MONITORING / "rules").glob("*.yaml"))
+
+each_alert = pytest.mark.parametrize("name", ALERTS)
+
+
+def check(folder: Path, test: dict) -> None:
+    """Lets promtool check what the rules make of samples."""
+    path = folder / "test.yaml"
+    text = yaml.dump(
+        {
+            "rule_files": [str(path) for path in RULE_FILES],
+            "evaluation_interval": "1m",
+            "group_eval_order": ["pando.recorded", "pando.alerts"],
+            "tests": [{"interval": "1m"} | test],
+        }
+    )
+    path.write_text(text)
+    promtool("test", "rules", path)
+
+
+def samples(instance: str, series: dict[str, str]) -> list[dict]:
+    return [
+        {"series": of_instance(instance, name), "values": values}
+        for name, values in series.items()
+    ]
+
+
+def of_instance(instance: str, series: str) -> str:
+    name, _, labels = series.rstrip("}").partition("{")
+    return f'{name}{{job="pando",instance="{instance}",{labels}}}'.replace(",}", "}")
+
+
+def test_promtool_finds_nothing_wrong_with_the_files():
+    promtool("check", "rules", *RULE_FILES)
+    promtool("check", "config", MONITORING / "prometheus.yaml")
+
+
+def test_there_is_a_case_for_everything():
+    assert list(CASES) == list(ALERTS)
+    assert list(RECORDED_CASES["recorded"]) == list(RECORDED)
+
+
+@each_alert
+def test_it_fires_for_the_sick_and_is_quiet_before_and_for_the_well(tmp_path, name):
+    case, rule = CASES[name], ALERTS[name]
+    own_labels = {"job": "pando", "instance": "sick"} | case.get("labels", {})
+    fired = {
+        "exp_labels": rule["labels"] | own_labels,
+        "exp_annotations": rule["annotations"]
+        | {"description": f"sick {case['says']}"},
+    }
+    check(
+        tmp_path,
+        {
+            "input_series": samples("sick", case["sick"])
+            + samples("well", case["well"]),
+            "alert_rule_test": [
+                {"alertname": name, "eval_time": case["quiet_at"], "exp_alerts": []},
+                {
+                    "alertname": name,
+                    "eval_time": case["fires_at"],
+                    "exp_alerts": [fired],
+                },
+            ],
+        },
+    )
+
+
+def test_what_is_recorded_is_what_the_samples_come_to(tmp_path):
+    check(
+        tmp_path,
+        {
+            "input_series": samples("one", RECORDED_CASES["series"]),
+            "promql_expr_test": [
+                {
+                    # Exact but for what floating point makes of it.
+                    "expr": f"round({name} * 1e9)",
+                    "eval_time": "70m",
+                    "exp_samples": [
+                        {
+                            "labels": of_instance("one", f"{{{labels}}}"),
+                            "value": round(value * 1e9),
+                        }
+                        for labels, value in expected.items()
+                    ],
+                }
+                for name, expected in RECORDED_CASES["recorded"].items()
+            ],
+        },
+    )
+
+
+@each_alert
+def test_an_alert_is_one_that_somebody_can_act_on(name):
+    rule = ALERTS[name]
+    assert rule["labels"]["severity"] in ("critical", "warning", "info")
+    assert "{{" not in rule["annotations"]["summary"]
+    assert "$labels.instance" in rule["annotations"]["description"]

@@ -1,0 +1,60 @@
+"""The dashboards and rules that are shipped, as their files say."""
+
+import json
+import re
+from dataclasses import dataclass
+
+import yaml
+from pandod_process import REPOSITORY
+
+MONITORING = REPOSITORY / "deploy" / "monitoring"
+DASHBOARDS = {
+    path.stem: json.loads(path.read_text())
+    for path in sorted((MONITORING / "grafana" / "dashboards").glob("*.json"))
+}
+_LABEL = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True)
+class PanelQuery:
+    dashboard: str
+    panel: dict
+    target: dict
+
+    def __str__(self) -> str:
+        return f"{self.dashboard}: {self.panel['title']} {self.target['refId']}"
+
+    @property
+    def labels(self) -> set[str]:
+        """Those that its lines or rows are told apart by."""
+        if self.panel["type"] == "table":
+            return {"job", "instance"}
+        return set(_LABEL.findall(self.target["legendFormat"]))
+
+
+def panels(dashboard: dict) -> list[dict]:
+    """Without the titles of rows."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def panel_queries() -> list[PanelQuery]:
+    return [
+        PanelQuery(uid, panel, target)
+        for uid, dashboard in DASHBOARDS.items()
+        for panel in panels(dashboard)
+        for target in panel["targets"]
+    ]
+
+
+def rules(file: str) -> dict[str, dict]:
+    """By the name of the alert or of the recorded series."""
+    groups = yaml.safe_load((MONITORING / "rules" / file).read_text())["groups"]
+    return {
+        rule.get("alert") or rule["record"]: rule
+        for group in groups
+        for rule in group["rules"]
+    }
+
+
+ALERTS = rules("alerts.yaml")
+RECORDED = rules("recorded.yaml")

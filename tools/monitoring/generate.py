@@ -1,0 +1,62 @@
+"""Writes the dashboards, rules and alerts of deploy/monitoring.
+
+usage: generate.py [--check] PANDOD
+All are made from the metrics that pandod prints, so that a query of what it does not
+have is an error. --check writes nothing, and fails when a file says something else.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from alerts import alerts
+from catalogue import Catalogue, read_catalogue
+from dashboard import dashboard_json, dashboard_queries
+from dashboards.calls import calls
+from dashboards.eviction import eviction
+from dashboards.fleet import fleet
+from dashboards.overview import overview
+from dashboards.sessions import sessions
+from recording_rules import recording_rules
+from rule_files import RUNBOOKS, alert_file, recording_file, runbook_index
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MONITORING = REPOSITORY / "deploy" / "monitoring"
+RULES = MONITORING / "rules"
+
+
+def files(catalogue: Catalogue) -> dict[Path, str]:
+    all_alerts = alerts(catalogue)
+    texts = {
+        RULES / "recorded.yaml": recording_file(recording_rules(catalogue)),
+        RULES / "alerts.yaml": alert_file(all_alerts),
+        REPOSITORY / RUNBOOKS / "README.md": runbook_index(all_alerts),
+    }
+    queries = dashboard_queries(catalogue)
+    for make in (overview, eviction, sessions, calls, fleet):
+        dashboard = make(queries)
+        path = MONITORING / "grafana" / "dashboards" / f"{dashboard.uid}.json"
+        content = dashboard_json(dashboard, catalogue)
+        texts[path] = json.dumps(content, indent=2) + "\n"
+    return texts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("pandod", type=Path)
+    arguments = parser.parse_args()
+    wrong = 0
+    for path, text in files(read_catalogue(arguments.pandod)).items():
+        if not arguments.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path} is not what tools/monitoring/generate.py writes; run it")
+            wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Panels of a dashboard, as plain data and as Grafana's JSON."""
+
+from dataclasses import dataclass, field
+
+DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Query:
+    expr: str
+    legend: str = ""
+    """The name of its line or column; labels as {{label}}."""
+    unit: str = ""
+    """Of its column, if it is not the table's."""
+    warn_at: float | None = None
+    """Where a number of its column turns orange."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What all kinds have. Sizes are in cells of Grafana's grid, 24 to a line."""
+
+    title: str
+    description: str
+    unit: str
+    queries: list[Query]
+    width: int = 8
+    height: int = 8
+    warn_at: float | None = None
+    """Where it turns orange; with `low_is_bad`, below it."""
+    low_is_bad: bool = False
+    most: float | None = None
+    """The end of the axis."""
+
+    def json(self) -> dict:
+        return {
+            "type": self.kind(),
+            "title": self.title,
+            "description": self.description,
+            "datasource": DATASOURCE,
+            "fieldConfig": {"defaults": self.defaults(), "overrides": self.overrides()},
+            "options": self.options(),
+            "targets": [
+                self.target() | _target(LETTERS[i], query)
+                for i, query in enumerate(self.queries)
+            ],
+        }
+
+    def kind(self) -> str:
+        raise NotImplementedError
+
+    def options(self) -> dict:
+        raise NotImplementedError
+
+    def target(self) -> dict:
+        """What is common to its queries."""
+        return {"range": True}
+
+    def defaults(self) -> dict:
+        limits = {} if self.most is None else {"max": self.most}
+        return {
+            "unit": self.unit,
+            "min": 0,
+            **limits,
+            "thresholds": _thresholds(self.warn_at, self.low_is_bad),
+        }
+
+    def overrides(self) -> list[dict]:
+        return []
+
+
+@dataclass(frozen=True)
+class Stat(Panel):
+    """One number, now."""
+
+    width: int = 4
+    height: int = 4
+
+    def kind(self) -> str:
+        return "stat"
+
+    def defaults(self) -> dict:
+        return super().defaults() | {"noValue": "no traffic"}
+
+    def options(self) -> dict:
+        return {
+            "colorMode": "value",
+            "graphMode": "area",
+            "justifyMode": "auto",
+            "orientation": "auto",
+            "textMode": "auto",
+            "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        }
+
+
+@dataclass(frozen=True)
+class Graph(Panel):
+    """Lines over time."""
+
+    stacked: bool = False
+
+    def kind(self) -> str:
+        return "timeseries"
+
+    def defaults(self) -> dict:
+        line = "off" if self.warn_at is None else "dashed"
+        custom = {
+            "drawStyle": "line",
+            "lineWidth": 1,
+            "fillOpacity": 40 if self.stacked else 10,
+            "showPoints": "never",
+            "spanNulls": False,
+            "stacking": {"mode": "normal" if self.stacked else "none", "group": "A"},
+            "thresholdsStyle": {"mode": line},
+        }
+        return super().defaults() | {
+            "color": {"mode": "palette-classic"},
+            "custom": custom,
+        }
+
+    def options(self) -> dict:
+        return {
+            "legend": {
+                "calcs": ["lastNotNull", "max"],
+                "displayMode": "table",
+                "placement": "bottom",
+                "showLegend": True,
+            },
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        }
+
+
+@dataclass(frozen=True)
+class Heatmap(Panel):
+    """How often each bucket of a histogram was met, over time."""
+
+    def kind(self) -> str:
+        return "heatmap"
+
+    def target(self) -> dict:
+        return {"format": "heatmap", "range": True}
+
+    def options(self) -> dict:
+        return {
+            "calculate": False,
+            "cellGap": 1,
+            "cellValues": {"unit": "ops"},
+            "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},
+            "legend": {"show": True},
+            "rowsFrame": {"layout": "auto"},
+            "tooltip": {"show": True, "yHistogram": False},
+            "yAxis": {"axisPlacement": "left", "unit": self.unit},
+        }
+
+
+@dataclass(frozen=True)
+class Table(Panel):
+    """One row for each combination of labels, one column for each query that has a
+    legend; of the others only the labels are shown."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    """The titles of those labels that are shown."""
+    links: dict[str, str] = field(default_factory=dict)
+    """Where a label leads to."""
+    width: int = 24
+    height: int = 12
+
+    def kind(self) -> str:
+        return "table"
+
+    def target(self) -> dict:
+        return {"format": "table", "instant": True, "range": False}
+
+    def options(self) -> dict:
+        return {"cellHeight": "sm", "showHeader": True}
+
+    def json(self) -> dict:
+        return super().json() | {"transformations": self._transformations()}
+
+    def overrides(self) -> list[dict]:
+        columns = [
+            _override(query.legend, **_column(query))
+            for query in self.queries
+            if query.unit
+        ]
+        links = [
+            _override(self.labels[label], links=[{"title": "Open", "url": url}])
+            for label, url in self.links.items()
+        ]
+        return columns + links
+
+    def _transformations(self) -> list[dict]:
+        names = {
+            f"Value #{LETTERS[i]}": query.legend
+            for i, query in enumerate(self.queries)
+            if query.legend
+        }
+        order = [*self.labels, *names]
+        return [
+            {"id": "merge", "options": {}},
+            {"id": "filterFieldsByName", "options": {"include": {"names": order}}},
+            {
+                "id": "organize",
+                "options": {
+                    "indexByName": {name: i for i, name in enumerate(order)},
+                    "renameByName": self.labels | names,
+                },
+            },
+        ]
+
+
+def _target(letter: str, query: Query) -> dict:
+    return {
+        "refId": letter,
+        "datasource": DATASOURCE,
+        "editorMode": "code",
+        "expr": query.expr,
+        "legendFormat": query.legend or "__auto",
+    }
+
+
+def _thresholds(warn_at: float | None, low_is_bad: bool = False) -> dict:
+    if warn_at is None:
+        steps = [{"color": "blue", "value": None}]
+    else:
+        below, above = ("orange", "green") if low_is_bad else ("green", "orange")
+        steps = [{"color": below, "value": None}, {"color": above, "value": warn_at}]
+    return {"mode": "absolute", "steps": steps}
+
+
+def _column(query: Query) -> dict:
+    if query.warn_at is None:
+        return {"unit": query.unit}
+    return {
+        "unit": query.unit,
+        "thresholds": _thresholds(query.warn_at),
+        "custom.cellOptions": {"type": "color-text"},
+    }
+
+
+def _override(column: str, **properties: object) -> dict:
+    return {
+        "matcher": {"id": "byName", "options": column},
+        "properties": [
+            {"id": id_, "value": value} for id_, value in properties.items()
+        ],
+    }

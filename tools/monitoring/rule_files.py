@@ -1,0 +1,69 @@
+"""Rules as the YAML that Prometheus reads."""
+
+import yaml
+from alerts import Alert
+
+RUNBOOKS = "docs/runbooks"
+
+
+def recording_file(rules: dict[str, str]) -> str:
+    entries = [{"record": name, "expr": expr} for name, expr in rules.items()]
+    return _file("pando.recorded", entries)
+
+
+def alert_file(alerts: list[Alert]) -> str:
+    return _file("pando.alerts", [_entry(alert) for alert in alerts])
+
+
+def runbook_index(alerts: list[Alert]) -> str:
+    rows = [
+        f"| [{alert.name}]({alert.name}.md) | {alert.severity} | {alert.summary} |"
+        for alert in alerts
+    ]
+    return "\n".join([_INDEX_HEAD, *rows, ""])
+
+
+_INDEX_HEAD = """\
+# Runbooks
+
+One page for each alert of `deploy/monitoring/rules/alerts.yaml`: what it means, how to
+find the cause, what to do. `tools/monitoring/generate.py` writes this list.
+
+| alert | severity | what it says |
+|---|---|---|"""
+
+
+def _entry(alert: Alert) -> dict:
+    return {
+        "alert": alert.name,
+        "expr": f"{alert.value}\n{alert.condition}",
+        "for": alert.lasts,
+        "labels": {"severity": alert.severity},
+        "annotations": {
+            "summary": alert.summary,
+            "description": f"{{{{ $labels.instance }}}} {alert.detail}",
+            "runbook_url": f"{RUNBOOKS}/{alert.name}.md",
+        },
+    }
+
+
+def _file(group: str, rules: list[dict]) -> str:
+    text = yaml.dump(
+        {"groups": [{"name": group, "rules": rules}]},
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=200,
+    )
+    return f"# Written by tools/monitoring/generate.py.\n{text}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as such."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
