@@ -1,0 +1,67 @@
+"""A pandod under load, watched by a real Prometheus with the rules that are shipped."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from eventually import eventually
+from metrics_page import free_address
+from monitored_traffic import OPTIONS, QUOTAS, traffic
+from pandod_process import REPOSITORY, serving
+from prometheus_tools import Prometheus, scraping
+
+MONITORING = REPOSITORY / "deploy" / "monitoring"
+# Scrapes while the traffic runs.
+SCRAPES = 6
+
+
+@dataclass(frozen=True)
+class Watched:
+    prometheus: Prometheus
+    instance: str
+    start: float
+    end: float
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory) -> Iterator[Watched]:
+    folder = tmp_path_factory.mktemp("monitoring")
+    http = free_address()
+    quotas = folder / "pando.yaml"
+    quotas.write_text(QUOTAS)
+    config = write_config(folder, http)
+    with (
+        serving(folder, http=http, config=quotas, **OPTIONS) as pandod,
+        scraping(config, folder) as prometheus,
+    ):
+        wait_for_scrapes(prometheus, 1)
+        start = time.time()
+        with traffic(pandod, folder) as load:
+            while scrapes(prometheus) <= SCRAPES:
+                load.round()
+        wait_for_scrapes(prometheus, scrapes(prometheus) + 2)
+        yield Watched(prometheus, http, start, time.time())
+
+
+def write_config(folder: Path, target: str) -> Path:
+    """The one that is shipped, with another target and a scrape every second."""
+    config = yaml.safe_load((MONITORING / "prometheus.yaml").read_text())
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
+    config["rule_files"] = [str(MONITORING / path) for path in config["rule_files"]]
+    path = folder / "prometheus.yaml"
+    path.write_text(yaml.dump(config))
+    return path
+
+
+def scrapes(prometheus: Prometheus) -> int:
+    """How often pandod has answered."""
+    found = prometheus.query("sum_over_time(up[1h])")
+    return int(found[0]["value"][1]) if found else 0
+
+
+def wait_for_scrapes(prometheus: Prometheus, number: int) -> None:
+    eventually(lambda: scrapes(prometheus) >= number)

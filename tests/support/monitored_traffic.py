@@ -1,0 +1,163 @@
+"""Traffic that moves every metric: hits, misses, evictions, waits, failures."""
+
+import contextlib
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from cutter import Cutter
+from eventually import eventually
+from pando_kv import Client
+from pandod_process import PAGE_TOKENS, Pandod
+from protocol_worker import Answer, ProtocolWorker, protocol_worker
+from worker_process import WorkerProcess
+
+POOL_PAGES = 96
+CAP_PAGES = 8
+LONG = 600_000  # milliseconds
+OPTIONS = {
+    "pool_pages": POOL_PAGES,
+    "low_free_pages": 4,
+    "high_free_pages": 8,
+    "session_grace": "100ms",
+    "quarantine": "1h",
+    "check_invariants_every": "1s",
+    "verify_pages": 1,
+}
+QUOTAS = f"quotas: [{{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}}}]"
+GOLD = {"extra_key": "gold"}
+
+PAGES = 4
+
+
+def tokens(number: int) -> list[int]:
+    """A prompt of PAGES pages that no other number has."""
+    begin = number * 1000
+    return list(range(begin, begin + PAGES * PAGE_TOKENS))
+
+
+class Traffic:
+    """`rounds` of all kinds, while one request waits all the time."""
+
+    def __init__(self, address: str, observer: ProtocolWorker) -> None:
+        self._address = address
+        self._observer = observer
+        self._numbers = count(1)
+
+    def round(self) -> None:
+        with (
+            protocol_worker(self._address) as one,
+            protocol_worker(self._address) as other,
+        ):
+            self._evict(one)
+            self._hit(one)
+            self._reach_the_cap(one)
+            self._wait(one, other)
+            self._fail(one)
+            self._repeat(one)
+            self._operate(other)
+            self._overwrite()
+            one.admit(self._new()).get()  # whose lock ends with its session
+
+    def _new(self) -> list[int]:
+        return tokens(next(self._numbers))
+
+    def _evict(self, worker: ProtocolWorker) -> None:
+        """More than the pool can hold, and the first of it again."""
+        prompts = [self._new() for _ in range(POOL_PAGES // PAGES)]
+        for prompt in [*prompts, *prompts[:4]]:
+            worker.finish(worker.admit(prompt).get(), prompt)
+        # At once, more than the watermark keeps free.
+        room = worker.call("AllocatePages", pages=POOL_PAGES // 2)
+        worker.call("FreePages", page_ids=room.page_ids)
+        assert worker.call("Evict", pages=1).evicted_pages == 1
+
+    def _hit(self, worker: ProtocolWorker) -> None:
+        prompt = self._new()
+        worker.cache(prompt)
+        worker.cache(prompt)  # once more: duplicates
+        for asked in (prompt, prompt + self._new()):
+            worker.unlock(worker.admit(asked).get())
+        worker.call("MatchPrefixes", queries=[{"tokens": prompt}])
+        lock = worker.call("Lock", tokens=prompt)
+        worker.call("Unlock", lock_ids=[lock.lock_id])
+
+    def _reach_the_cap(self, worker: ProtocolWorker) -> None:
+        for _ in range(CAP_PAGES // PAGES + 1):
+            worker.cache(self._new(), namespace=GOLD)
+        worker.failure("AllocatePages", pages=CAP_PAGES + 1, namespace=GOLD)
+        worker.call("Flush", namespace=GOLD)
+        prompt = self._new()
+        worker.finish(worker.admit(prompt, namespace=GOLD).get(), prompt)
+        worker.unlock(worker.admit(prompt, namespace=GOLD).get())
+
+    def _wait(self, owner: ProtocolWorker, other: ProtocolWorker) -> None:
+        """Waits that end in each of the three ways."""
+        published, given_up = self._new(), self._new()
+        held = owner.admit(published).get()
+        late = other.admit(published, pending_wait_ms=1).get()
+        other.unlock(late)
+        answer = self._start_waiting(other, published)
+        owner.finish(held, published)
+        other.unlock(answer.get())
+        held = owner.admit(given_up).get()
+        answer = self._start_waiting(other, given_up)
+        owner.unlock(held)
+        owner.call("FreePages", page_ids=held.reserved_page_ids)
+        other.unlock(answer.get())
+
+    def _start_waiting(self, worker: ProtocolWorker, prompt: list[int]) -> Answer:
+        before = self._observer.stats().waiting_matches
+        answer = worker.admit(prompt, pending_wait_ms=LONG)
+        eventually(lambda: self._observer.stats().waiting_matches == before + 1)
+        return answer
+
+    def _fail(self, worker: ProtocolWorker) -> None:
+        worker.failure("AllocatePages", pages=POOL_PAGES)  # more than there are
+        worker.failure("AllocatePages", pages=POOL_PAGES - 1)  # some are held
+        worker.failure("Unlock", lock_ids=[12345])
+
+    def _repeat(self, worker: ProtocolWorker) -> None:
+        pages = [
+            worker.call("AllocatePages", pages=1, request_id=77).page_ids
+            for _ in range(2)
+        ]
+        assert pages[0] == pages[1]
+
+    def _operate(self, newest: ProtocolWorker) -> None:
+        """Takes the locks of the session that was opened last."""
+        newest.call("Lock", tokens=self._new())
+        locks = newest.call("ListLocks").locks
+        number = max(lock.session_number for lock in locks)
+        newest.call("ReleaseLocks", session_number=number)
+
+    def _overwrite(self) -> None:
+        """Writes to a page that is cached, as no worker may."""
+        with Client(self._address) as worker, worker.attach_pool() as pool:
+            prompt = self._new()
+            pages = worker.allocate_pages(PAGES)
+            worker.insert(prompt, pages)
+            pool.keys(0)[pages[0]] += 1
+            worker.match_prefix(prompt)
+
+
+@contextlib.contextmanager
+def traffic(pandod: Pandod, folder: Path) -> Iterator[Traffic]:
+    """Beside it: a lock that is held, a request that waits for its owner, and a worker
+    that is cut off, whose pages stay in quarantine."""
+    prompt = tokens(0)
+    cutter = Cutter(folder / "cutter", pandod.socket)
+    with (
+        protocol_worker(pandod.address) as owner,
+        protocol_worker(pandod.address) as waiter,
+        WorkerProcess(cutter.address) as lost,
+    ):
+        held = owner.admit(prompt).get()
+        waiting = waiter.admit(prompt, pending_wait_ms=LONG)
+        lost.do("attach", "lock", "reserve")
+        cutter.close()
+        eventually(lambda: owner.stats().waiting_matches == 1)
+        eventually(lambda: owner.stats().pages.quarantined > 0)
+        yield Traffic(pandod.address, owner)
+        owner.unlock(held)
+        eventually(waiting.is_here)
