@@ -27,6 +27,7 @@ struct PagesByState {
 struct Accounts {
   // The order of eviction.
   std::string policy = {};
+  uint64_t matches = 0;
   uint64_t hit_tokens = 0;
   uint64_t inserted_pages = 0;
   uint64_t evicted_pages = 0;

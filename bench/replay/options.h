@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace pando::replay {
 
 struct Options {
@@ -25,6 +27,7 @@ struct Options {
   uint32_t page_tokens = 16;
 
   uint32_t clients = 1;
+  absl::Duration timeout = absl::Seconds(30);
   // Empty: without a floor.
   std::string echo_server;
   bool same_core = false;

@@ -16,6 +16,8 @@
 namespace pando::replay {
 namespace {
 
+constexpr absl::Duration kProgressPeriod = absl::Milliseconds(200);
+
 // The processes that a replay needs, and the folder of their sockets; all gone
 // at the end.
 class Servers {
@@ -97,7 +99,8 @@ absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
                              {.index = i,
                               .count = options.clients,
                               .with_output = options.with_output,
-                              .use_handles = options.use_handles});
+                              .use_handles = options.use_handles,
+                              .timeout = options.timeout});
     if (!worker.ok()) return worker.status();
     workers.push_back(*std::move(worker));
   }
@@ -108,12 +111,14 @@ absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
 }
 
 absl::StatusOr<std::vector<WorkerResult>> RunWorkers(
-    std::vector<WorkerProcess>& workers) {
+    std::vector<WorkerProcess>& workers,
+    const std::function<void()>& meanwhile) {
   for (WorkerProcess& worker : workers) {
     if (absl::Status status = worker.Go(); !status.ok()) return status;
   }
   std::vector<WorkerResult> results;
   for (WorkerProcess& worker : workers) {
+    while (!worker.HasEnded(kProgressPeriod)) meanwhile();
     absl::StatusOr<WorkerResult> result = worker.Finish();
     if (!result.ok()) return result.status();
     results.push_back(*std::move(result));
@@ -130,6 +135,7 @@ absl::StatusOr<Accounts> TakeAccounts(Client& client) {
   const CacheCounters& counters = stats->counters;
   const PageStates& pages = stats->pages;
   return Accounts{.policy = stats->eviction_policy,
+                  .matches = counters.matches,
                   .hit_tokens = counters.hit_tokens,
                   .inserted_pages = counters.inserted_pages,
                   .evicted_pages = counters.evicted_pages_for_allocation,
@@ -148,7 +154,8 @@ absl::StatusOr<Accounts> TakeAccounts(Client& client) {
 }  // namespace
 
 absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
-                                           const Trace& trace) {
+                                           const Trace& trace,
+                                           const OnProgress& on_progress) {
   Servers servers;
   if (absl::Status status = servers.Start(options); !status.ok()) return status;
   absl::StatusOr<std::vector<WorkerProcess>> workers =
@@ -164,7 +171,11 @@ absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
   const absl::StatusOr<Accounts> before = TakeAccounts(**client);
   if (!before.ok()) return before.status();
   const absl::StatusOr<std::vector<WorkerResult>> results =
-      RunWorkers(*workers);
+      RunWorkers(*workers, [&] {
+        const absl::StatusOr<Stats> stats = (*client)->GetStats();
+        if (!stats.ok()) return;  // the workers find that out, too
+        on_progress(stats->counters.matches - before->matches);
+      });
   if (!results.ok()) return results.status();
   const absl::StatusOr<Accounts> after = TakeAccounts(**client);
   if (!after.ok()) return after.status();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "bench/replay/cache_calls.h"
 #include "bench/replay/floor.h"
 #include "bench/replay/trace.h"
@@ -20,6 +21,8 @@ struct WorkerOptions {
   bool with_output = false;
   // Begin at handles of earlier requests and send only what comes after them.
   bool use_handles = false;
+  // Of a call, and to find the pandod.
+  absl::Duration timeout = absl::Seconds(30);
 };
 
 // What became of a request, and the time of its calls as the worker waited.

@@ -1,5 +1,6 @@
 #include "bench/replay/worker_process.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -80,7 +81,7 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
   const absl::StatusOr<std::unique_ptr<Client>> client =
       Client::Connect({.address = addresses.pandod,
                        .name = absl::StrCat("replay ", options.index),
-                       .timeout = absl::Seconds(30)});
+                       .timeout = options.timeout});
   if (!client.ok()) return client.status();
   const absl::StatusOr<PoolDescription> pool = (*client)->DescribePool();
   if (!pool.ok()) return pool.status();
@@ -151,6 +152,12 @@ absl::Status WorkerProcess::WaitReady() {
 absl::Status WorkerProcess::Go() {
   return Send(socket_, kSignal) ? absl::OkStatus()
                                 : absl::AbortedError("a worker is gone");
+}
+
+bool WorkerProcess::HasEnded(absl::Duration limit) const {
+  pollfd socket = {.fd = socket_, .events = POLLIN, .revents = 0};
+  return poll(&socket, 1, static_cast<int>(absl::ToInt64Milliseconds(limit))) !=
+         0;
 }
 
 absl::StatusOr<WorkerResult> WorkerProcess::Finish() {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "bench/replay/worker.h"
 
 namespace pando::replay {
@@ -40,6 +41,8 @@ class WorkerProcess {
 
   absl::Status WaitReady();
   absl::Status Go();
+  // Waits until it has sent its result, or is gone, or for `limit`.
+  bool HasEnded(absl::Duration limit) const;
   // Receives the result and waits for the end of the process: its session is
   // over then.
   absl::StatusOr<WorkerResult> Finish();

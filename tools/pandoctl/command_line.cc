@@ -97,6 +97,44 @@ void HealthFlags(CLI::App& verb, Options& options) {
                 "Verify the whole index, too; holds the cache up meanwhile");
 }
 
+void ClientFlags(CLI::App& verb, Options& options) {
+  verb.add_option("--clients", options.clients,
+                  "Client processes; requests are dealt out in order")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  verb.add_flag("--handles", options.handles,
+                "Send only what comes after the end of an earlier request");
+}
+
+void ReplayFlags(CLI::App& verb, Options& options) {
+  verb.add_option("TRACE", options.trace, "JSON lines, plain or gzipped")
+      ->required()
+      ->check(CLI::ExistingFile);
+  verb.add_option("--requests", options.requests,
+                  "Only the first so many; 0: all");
+  ClientFlags(verb, options);
+}
+
+void BenchFlags(CLI::App& verb, Options& options) {
+  constexpr uint32_t kMaxTokens = 1 << 20;
+  replay::MadeUpChats& chats = options.chats;
+  verb.add_option("--requests", chats.requests, "How many")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  verb.add_option("--prompt-tokens", chats.prompt_tokens, "Of each request")
+      ->check(CLI::Range(1u, kMaxTokens))
+      ->capture_default_str();
+  verb.add_option("--system-prompts", chats.system_prompts,
+                  "With how many different ones the prompts begin")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--system-prompt-tokens", chats.system_prompt_tokens,
+                  "Of each of these")
+      ->check(CLI::Range(0u, kMaxTokens))
+      ->capture_default_str();
+  ClientFlags(verb, options);
+}
+
 struct Verb {
   const char* name;
   const char* help;
@@ -121,6 +159,9 @@ constexpr Verb kVerbs[] = {
     {"drain", "Admit nothing new any more", Drain, DrainFlags},
     {"watch", "What enters and leaves the cache", Watch, WatchFlags},
     {"health", "Whether it serves; exit status 4 if not", Health, HealthFlags},
+    {"replay", "Requests of a recorded trace, with their times", Replay,
+     ReplayFlags},
+    {"bench", "Requests that are made up, with their times", Bench, BenchFlags},
     {"version", "Of pandoctl and of pandod", Version, NoFlags},
 };
 

@@ -24,8 +24,8 @@ std::string BytesText(uint64_t bytes) {
   double amount = static_cast<double>(bytes);
   size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", amount,
-                         kUnits[unit]);
+  const int decimals = unit == 0 ? 0 : 1;
+  return absl::StrFormat("%.*f %s", decimals, amount, kUnits[unit]);
 }
 
 std::string PercentText(uint64_t part, uint64_t whole) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/replay/made_up_trace.h"
+
 namespace pando::ctl {
 
 // What the flags of all verbs may say; command_line.cc says which verb takes
@@ -37,6 +39,12 @@ struct Options {
   bool snapshot = false;
   std::string service;
   bool invariants = false;
+
+  std::string trace;
+  uint32_t requests = 0;  // zero: all of the trace
+  uint32_t clients = 1;
+  bool handles = false;
+  replay::MadeUpChats chats;
 };
 
 }  // namespace pando::ctl

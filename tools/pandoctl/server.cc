@@ -90,19 +90,22 @@ struct Server::Stubs {
 };
 
 Server::Server(const std::string& address, absl::Duration timeout)
-    : stubs_(std::make_unique<Stubs>(Target(address), timeout)) {}
+    : address_(Target(address)), timeout_(timeout) {}
 
 Server::~Server() = default;
 
-const std::string& Server::address() const { return stubs_->address; }
+Server::Stubs& Server::stubs() {
+  if (stubs_ == nullptr) stubs_ = std::make_unique<Stubs>(address_, timeout_);
+  return *stubs_;
+}
 
 absl::StatusOr<v1::GetStatsResponse> Server::GetStats() {
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::GetStats,
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::GetStats,
                       v1::GetStatsRequest());
 }
 
 absl::StatusOr<v1::DescribePoolResponse> Server::DescribePool() {
-  return stubs_->Call(stubs_->pool, &v1::PagePool::Stub::DescribePool,
+  return stubs().Call(stubs().pool, &v1::PagePool::Stub::DescribePool,
                       v1::DescribePoolRequest());
 }
 
@@ -110,73 +113,73 @@ absl::StatusOr<v1::ListNamespacesResponse> Server::ListNamespaces(
     uint32_t limit) {
   v1::ListNamespacesRequest request;
   request.set_limit(limit);
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ListNamespaces, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ListNamespaces, request);
 }
 
 absl::StatusOr<v1::ListSessionsResponse> Server::ListSessions(uint32_t limit) {
   v1::ListSessionsRequest request;
   request.set_limit(limit);
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ListSessions, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ListSessions, request);
 }
 
 absl::StatusOr<v1::ListLocksResponse> Server::ListLocks(
     const v1::ListLocksRequest& request) {
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ListLocks, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ListLocks, request);
 }
 
 absl::StatusOr<v1::ReleaseLocksResponse> Server::ReleaseLocks(
     uint32_t session) {
   v1::ReleaseLocksRequest request;
   request.set_session_number(session);
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ReleaseLocks, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ReleaseLocks, request);
 }
 
 absl::StatusOr<v1::MatchPrefixResponse> Server::MatchPrefix(
     const v1::MatchPrefixRequest& request) {
-  return stubs_->Call(stubs_->prefixes, &v1::PrefixCache::Stub::MatchPrefix,
+  return stubs().Call(stubs().prefixes, &v1::PrefixCache::Stub::MatchPrefix,
                       request);
 }
 
 absl::StatusOr<v1::ExplainMatchResponse> Server::ExplainMatch(
     const v1::ExplainMatchRequest& request) {
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ExplainMatch, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ExplainMatch, request);
 }
 
 absl::StatusOr<v1::EvictResponse> Server::Evict(uint32_t pages) {
   v1::EvictRequest request;
   request.set_pages(pages);
-  return stubs_->Call(stubs_->prefixes, &v1::PrefixCache::Stub::Evict, request);
+  return stubs().Call(stubs().prefixes, &v1::PrefixCache::Stub::Evict, request);
 }
 
 absl::StatusOr<v1::FlushResponse> Server::Flush(
     const v1::FlushRequest& request) {
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::Flush, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::Flush, request);
 }
 
 absl::StatusOr<v1::SetEvictionPolicyResponse> Server::SetEvictionPolicy(
     const std::string& policy) {
   v1::SetEvictionPolicyRequest request;
   request.set_policy(policy);
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::SetEvictionPolicy,
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::SetEvictionPolicy,
                       request);
 }
 
 absl::StatusOr<v1::CheckInvariantsResponse> Server::CheckInvariants() {
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::CheckInvariants,
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::CheckInvariants,
                       v1::CheckInvariantsRequest());
 }
 
 absl::StatusOr<v1::DrainResponse> Server::Drain(bool exit) {
   v1::DrainRequest request;
   request.set_exit(exit);
-  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::Drain, request);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::Drain, request);
 }
 
 absl::StatusOr<v1::DumpTreeResponse> Server::DumpTree(
     const v1::DumpTreeRequest& request) {
   grpc::ClientContext context;
-  SetDeadline(context, stubs_->timeout);
-  const auto stream = stubs_->admin.DumpTree(&context, request);
+  SetDeadline(context, timeout_);
+  const auto stream = stubs().admin.DumpTree(&context, request);
   v1::DumpTreeResponse whole, part;
   while (stream->Read(&part)) whole.MergeFrom(part);
   const grpc::Status status = stream->Finish();
@@ -187,7 +190,7 @@ absl::StatusOr<v1::DumpTreeResponse> Server::DumpTree(
 absl::Status Server::WatchEvents(
     const std::function<bool(const v1::Event&)>& on_event) {
   grpc::ClientContext context;
-  const auto stream = stubs_->events.Watch(&context, v1::WatchRequest());
+  const auto stream = stubs().events.Watch(&context, v1::WatchRequest());
   v1::WatchResponse response;
   while (stream->Read(&response)) {
     for (const v1::Event& event : response.events()) {
@@ -203,8 +206,8 @@ absl::StatusOr<std::string> Server::Health(const std::string& service) {
   using grpc::health::v1::HealthCheckResponse;
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(service);
-  const absl::StatusOr<HealthCheckResponse> response = stubs_->Call(
-      stubs_->health, &grpc::health::v1::Health::Stub::Check, request);
+  const absl::StatusOr<HealthCheckResponse> response = stubs().Call(
+      stubs().health, &grpc::health::v1::Health::Stub::Check, request);
   if (!response.ok()) return response.status();
   return HealthCheckResponse::ServingStatus_Name(response->status());
 }

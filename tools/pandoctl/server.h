@@ -16,15 +16,16 @@
 
 namespace pando::ctl {
 
-// The pandod that is asked: one connection, and its calls, each with a
-// deadline. For one thread. exit_code.h says what a failure's code means.
+// The pandod that is asked: one connection, made by the first call, and its
+// calls, each with a deadline. For one thread. exit_code.h says what a
+// failure's code means.
 class Server {
  public:
   // `address` is "unix:/path", "/path" or "host:port".
   Server(const std::string& address, absl::Duration timeout);
   ~Server();
 
-  const std::string& address() const;
+  const std::string& address() const { return address_; }
 
   absl::StatusOr<v1::GetStatsResponse> GetStats();
   absl::StatusOr<v1::DescribePoolResponse> DescribePool();
@@ -56,7 +57,11 @@ class Server {
  private:
   struct Stubs;
 
-  const std::unique_ptr<Stubs> stubs_;
+  Stubs& stubs();
+
+  const std::string address_;
+  const absl::Duration timeout_;
+  std::unique_ptr<Stubs> stubs_;
 };
 
 }  // namespace pando::ctl

@@ -31,6 +31,8 @@ absl::Status Policy(const Context& context);
 absl::Status Drain(const Context& context);
 absl::Status Watch(const Context& context);
 absl::Status Health(const Context& context);
+absl::Status Replay(const Context& context);
+absl::Status Bench(const Context& context);
 absl::Status Version(const Context& context);
 
 }  // namespace pando::ctl

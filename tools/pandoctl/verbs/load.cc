@@ -1,0 +1,84 @@
+// pandoctl replay, bench: requests of a recorded trace, or made up, as engines
+// would send them.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "bench/replay/made_up_trace.h"
+#include "bench/replay/replays.h"
+#include "bench/replay/trace.h"
+#include "tools/pandoctl/confirm.h"
+#include "tools/pandoctl/progress_bar.h"
+#include "tools/pandoctl/verbs.h"
+
+namespace pando::ctl {
+namespace {
+
+// The anchors, for a pool as large as the one that was replayed on.
+absl::Status AddAnchors(Server& server, const replay::Trace& trace,
+                        replay::Report& report) {
+  const auto described = server.DescribePool();
+  if (!described.ok()) return described.status();
+  const v1::PoolDescription& pool = described->pool();
+  report.pool_tokens =
+      uint64_t{pool.capacity_pages()} * pool.layout().page_tokens();
+  report.block_lru = replay::BlockLruHits(trace, report.pool_tokens);
+  report.unlimited = replay::UnlimitedCacheHits(trace);
+  return absl::OkStatus();
+}
+
+absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
+  const absl::Status agreed =
+      Confirm(context,
+              "Fill the cache with prompts that nobody needs? They evict what "
+              "others have cached.");
+  if (!agreed.ok()) return agreed;
+  replay::Options options;
+  options.address = context.server.address();
+  options.timeout = absl::Seconds(context.options.timeout_s);
+  options.clients = context.options.clients;
+  options.use_handles = context.options.handles;
+  absl::StatusOr<replay::Report> report = [&] {
+    const ProgressBar bar(trace.requests.size(), "requests");
+    return replay::ReplayThroughPandod(
+        options, trace, [&](uint64_t requests) { bar.Show(requests); });
+  }();
+  // After the replay, which forks and must be the first to use gRPC. It also
+  // says best why nothing could be replayed.
+  if (const auto stats = context.server.GetStats(); !stats.ok()) {
+    return stats.status();
+  }
+  if (!report.ok()) return report.status();
+  if (absl::Status s = AddAnchors(context.server, trace, *report); !s.ok()) {
+    return s;
+  }
+  if (context.output.is_table()) {
+    context.output.Print(replay::ToTable(*report));
+  } else {
+    context.output.Print(Json::parse(replay::ToJson({*report}))[0]);
+  }
+  return report->is_ok() ? absl::OkStatus()
+                         : absl::UnknownError(
+                               "the accounts of the cache do not add up; does "
+                               "anybody else use this pandod?");
+}
+
+}  // namespace
+
+absl::Status Replay(const Context& context) {
+  const absl::StatusOr<replay::Trace> trace =
+      replay::ReadTrace(context.options.trace, context.options.requests);
+  if (!trace.ok()) return trace.status();
+  return SendRequests(context, *trace);
+}
+
+absl::Status Bench(const Context& context) {
+  const replay::MadeUpChats& chats = context.options.chats;
+  if (chats.system_prompt_tokens > chats.prompt_tokens) {
+    return absl::InvalidArgumentError(
+        "--system-prompt-tokens is more than --prompt-tokens");
+  }
+  return SendRequests(context, replay::MakeUpTrace(chats));
+}
+
+}  // namespace pando::ctl
