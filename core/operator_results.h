@@ -51,6 +51,7 @@ struct LockInfo {
   uint32_t locked_tokens = 0;
   absl::Duration age;
   NamespaceNumber ns;
+  uint64_t node = 0;  // TreeNodeInfo::node; not in the protocol
 };
 
 struct LockList {

@@ -28,6 +28,7 @@
 #include "core/requests.h"
 #include "core/session_table.h"
 #include "core/stats.h"
+#include "core/tree_copy.h"
 
 namespace pando {
 
@@ -137,6 +138,16 @@ class PrefixCache {
                                 std::span<const Token> tokens);
   // Of one namespace, or of all.
   TreeDump DumpTree(uint32_t limit, std::optional<NamespaceNumber> ns);
+
+  // A copy of the tree in parts, for those who look at it all the time: the
+  // mutex is held for some hundred nodes at once. Begin with block 0 and go on
+  // until next_block is 0. What changes meanwhile is in the copy as it was
+  // before or after, or both; CopyNodes brings parents that are missing.
+  TreePart CopyTree(uint32_t block);
+  // Those of the nodes that are still there.
+  std::vector<NodeCopy> CopyNodes(std::span<const NodeHandle> handles);
+  // The first tokens of a node, at most `limit`; empty when it is gone.
+  std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
@@ -316,6 +327,8 @@ class PrefixCache {
                                                   uint32_t matched_tokens);
   void DumpNamespace(const Namespace& ns, uint32_t limit, TreeDump& dump) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  NodeCopy CopyOf(const Node& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Locks.
   LockRecord& TakeLock(Session& session, Node& node)

@@ -114,7 +114,8 @@ std::vector<LockInfo> PrefixCache::OldestLocks(std::vector<FoundLock> found,
                      .client_name = lock->session->client_name,
                      .locked_tokens = pages * options_.page_tokens,
                      .age = time_ - lock->taken_at,
-                     .ns = lock->node->ns->number});
+                     .ns = lock->node->ns->number,
+                     .node = lock->node->id});
   }
   return infos;
 }

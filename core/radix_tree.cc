@@ -280,6 +280,11 @@ void RadixTree::ForEachNode(absl::FunctionRef<void(const Node&)> visit) {
   });
 }
 
+void RadixTree::ForEachNodeOfBlock(uint32_t block,
+                                   absl::FunctionRef<void(const Node&)> visit) {
+  nodes_.ForEachOfBlock(block, visit);
+}
+
 void RadixTree::ForEachNamespace(
     absl::FunctionRef<void(Namespace&)> visit) const {
   for (const auto& [key, ns] : namespaces_) visit(*ns);

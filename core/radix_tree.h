@@ -143,6 +143,16 @@ class RadixTree {
 
   // Visits every node with pages.
   void ForEachNode(absl::FunctionRef<void(const Node&)> visit);
+  // Visits the nodes of one block, roots too. A node never leaves its block,
+  // and there are never fewer blocks than before.
+  void ForEachNodeOfBlock(uint32_t block,
+                          absl::FunctionRef<void(const Node&)> visit);
+  uint32_t node_blocks() const { return nodes_.blocks(); }
+  static constexpr uint32_t kBlockNodes = Slab<Node>::kBlockCells;
+  // Null when the node is gone.
+  const Node* FindNode(Slab<Node>::Handle handle) {
+    return nodes_.Find(handle);
+  }
   void ForEachNamespace(absl::FunctionRef<void(Namespace&)> visit) const;
 
   // Adds a sentence for each invariant that does not hold; linear in the tree.

@@ -68,18 +68,26 @@ class Slab {
 
   template <typename F>
   void ForEach(F&& visit) {
-    for (auto& block : blocks_) {
-      for (uint32_t i = 0; i < kBlockCells; ++i) {
-        if (block[i].generation % 2 == 1) visit(block[i].object);
-      }
+    for (uint32_t block = 0; block < blocks(); ++block) {
+      ForEachOfBlock(block, visit);
+    }
+  }
+  // The same, of one block of kBlockCells cells: an object stays in its block.
+  // REQUIRES: block < blocks().
+  template <typename F>
+  void ForEachOfBlock(uint32_t block, F&& visit) {
+    for (uint32_t i = 0; i < kBlockCells; ++i) {
+      Cell& cell = blocks_[block][i];
+      if (cell.generation % 2 == 1) visit(cell.object);
     }
   }
 
+  uint32_t blocks() const { return static_cast<uint32_t>(blocks_.size()); }
   uint32_t size() const { return size_; }
 
- private:
   static constexpr uint32_t kBlockCells = 256;
 
+ private:
   // The object comes first, so that its address is the cell's address.
   struct Cell {
     Cell() {}

@@ -1,0 +1,49 @@
+#ifndef PANDO_CORE_TREE_COPY_H_
+#define PANDO_CORE_TREE_COPY_H_
+
+// What PrefixCache copies of its tree, part by part.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/namespace_key.h"
+
+namespace pando {
+
+// Names a node as long as it lives; 0 is none.
+using NodeHandle = uint64_t;
+
+struct NodeCopy {
+  NodeHandle handle = 0;
+  NodeHandle parent = 0;  // 0: the root of the namespace
+  uint64_t number = 0;    // TreeNodeInfo::node
+  NamespaceNumber ns;
+  // A parent ends on the page where its children begin.
+  uint32_t begin_page = 0;
+  uint32_t pages = 0;
+  uint32_t locks = 0;  // on it and below it
+  uint32_t hits = 0;
+  int32_t priority = 0;
+  // In tenths of a second: since it was inserted, since its last use.
+  uint32_t age = 0;
+  uint32_t idle = 0;
+
+  uint32_t end_page() const { return begin_page + pages; }
+};
+
+struct NamespaceCopy {
+  NamespaceNumber number;
+  std::shared_ptr<const NamespaceKey> key;
+};
+
+struct TreePart {
+  std::vector<NodeCopy> nodes;
+  std::vector<NamespaceCopy> namespaces;
+  uint32_t next_block = 0;  // 0: this was the last part
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_TREE_COPY_H_
