@@ -4,7 +4,9 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <iterator>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace pando {
@@ -32,16 +35,31 @@ int KeepLogMessage(const mg_connection*, const char* message) {
   return 1;
 }
 
-int Reply(mg_connection* connection, int status, const char* content_type,
-          const std::string& body) {
-  const std::string head = absl::StrFormat(
+void Send(mg_connection* connection, const HttpReply& reply) {
+  std::string head = absl::StrFormat(
       "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %u\r\n"
-      "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
-      status, mg_get_response_code_text(connection, status), content_type,
-      body.size());
+      "Cache-Control: no-store\r\nConnection: close\r\n",
+      reply.status, mg_get_response_code_text(connection, reply.status),
+      reply.content_type, reply.body.size());
+  for (const auto& [name, value] : reply.headers) {
+    absl::StrAppend(&head, name, ": ", value, "\r\n");
+  }
+  head += "\r\n";
   mg_write(connection, head.data(), head.size());
-  mg_write(connection, body.data(), body.size());
-  return status;
+  mg_write(connection, reply.body.data(), reply.body.size());
+}
+
+// `size` bytes, or fewer when the client sends no more in time.
+std::string ReadBody(mg_connection* connection, size_t size) {
+  std::string body(size, '\0');
+  size_t read = 0;
+  while (read < size) {
+    const int got = mg_read(connection, body.data() + read, size - read);
+    if (got <= 0) break;
+    read += static_cast<size_t>(got);
+  }
+  body.resize(read);
+  return body;
 }
 
 int PortOf(const mg_context* context) {
@@ -62,8 +80,10 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
   std::unique_ptr<HttpServer> server =
       absl::WrapUnique(new HttpServer(std::move(config)));
   const std::string& address = server->config_.address;
+  // Browsers keep connections open that they may need: each takes a thread
+  // until it is used or its time is over.
   const char* options[] = {
-      "listening_ports",    address.c_str(), "num_threads", "2",
+      "listening_ports",    address.c_str(), "num_threads", "8",
       "request_timeout_ms", "2000",          nullptr};
   mg_callbacks callbacks = {};
   callbacks.begin_request = HandleRequest;
@@ -101,21 +121,42 @@ int HttpServer::HandleRequest(mg_connection* connection) {
 
 int HttpServer::Respond(mg_connection* connection) const {
   const mg_request_info* request = mg_get_request_info(connection);
-  if (std::string_view(request->request_method) != "GET") {
-    return Reply(connection, 405, kPlainText, "only GET is allowed\n");
-  }
   const std::string_view path = request->local_uri;
-  if (path == "/metrics") {
-    return Reply(connection, 200, kMetricsText, Metrics());
+  const bool is_for_console =
+      config_.console != nullptr &&
+      (path == "/console" || path.starts_with("/console/"));
+  const HttpReply reply = is_for_console
+                              ? AnswerConsole(connection)
+                              : Answer(request->request_method, path);
+  Send(connection, reply);
+  return reply.status;
+}
+
+HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {
+  const mg_request_info* info = mg_get_request_info(connection);
+  const auto size = static_cast<uint64_t>(std::max(info->content_length, 0LL));
+  if (size > config_.max_body_bytes) {
+    return {413, kPlainText,
+            absl::StrFormat("the body has %u bytes; the limit is %u\n", size,
+                            config_.max_body_bytes)};
   }
-  if (path == "/healthz") return Reply(connection, 200, kPlainText, "ok\n");
+  return config_.console(
+      {.method = info->request_method,
+       .path = info->local_uri,
+       .query = info->query_string == nullptr ? "" : info->query_string,
+       .body = ReadBody(connection, size)});
+}
+
+HttpReply HttpServer::Answer(std::string_view method,
+                             std::string_view path) const {
+  if (method != "GET") return {405, kPlainText, "only GET is allowed\n"};
+  if (path == "/metrics") return {200, kMetricsText, Metrics()};
+  if (path == "/healthz") return {200, kPlainText, "ok\n"};
   if (path == "/readyz") {
-    return config_.is_ready()
-               ? Reply(connection, 200, kPlainText, "ok\n")
-               : Reply(connection, 503, kPlainText, "not ready\n");
+    if (config_.is_ready()) return {200, kPlainText, "ok\n"};
+    return {503, kPlainText, "not ready\n"};
   }
-  return Reply(connection, 404, kPlainText,
-               "not found; try /metrics, /healthz, /readyz\n");
+  return {404, kPlainText, "not found; try /metrics, /healthz, /readyz\n"};
 }
 
 std::string HttpServer::Metrics() const {

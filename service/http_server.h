@@ -3,13 +3,16 @@
 
 #include <prometheus/collectable.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "service/http_message.h"
 
 struct mg_connection;
 struct mg_context;
@@ -20,8 +23,9 @@ namespace pando {
 //   GET /metrics   all metrics in the text format of Prometheus
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
-// Owned by Server. Its two threads call the collectables and is_ready; nothing
-// is called after destruction.
+//   /console/...   what the console answers, if there is one
+// Owned by Server. Its threads call the collectables, is_ready and the console,
+// at the same time too; nothing is called after destruction.
 class HttpServer {
  public:
   struct Config {
@@ -29,6 +33,9 @@ class HttpServer {
     std::string address;
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
     std::function<bool()> is_ready;
+    // Null: there is none. Bodies are no longer than this many bytes.
+    std::function<HttpReply(const HttpRequest&)> console = nullptr;
+    size_t max_body_bytes = 0;
   };
 
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Config config);
@@ -48,6 +55,8 @@ class HttpServer {
 
   static int HandleRequest(mg_connection* connection);
   int Respond(mg_connection* connection) const;
+  HttpReply AnswerConsole(mg_connection* connection) const;
+  HttpReply Answer(std::string_view method, std::string_view path) const;
   std::string Metrics() const;
 
   const Config config_;

@@ -40,6 +40,8 @@ std::shared_ptr<prometheus::Registry> RegistryWith(const std::string& name,
   return registry;
 }
 
+constexpr size_t kMaxBody = 100'000;
+
 // One server for all tests, because each takes long to stop.
 class HttpServerTest : public testing::Test {
  protected:
@@ -49,7 +51,16 @@ class HttpServerTest : public testing::Test {
         {.address = address,
          .collectables = {RegistryWith("pando_first_total", 7),
                           RegistryWith("pando_second_total", 8)},
-         .is_ready = [] { return ready_.load(); }});
+         .is_ready = [] { return ready_.load(); },
+         .console = Echo,
+         .max_body_bytes = kMaxBody});
+  }
+
+  static HttpReply Echo(const HttpRequest& in) {
+    return {.status = 201,
+            .content_type = "text/echo",
+            .body = in.method + " " + in.path + " " + in.query + " " + in.body,
+            .headers = {{"X-Echo", "yes"}}};
   }
 
   static void SetUpTestSuite() { server_ = Start("localhost:0").value(); }
@@ -59,13 +70,18 @@ class HttpServerTest : public testing::Test {
     return "127.0.0.1:" + std::to_string(server_->port());
   }
 
-  static Reply Request(const std::string& path, const char* method = "GET") {
+  static Reply Request(const std::string& path, const char* method = "GET",
+                       const std::string& body = "") {
     Reply reply;
     const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(
         curl_easy_init(), curl_easy_cleanup);
     const std::string url = "http://" + Address() + path;
     curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
     curl_easy_setopt(curl.get(), CURLOPT_CUSTOMREQUEST, method);
+    if (!body.empty()) {
+      curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, body.size());
+      curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body.c_str());
+    }
     curl_easy_setopt(curl.get(), CURLOPT_NOPROXY, "*");
     curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, Append);
     curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
@@ -113,6 +129,30 @@ TEST_F(HttpServerTest, AnythingElseIsNotFound) {
 TEST_F(HttpServerTest, OnlyGetIsAllowed) {
   EXPECT_EQ(Request("/metrics", "POST").status, 405);
   EXPECT_EQ(Request("/metrics", "DELETE").status, 405);
+}
+
+TEST_F(HttpServerTest, TheConsoleIsGivenWhatIsSentToIt) {
+  const Reply got = Request("/console/api/tree?name=a%20b");
+  EXPECT_EQ(got.status, 201);
+  EXPECT_EQ(got.content_type, "text/echo");
+  EXPECT_EQ(got.body, "GET /console/api/tree name=a%20b ");
+  const std::string body(kMaxBody, 'x');
+  EXPECT_EQ(Request("/console", "POST", body).body, "POST /console  " + body);
+  EXPECT_EQ(Request("/consoles").status, 404);
+}
+
+TEST_F(HttpServerTest, ABodyThatIsTooLongIsRefusedWithTheLimit) {
+  const Reply reply =
+      Request("/console/", "POST", std::string(kMaxBody + 1, 'x'));
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_THAT(reply.body, HasSubstr("100001 bytes; the limit is 100000"));
+}
+
+TEST_F(HttpServerTest, FieldsOfFormsAreDecoded) {
+  EXPECT_EQ(FormField("a=1&b=x%20y+z&c=", "b"), "x y z");
+  EXPECT_EQ(FormField("a=1&b=x%20y+z&c=", "c"), "");
+  EXPECT_EQ(FormField("a=1", "b"), std::nullopt);
+  EXPECT_EQ(FormField("", "b"), std::nullopt);
 }
 
 TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorThatSaysSo) {
