@@ -186,7 +186,12 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("tcp", &Options::tcp, "HOST:PORT",
            "Address that gRPC is also served on; off when empty"),
       Text("http", &Options::http, "HOST:PORT",
-           "Address of /metrics, /healthz and /readyz; off when empty"),
+           "Address of /metrics, /healthz, /readyz and /console; off when "
+           "empty"),
+      Switch("console", &Options::console,
+             "Serve the console, a page that shows the cache"),
+      Switch("console-show-tokens", &Options::console_show_tokens,
+             "Let the console show the tokens of nodes, to whoever reaches it"),
       Number("pool-pages", &Options::pool_pages, 2, kMaxUint32,
              "Pages of the pool, the padding page included"),
       Bytes("pool-bytes", &Options::pool_bytes,

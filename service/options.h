@@ -22,6 +22,8 @@ struct Options {
   // host:port; empty: off.
   std::string tcp;
   std::string http = "127.0.0.1:9464";
+  bool console = true;
+  bool console_show_tokens = false;
 
   uint32_t pool_pages = 4096;
   // Bytes of one shard, instead of pool_pages; 0: pool_pages says it.

@@ -185,6 +185,8 @@ void Server::MakeServices() {
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_);
   events_service_->Register(rpc_metrics_);
+  // The cache knows the time before the first session is opened.
+  cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   rpc_.AddTimer(kHousekeepingPeriod, [this] {
     for (SessionId gone :
          cache_.ExpireSessions(MonotonicNow(), options_.quarantine)) {
@@ -217,21 +219,42 @@ absl::Status Server::StartRpc() {
 absl::Status Server::StartHttp() {
   if (options_.http.empty()) return absl::OkStatus();
   regret_ = std::make_unique<RegretMeter>(&cache_);
-  absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(
-      {.address = options_.http,
-       .collectables = {std::make_shared<MetricsCollector>(
-           MetricsCollector::Sources{.cache = &cache_,
-                                     .self_check = &self_check_,
-                                     .verifier = verifier_.get(),
-                                     .regret = regret_.get(),
-                                     .pending_matches = &pending_matches_,
-                                     .events = events_service_.get(),
-                                     .rpc = &rpc_metrics_,
-                                     .pool = FiguresOf(*pool_, options_)})},
-       .is_ready = [this] { return !is_draining_; }});
+  HttpServer::Config config{
+      .address = options_.http,
+      .collectables = {std::make_shared<MetricsCollector>(
+          MetricsCollector::Sources{.cache = &cache_,
+                                    .self_check = &self_check_,
+                                    .verifier = verifier_.get(),
+                                    .regret = regret_.get(),
+                                    .pending_matches = &pending_matches_,
+                                    .events = events_service_.get(),
+                                    .rpc = &rpc_metrics_,
+                                    .pool = FiguresOf(*pool_, options_)})},
+      .is_ready = [this] { return !is_draining_; }};
+  if (options_.console) {
+    MakeConsole();
+    config.console = [this](const auto& in) { return console_->Answer(in); };
+    config.max_body_bytes = console_->max_body_bytes();
+  }
+  absl::StatusOr<std::unique_ptr<HttpServer>> http =
+      HttpServer::Start(std::move(config));
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
   return absl::OkStatus();
+}
+
+void Server::MakeConsole() {
+  console_ = std::make_unique<Console>(Console::Config{
+      .cache = &cache_,
+      .rpc = &rpc_metrics_,
+      .explain =
+          [this](const auto& request, auto& response) {
+            return admin_service_->ExplainMatch(request, response);
+          },
+      .max_tokens = options_.max_tokens_per_request,
+      .page_bytes = PageBytesOfAllShards(*pool_),
+      .model = options_.model,
+      .shows_tokens = options_.console_show_tokens});
 }
 
 void Server::BeginDrain() {

@@ -11,6 +11,7 @@
 #include "core/prefix_cache.h"
 #include "gpu/kv_pool.h"
 #include "service/admin_service.h"
+#include "service/console/console.h"
 #include "service/events/events_service.h"
 #include "service/health_service.h"
 #include "service/http_server.h"
@@ -58,6 +59,7 @@ class Server {
   void MakeServices();
   absl::Status StartRpc();
   absl::Status StartHttp();
+  void MakeConsole();
   // False when the session has ended meanwhile.
   bool OnAttached(SessionId session, pid_t pid);
 
@@ -85,6 +87,7 @@ class Server {
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<EventsService> events_service_;
   std::unique_ptr<RegretMeter> regret_;  // while there is http
+  std::unique_ptr<Console> console_;     // likewise, unless it is turned off
   std::unique_ptr<HttpServer> http_;
 };
 

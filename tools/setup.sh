@@ -10,12 +10,12 @@ venv=$1
 shift
 
 packages=(
-  ca-certificates ccache clang clang-format cmake g++ git libabsl-dev
-  libbenchmark-dev libclang-rt-14-dev libcli11-dev libcivetweb-dev
-  libgmock-dev libgrpc++-dev libgtest-dev libprotobuf-dev libspdlog-dev
-  libssl-dev libyaml-cpp-dev make ninja-build nlohmann-json3-dev
-  prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc python3
-  python3-venv zlib1g-dev zsh "$@"
+  ca-certificates ccache chromium chromium-driver clang clang-format cmake g++
+  git libabsl-dev libbenchmark-dev libclang-rt-14-dev libcli11-dev
+  libcivetweb-dev libgmock-dev libgrpc++-dev libgtest-dev libjs-chart.js
+  libprotobuf-dev libspdlog-dev libssl-dev libyaml-cpp-dev make ninja-build
+  nlohmann-json3-dev node-d3 prometheus-cpp-dev protobuf-compiler
+  protobuf-compiler-grpc python3 python3-venv zlib1g-dev zsh "$@"
 )
 missing=()
 for package in "${packages[@]}"; do
@@ -49,6 +49,7 @@ if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
   echo "making the Python environment in $venv"
   /usr/bin/python3 -m venv --clear "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check \
-    -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6'
+    -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6' \
+    'selenium>=4.11'
   echo "$wanted" >"$venv/.installed"
 fi

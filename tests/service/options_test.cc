@@ -89,6 +89,8 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"memory-socket", "/tmp/b.sock"},
           {"tcp", "0.0.0.0:7000"},
           {"http", "[::1]:80"},
+          {"console", "no"},
+          {"console-show-tokens", "yes"},
           {"pool-pages", "77"},
           {"pool-memory", "cuda"},
           {"pool-devices", "1,0,GPU-7"},

@@ -1,0 +1,227 @@
+#include "service/console/console.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/console/console_query.h"
+#include "service/console/explain_json.h"
+#include "service/console/forest_json.h"
+#include "service/console/page_files.h"
+#include "service/console/search.h"
+#include "service/console/session_json.h"
+#include "service/console/stats_json.h"
+#include "service/console/tree_copy.h"
+
+namespace pando {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFolder = "/console/";
+constexpr std::string_view kApi = "/console/api/";
+constexpr char kJson[] = "application/json";
+
+// What the page shows at once.
+constexpr uint32_t kShownBranches = 400;
+constexpr uint32_t kMaxShownBranches = 2'000;
+// What is smaller than one of so many parts of the whole is merged.
+constexpr uint32_t kShownParts = 500;
+constexpr uint32_t kMaxShownParts = 10'000;
+constexpr uint32_t kShownChildren = 20;
+constexpr uint32_t kListedSessions = 200;
+constexpr uint32_t kListedLocks = 1'000;
+constexpr uint32_t kLocksOfASession = 100;
+constexpr uint32_t kShownTokens = 4'096;
+
+// Of a prompt to explain, as JSON.
+constexpr uint64_t kBytesOfAToken = 12;
+constexpr uint64_t kBytesBesideTokens = 4'096;
+constexpr uint64_t kMaxBodyBytes = uint64_t{16} << 20;
+
+// The page may load nothing from elsewhere, and no other page may frame or read
+// it.
+constexpr char kContentSecurityPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
+uint32_t DivideRoundingUp(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>((uint64_t{a} + b - 1) / b);
+}
+
+int HttpStatusOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    default:
+      return 500;
+  }
+}
+
+HttpReply JsonReply(int status, const json& body) {
+  return {status, kJson,
+          body.dump(-1, ' ', false, json::error_handler_t::replace)};
+}
+
+HttpReply ErrorReply(int status, const std::string& message) {
+  return JsonReply(status, {{"error", message}});
+}
+
+HttpReply FileReply(const std::string& name) {
+  const PageFile* file = FindPageFile(name.empty() ? "index.html" : name);
+  if (file == nullptr) return ErrorReply(404, "the console has no such file");
+  return {200, std::string(file->content_type), std::string(file->content)};
+}
+
+// Of the branch that `query` names.
+absl::StatusOr<Forest::Index> BranchIn(const std::string& query,
+                                       const Forest& forest) {
+  const absl::StatusOr<std::string> name = TextIn(query, "name", "all");
+  if (!name.ok()) return name.status();
+  const std::optional<Forest::Index> found = forest.Find(*name);
+  if (found.has_value()) return *found;
+  return absl::NotFoundError(
+      absl::StrCat("name is '", *name, "', which is not cached (any more)"));
+}
+
+template <typename T>
+std::function<std::shared_ptr<const T>()> Maker(std::function<T()> make) {
+  return [make] { return std::make_shared<const T>(make()); };
+}
+
+}  // namespace
+
+Console::Console(Config config)
+    : config_(std::move(config)),
+      forest_([cache = config_.cache] {
+        return std::make_shared<const Forest>(CopyWholeTree(*cache));
+      }),
+      sessions_(Maker<SessionList>([cache = config_.cache] {
+        return cache->ListSessions(kListedSessions);
+      })),
+      locks_(Maker<LockList>([cache = config_.cache] {
+        return cache->ListLocks(kListedLocks, std::nullopt);
+      })) {}
+
+size_t Console::max_body_bytes() const {
+  return std::min(kMaxBodyBytes,
+                  config_.max_tokens * kBytesOfAToken + kBytesBesideTokens);
+}
+
+HttpReply Console::Answer(const HttpRequest& request) {
+  HttpReply reply;
+  if (request.path == "/console") {
+    reply = {301, kJson, "", {{"Location", std::string(kFolder)}}};
+  } else if (request.path.starts_with(kApi)) {
+    const Json answer = Ask(request);
+    reply = answer.ok() ? JsonReply(200, *answer)
+                        : ErrorReply(HttpStatusOf(answer.status()),
+                                     std::string(answer.status().message()));
+  } else if (request.method == "GET") {
+    reply = FileReply(request.path.substr(kFolder.size()));
+  } else {
+    reply = ErrorReply(405, "only GET is allowed");
+  }
+  for (const auto& [header, value] :
+       {std::pair("Content-Security-Policy", kContentSecurityPolicy),
+        std::pair("Cross-Origin-Resource-Policy", "same-origin"),
+        std::pair("Referrer-Policy", "no-referrer"),
+        std::pair("X-Content-Type-Options", "nosniff")}) {
+    reply.headers.emplace_back(header, value);
+  }
+  return reply;
+}
+
+Console::Json Console::Ask(const HttpRequest& request) {
+  const std::string what = request.path.substr(kApi.size());
+  if (request.method == "POST") {
+    if (what == "explain") return ExplainMatch(request.body);
+  } else if (request.method == "GET") {
+    if (what == "stats") return Stats();
+    if (what == "tree") return Tree(request.query);
+    if (what == "branch") return Branch(request.query);
+    if (what == "sessions")
+      return SessionsJson(*sessions_.Get(), *locks_.Get());
+    if (what == "locks") return Locks(request.query);
+    if (what == "search") return Search(request.query);
+    if (what == "tokens" && config_.shows_tokens) return Tokens(request.query);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("there is no ", request.method, " ", request.path));
+}
+
+Console::Json Console::Stats() const {
+  json stats = CacheJson(config_.cache->Stats());
+  stats["rpc"] = RpcJson(config_.rpc->Figures());
+  stats["time_s"] = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  stats["page_tokens"] = config_.cache->page_tokens();
+  stats["page_bytes"] = config_.page_bytes;
+  stats["model"] = config_.model;
+  stats["shows_tokens"] = config_.shows_tokens;
+  return stats;
+}
+
+Console::Json Console::Tree(const std::string& query) {
+  const auto limit =
+      NumberIn(query, {"limit", kShownBranches, 1, kMaxShownBranches});
+  if (!limit.ok()) return limit.status();
+  const auto parts = NumberIn(query, {"parts", kShownParts, 1, kMaxShownParts});
+  if (!parts.ok()) return parts.status();
+  const std::shared_ptr<const Forest> forest = forest_.Get();
+  const auto root = BranchIn(query, *forest);
+  if (!root.ok()) return root.status();
+  const uint32_t pages = (*forest)[*root].below.pages;
+  return TreeJson(*forest, *root, *limit,
+                  std::max(1u, DivideRoundingUp(pages, *parts)));
+}
+
+Console::Json Console::Branch(const std::string& query) {
+  const auto first = NumberIn(query, {"first_child", 0, 0, UINT32_MAX});
+  if (!first.ok()) return first.status();
+  const std::shared_ptr<const Forest> forest = forest_.Get();
+  const auto branch = BranchIn(query, *forest);
+  if (!branch.ok()) return branch.status();
+  return BranchJson(*forest, *branch, *first, kShownChildren);
+}
+
+Console::Json Console::Locks(const std::string& query) {
+  const auto session = NumberIn(query, {"session", 0, 1, UINT32_MAX});
+  if (!session.ok()) return session.status();
+  return LocksJson(
+      config_.cache->ListLocks(kLocksOfASession, SessionNumber(*session)),
+      *forest_.Get());
+}
+
+Console::Json Console::Search(const std::string& query) {
+  const auto text = TextIn(query, "text", "");
+  if (!text.ok()) return text.status();
+  return SearchJson(*text, *forest_.Get(), *sessions_.Get());
+}
+
+Console::Json Console::Tokens(const std::string& query) {
+  const std::shared_ptr<const Forest> forest = forest_.Get();
+  const auto branch = BranchIn(query, *forest);
+  if (!branch.ok()) return branch.status();
+  const NodeCopy* node = (*forest)[*branch].node;
+  if (node == nullptr) {
+    return absl::InvalidArgumentError("name is not that of a node");
+  }
+  return json{
+      {"tokens", config_.cache->CopyTokens(node->handle, kShownTokens)}};
+}
+
+Console::Json Console::ExplainMatch(const std::string& body) const {
+  const auto request = ExplainRequestOf(body);
+  if (!request.ok()) return request.status();
+  v1::ExplainMatchResponse response;
+  if (absl::Status s = config_.explain(*request, response); !s.ok()) return s;
+  return ExplanationJson(response);
+}
+
+}  // namespace pando

@@ -1,0 +1,66 @@
+#ifndef PANDO_SERVICE_CONSOLE_CONSOLE_H_
+#define PANDO_SERVICE_CONSOLE_CONSOLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/admin.pb.h"
+#include "service/console/forest.h"
+#include "service/console/refreshed.h"
+#include "service/http_message.h"
+#include "service/rpc/method_metrics.h"
+
+namespace pando {
+
+// What is under /console: a page that shows the cache live, and what that page
+// asks for as JSON (docs/console.md). It changes nothing in the cache, holds it
+// up for less than a millisecond at once, and shows no tokens unless told to,
+// and never salts. Owned by Server; thread-safe.
+class Console {
+ public:
+  using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
+                                             v1::ExplainMatchResponse&)>;
+  struct Config {
+    // Both outlive the console.
+    PrefixCache* cache = nullptr;
+    const RpcMetrics* rpc = nullptr;
+    Explain explain;
+    uint32_t max_tokens = 0;  // of a prompt to explain
+    uint64_t page_bytes = 0;  // of all shards
+    std::string model = {};
+    bool shows_tokens = false;
+  };
+
+  explicit Console(Config config);
+
+  HttpReply Answer(const HttpRequest& request);
+  // Room for the longest prompt that may be explained.
+  size_t max_body_bytes() const;
+
+ private:
+  using Json = absl::StatusOr<nlohmann::json>;
+
+  Json Ask(const HttpRequest& request);
+  Json Stats() const;
+  Json Tree(const std::string& query);
+  Json Branch(const std::string& query);
+  Json Locks(const std::string& query);
+  Json Search(const std::string& query);
+  Json Tokens(const std::string& query);
+  Json ExplainMatch(const std::string& body) const;
+
+  const Config config_;
+  Refreshed<Forest> forest_;
+  Refreshed<SessionList> sessions_;
+  Refreshed<LockList> locks_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_CONSOLE_H_

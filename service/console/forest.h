@@ -1,0 +1,77 @@
+#ifndef PANDO_SERVICE_CONSOLE_FOREST_H_
+#define PANDO_SERVICE_CONSOLE_FOREST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "service/console/tree_copy.h"
+
+namespace pando {
+
+// What a subtree, or several, come to.
+struct Totals {
+  uint32_t nodes = 0;
+  uint32_t pages = 0;
+  uint32_t locked_pages = 0;
+  uint32_t idle = UINT32_MAX;  // tenths of a second: the least of all nodes
+
+  void Add(const Totals& other);
+};
+
+// A copy of the tree with the totals of every subtree. Its branches are, in
+// this order: everything, the namespaces, and the nodes with each after its
+// parent. Immutable, so any thread may read it.
+class Forest {
+ public:
+  using Index = uint32_t;
+  static constexpr Index kEverything = 0;
+
+  struct Branch {
+    Index parent = 0;                   // of kEverything: itself
+    const NamespaceCopy* ns = nullptr;  // null: everything
+    const NodeCopy* node = nullptr;     // null: everything or a namespace
+    Totals below = {};                  // itself included
+    // The least number of a node in it: an order of siblings in which a node
+    // that is split keeps its place.
+    uint64_t oldest = UINT64_MAX;
+    std::vector<Index> children = {};  // the largest first
+  };
+
+  // Leaves out what cannot be right: nodes whose parent is missing or does not
+  // end where they begin.
+  explicit Forest(TreeCopy copy);
+  Forest(const Forest&) = delete;
+  Forest& operator=(const Forest&) = delete;
+
+  const Branch& operator[](Index index) const { return branches_[index]; }
+  Index size() const { return static_cast<Index>(branches_.size()); }
+  const std::vector<NamespaceCopy>& namespaces() const {
+    return copy_.namespaces;
+  }
+
+  // A branch is called "all", "namespace-7" or "node-7", by its number.
+  std::string NameOf(Index index) const;
+  std::optional<Index> Find(std::string_view name) const;
+  std::optional<Index> FindNode(uint64_t number) const;
+  std::optional<Index> FindNamespace(NamespaceNumber number) const;
+  // From everything down to the branch.
+  std::vector<Index> PathTo(Index index) const;
+
+ private:
+  void AddNamespaces();
+  void AddNodes();
+  void SumUp();
+
+  const TreeCopy copy_;
+  std::vector<Branch> branches_;
+  absl::flat_hash_map<NamespaceNumber, Index> namespaces_;
+  absl::flat_hash_map<uint64_t, Index> nodes_;  // by number
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_FOREST_H_

@@ -1,0 +1,24 @@
+#ifndef PANDO_SERVICE_CONSOLE_FOREST_JSON_H_
+#define PANDO_SERVICE_CONSOLE_FOREST_JSON_H_
+
+#include <nlohmann/json.hpp>
+
+#include "service/console/forest.h"
+#include "service/console/picture.h"
+
+namespace pando {
+
+// A namespace as the page names it; never its salt.
+nlohmann::json NamespaceJson(const NamespaceCopy& ns);
+
+// The picture of what is below `root`, and the way to it.
+nlohmann::json TreeJson(const Forest& forest, Forest::Index root,
+                        uint32_t limit, uint32_t min_pages);
+
+// One branch, the way to it, and some of its children, from one on.
+nlohmann::json BranchJson(const Forest& forest, Forest::Index index,
+                          uint32_t first_child, uint32_t limit);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_FOREST_JSON_H_

@@ -1,0 +1,41 @@
+// The figures at the top.
+
+import { byId, element } from "./element.js";
+import { age, compact, count, percent, plural } from "./format.js";
+
+const FIGURES = [
+  ["Hit rate", ({ overall }) => percent(overall?.hitRate ?? null),
+   ({ stats }) => `${percent(ratio(stats.hit_tokens, stats.query_tokens))} since the start`],
+  ["Cached tokens", ({ stats }) => compact(cachedPages(stats) * stats.page_tokens),
+   ({ stats }) => percent(cachedPages(stats) / stats.pages.capacity) + " of the pool"],
+  ["Nodes", ({ stats }) => count(stats.nodes),
+   ({ stats }) => plural(stats.namespaces, "namespace")],
+  ["Sessions", ({ stats }) => count(stats.sessions),
+   ({ stats }) => `${count(stats.sessions_lost)} lost since the start`],
+  ["Locks", ({ stats }) => count(stats.locks),
+   ({ stats }) => stats.locks ? `the oldest ${age(stats.oldest_lock_s)}` : "none is held"],
+  ["Refused allocations", ({ stats }) => count(stats.allocation_failures),
+   ({ stats }) => plural(stats.waits, "waiting match", "waiting matches")],
+];
+
+const ratio = (part, all) => all > 0 ? part / all : null;
+const cachedPages = ({ pages }) => pages.evictable + pages.protected;
+
+const tiles = FIGURES.map(([name]) => {
+  const tile = element("div", { className: "card figure" },
+    element("h2", {}, name), element("strong"), element("small"));
+  byId("figures").append(tile);
+  return tile;
+});
+
+export function showFigures(stats, overall) {
+  FIGURES.forEach(([, figure, note], i) => {
+    tiles[i].querySelector("strong").textContent = figure({ stats, overall });
+    tiles[i].querySelector("small").textContent = note({ stats });
+  });
+  byId("server").textContent = [
+    stats.model,
+    `${count(stats.page_tokens)} tokens a page`,
+    `evicts ${stats.policy}`,
+  ].filter(Boolean).join(" · ");
+}

@@ -1,0 +1,92 @@
+// Who is attached, and what each holds. A session that has ended stays in the
+// list for a moment, so that its end is seen.
+
+import { get } from "./api.js";
+import { byId, element } from "./element.js";
+import { age, count, plural } from "./format.js";
+import { holdUp } from "./icicle.js";
+import { chooseSession, onChange, select, view } from "./view.js";
+
+const ENDED_SECONDS = 6;
+
+const list = byId("sessions");
+const note = byId("sessions-note");
+const locksPanel = byId("session-locks");
+
+let known = new Map(); // number -> the session, and when it ended
+
+export function showSessions({ sessions, total }, now) {
+  const present = new Map(sessions.map((session) => [session.number, session]));
+  for (const [number, session] of known) {
+    if (present.has(number)) continue;
+    const endedAt = session.endedAt ?? now;
+    if (now - endedAt > ENDED_SECONDS) continue;
+    present.set(number, { ...session, endedAt });
+  }
+  known = present;
+  const inOrder = [...known.values()].sort((a, b) => a.number - b.number);
+  list.replaceChildren(...inOrder.map(rowOf));
+  note.hidden = inOrder.length > 0 && sessions.length === total;
+  note.textContent = total === 0 ? "No worker is connected."
+    : `${plural(total - sessions.length, "more session")}.`;
+}
+
+function stateOf(session) {
+  if (session.endedAt) return "ended";
+  if (!session.is_connected) return "lost";
+  return session.is_attached ? "attached" : "connected";
+}
+
+function rowOf(session) {
+  const state = stateOf(session);
+  const number = (text) => element("td", { className: "number" }, text);
+  const row = element("tr", {
+    className: "choice",
+    onclick: () =>
+      chooseSession(view.session === session.number ? null : session.number),
+  },
+  element("td", {}, `${session.number} ${session.client_name}`),
+  element("td", { className: `state-${state}` }, state),
+  number(count(session.locks)),
+  number(session.oldest_lock_s === undefined ? "–" : age(session.oldest_lock_s)),
+  number(count(session.reserved_pages)),
+  number(age(session.age_s)));
+  row.dataset.session = session.number;
+  row.classList.toggle("chosen", view.session === session.number);
+  row.classList.toggle("ended", state === "ended");
+  return row;
+}
+
+// The locks of the chosen session, in the list and in the picture.
+export async function refreshLocks(pageTokens) {
+  const session = view.session;
+  if (session === null) return;
+  const { locks, total } = await get("locks", { session });
+  if (session !== view.session) return;
+  holdUp(locks.flatMap((lock) => lock.path));
+  locksPanel.replaceChildren(
+    element("p", { className: "empty" },
+            `Session ${session} holds ${plural(total, "lock")}.`),
+    element("div", { className: "scroll" }, element("table", {},
+      element("tbody", {}, ...locks.map(lockRow)))));
+}
+
+function lockRow(lock) {
+  const name = lock.path[lock.path.length - 1];
+  return element("tr", {
+    className: name ? "choice" : "",
+    onclick: () => name && select(name),
+  },
+  element("td", {}, name?.replace("node-", "Node ").replace(/^(all|namespace).*/, "the root") ?? "a new node"),
+  element("td", { className: "number" }, `${count(lock.locked_tokens)} tokens`),
+  element("td", { className: "number" }, age(lock.age_s)));
+}
+
+onChange(() => {
+  for (const row of list.rows) {
+    row.classList.toggle("chosen", row.dataset.session === String(view.session));
+  }
+  if (view.session !== null) return;
+  holdUp([]);
+  locksPanel.replaceChildren();
+});

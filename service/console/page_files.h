@@ -1,0 +1,20 @@
+#ifndef PANDO_SERVICE_CONSOLE_PAGE_FILES_H_
+#define PANDO_SERVICE_CONSOLE_PAGE_FILES_H_
+
+#include <string>
+#include <string_view>
+
+namespace pando {
+
+// A file of the page, as it is in the program.
+struct PageFile {
+  std::string_view content_type;
+  std::string_view content;
+};
+
+// Null when there is no file of this name.
+const PageFile* FindPageFile(const std::string& name);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_PAGE_FILES_H_

@@ -1,0 +1,48 @@
+#ifndef PANDO_SERVICE_CONSOLE_REFRESHED_H_
+#define PANDO_SERVICE_CONSOLE_REFRESHED_H_
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace pando {
+
+// A value that is made anew when somebody asks for it and it is too old: the
+// more it costs to make, the more seldom, however many ask. Thread-safe.
+template <typename T>
+class Refreshed {
+ public:
+  explicit Refreshed(std::function<std::shared_ptr<const T>()> make)
+      : make_(std::move(make)) {}
+
+  std::shared_ptr<const T> Get() {
+    absl::MutexLock hold(&mutex_);
+    const absl::Time begin = absl::Now();
+    if (value_ == nullptr || begin >= due_) {
+      value_ = make_();
+      const absl::Time end = absl::Now();
+      due_ = end + std::max(kShortest, kRestShare * (end - begin));
+    }
+    return value_;
+  }
+
+ private:
+  static constexpr absl::Duration kShortest = absl::Milliseconds(400);
+  // A twentieth of a processor at most.
+  static constexpr int kRestShare = 19;
+
+  const std::function<std::shared_ptr<const T>()> make_;
+  absl::Mutex mutex_;
+  std::shared_ptr<const T> value_ ABSL_GUARDED_BY(mutex_);
+  absl::Time due_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_REFRESHED_H_

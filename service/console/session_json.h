@@ -1,0 +1,20 @@
+#ifndef PANDO_SERVICE_CONSOLE_SESSION_JSON_H_
+#define PANDO_SERVICE_CONSOLE_SESSION_JSON_H_
+
+#include <nlohmann/json.hpp>
+
+#include "core/operator_results.h"
+#include "service/console/forest.h"
+
+namespace pando {
+
+// Who is there. `locks` are the oldest of all.
+nlohmann::json SessionsJson(const SessionList& sessions, const LockList& locks);
+
+// The locks of one session, with the way to the node of each; it is empty when
+// the forest was made before the node.
+nlohmann::json LocksJson(const LockList& locks, const Forest& forest);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CONSOLE_SESSION_JSON_H_

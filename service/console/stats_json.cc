@@ -1,0 +1,66 @@
+#include "service/console/stats_json.h"
+
+#include <numeric>
+#include <string>
+
+namespace pando {
+namespace {
+
+using nlohmann::json;
+
+json PagesJson(const PageCounts& pages) {
+  return {{"free", pages.free},
+          {"reserved", pages.reserved},
+          {"evictable", pages.evictable},
+          {"protected", pages.protected_},
+          {"quarantined", pages.quarantined},
+          {"padding", pages.padding},
+          {"capacity", pages.capacity}};
+}
+
+json EvictedJson(const Measurements& measured) {
+  const auto of = [&](EvictionReason reason) {
+    const auto& by_policy = measured.evicted_pages[reason];
+    return std::accumulate(by_policy.begin(), by_policy.end(), uint64_t{0});
+  };
+  return {{"allocation", of(EvictionReason::kAllocation)},
+          {"request", of(EvictionReason::kRequest)},
+          {"watermark", of(EvictionReason::kWatermark)},
+          {"quota", of(EvictionReason::kQuota)},
+          {"flush", of(EvictionReason::kFlush)}};
+}
+
+}  // namespace
+
+json CacheJson(const CacheStats& stats) {
+  const CacheCounters& counters = stats.counters;
+  return {{"pages", PagesJson(stats.pages)},
+          {"evicted_pages", EvictedJson(stats.measured)},
+          {"matches", counters.matches},
+          {"query_tokens", counters.query_tokens},
+          {"hit_tokens", counters.hit_tokens},
+          {"inserts", counters.inserts},
+          {"allocation_failures", counters.allocation_failures},
+          {"sessions", stats.sessions},
+          {"sessions_lost", counters.sessions_lost},
+          {"locks", stats.locks},
+          {"oldest_lock_s", absl::ToDoubleSeconds(stats.oldest_lock_age)},
+          {"nodes", stats.nodes},
+          {"namespaces", stats.namespaces},
+          {"waits", stats.waits},
+          {"policy", std::string(EvictionPolicyName(stats.eviction_policy))}};
+}
+
+json RpcJson(const std::vector<MethodFigures>& methods) {
+  json called = json::array();
+  for (const MethodFigures& method : methods) {
+    if (method.type != "unary" || method.started == 0) continue;
+    const HistogramView seconds = method.seconds.View();
+    called.push_back({{"service", method.service},
+                      {"method", method.method},
+                      {"counts", seconds.counts}});
+  }
+  return {{"bounds_s", kRpcSeconds}, {"methods", std::move(called)}};
+}
+
+}  // namespace pando

@@ -1,0 +1,321 @@
+"""What somebody sees and does in the console of a real pandod."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from console_page import ConsolePage
+from metrics_page import get
+from pando_kv import Client, Namespace
+from pandod_process import PAGE_TOKENS, Pandod
+from prompts import admit_and_publish, prompt
+from worker_process import WorkerProcess
+
+LOAD_CLIENT = Path(__file__).parents[1] / "support" / "load_client.py"
+NODES = "document.querySelectorAll('#icicle g.here.node').length"
+
+
+@pytest.fixture
+def client(pandod: Pandod) -> Iterator[Client]:
+    with Client(pandod.address, name="the worker") as worker:
+        yield worker
+
+
+def test_the_page_loads_without_complaint_and_asks_nobody_else(page, pandod):
+    page.open(pandod.http)
+    page.until("document.querySelector('#figures strong').innerText")
+    assert page.text("#tree-empty") == "Nothing is cached yet."
+    assert page.requested_hosts() == {pandod.http}
+    assert page.errors() == []
+
+
+def test_the_tree_grows_splits_and_shrinks_without_reloading(page, pandod, client):
+    page.open(pandod.http)
+    page.run("window.opened = true")
+    admit_and_publish(client, prompt(8))
+    page.until(f"{NODES} === 1")
+    (whole,) = page.blocks()
+    other_turn = prompt(8)
+    other_turn[5 * PAGE_TOKENS :] += 1_000_000
+    admit_and_publish(client, other_turn)
+    page.until(f"{NODES} === 3")
+    assert whole in page.blocks()
+    client.evict(3)
+    page.until(f"{NODES} === 2")
+    client.evict(100)
+    page.until(f"{NODES} === 0")
+    assert page.run("window.opened")
+
+
+@pytest.fixture
+def load(start_pandod: Callable[..., Pandod]) -> Iterator[Pandod]:
+    """A pandod with two clients at work."""
+    pandod = start_pandod(pool_pages=600)
+    clients = [
+        subprocess.Popen(
+            [sys.executable, LOAD_CLIENT, pandod.address, str(seed), "0", "120"],
+            stdout=subprocess.DEVNULL,
+        )
+        for seed in (1, 2)
+    ]
+    yield pandod
+    for process in clients:
+        process.kill()
+        process.wait()
+
+
+def test_a_real_load_is_seen_live(page, load):
+    page.open(load.http)
+    page.until(f"{NODES} > 20")
+    page.until("document.querySelector('#sessions').rows.length === 2")
+    page.until("document.querySelector('#pages-evictable b').dataset.pages > 400")
+    for chart in ("hit-rate", "evictions", "rpc-time", "calls"):
+        page.until(
+            f"Chart.getChart('{chart}').data.datasets.some("
+            "line => line.data.filter(point => point.y > 0).length >= 3)"
+        )
+    page.screenshot("load")
+
+
+def test_pages_by_state_always_sum_to_the_capacity(page, load):
+    page.open(load.http)
+    shown = (
+        "[...document.querySelectorAll('#page-legend b')]"
+        ".map(number => Number(number.dataset.pages))"
+    )
+    pages: list[int] = []
+    for _ in range(4):
+        pages = page.until(f"({shown} + '' !== {pages} + '') && {shown}")
+        assert sum(pages) == 600
+    assert page.run("document.getElementById('page-bar').dataset.capacity") == "600"
+
+
+def details(page: ConsolePage) -> dict[str, str]:
+    terms = page.run(
+        "[...document.querySelectorAll('#details dt')]"
+        ".map(term => [term.innerText, term.nextSibling.innerText])"
+    )
+    return dict(terms)
+
+
+def test_a_click_on_a_node_shows_what_it_is(page, pandod, client):
+    admit_and_publish(client, prompt(3))
+    with client.lock(prompt(3)):
+        page.open(pandod.http)
+        page.until(f"{NODES} === 1")
+        page.click("#icicle g.node")
+        page.until("document.querySelector('#details dl')")
+        shown = details(page)
+        assert shown["Tokens"] == str(3 * PAGE_TOKENS)
+        assert (shown["Pages"], shown["Locks"], shown["Hits"]) == ("3", "1", "1")
+        assert shown["Cached for"].endswith(" s")
+        assert shown["Namespace"] == "1: default"
+    page.until("document.querySelector('#details dd:nth-of-type(4)').innerText === '0'")
+    page.click("#details .title-row button")
+    assert page.run("document.getElementById('details').hidden")
+
+
+def test_a_node_that_is_evicted_while_it_is_shown_is_said_to_be_gone(
+    page, pandod, client
+):
+    admit_and_publish(client, prompt(3))
+    page.open(pandod.http)
+    page.click("#icicle g.node")
+    page.until("document.querySelector('#details dl')")
+    client.evict(100)
+    page.until("document.querySelector('#details .gone')")
+    assert all("404" in error for error in page.errors())
+
+
+def test_one_can_zoom_in_and_out(page, pandod, client):
+    for name in ("a", "b"):
+        for turn in range(3):
+            tokens = np.append(prompt(2), prompt(1, 1000 * (turn + 1)))
+            admit_and_publish(client, tokens, namespace=Namespace(name))
+    page.open(pandod.http)
+    page.until(f"{NODES} === 8")
+    first = page.blocks()[0]
+    page.click(f"#icicle g[data-name={first}]")
+    page.click(f"#icicle g[data-name={first}]")
+    page.until(f"{NODES} === 4")
+    assert page.run("location.hash") == f"#{first}"
+    assert re.fullmatch(r"Everything\s*›\s*a\s*›\s*Node \d+", page.text("#path"))
+    page.click(f"#icicle g[data-name={first}]")
+    page.until("document.querySelectorAll('#icicle g.here.frame').length === 1")
+    page.click("#path button")
+    page.until(f"{NODES} === 8")
+
+
+def test_a_link_to_a_subtree_that_is_gone_leads_to_everything(page, pandod, client):
+    admit_and_publish(client, prompt(1))
+    page.open(pandod.http, "#node-987654")
+    page.until(f"{NODES} === 1")
+    assert page.text("#path") == "Everything"
+    assert all("404" in error for error in page.errors())
+
+
+def test_nodes_namespaces_and_sessions_are_found(page, pandod, client):
+    admit_and_publish(client, prompt(1), namespace=Namespace("lora-legal"))
+    admit_and_publish(client, prompt(2))
+    page.open(pandod.http)
+    page.until(f"{NODES} === 2")
+    node = page.blocks()[0]
+
+    page.type("#search-text", "legal")
+    page.until("document.querySelector('#found button')")
+    assert page.text("#found") == "Namespace 1: lora-legal"
+    page.click("#found button")
+    page.until(f"{NODES} === 1")
+    assert "lora-legal" in page.text("#details")
+
+    page.type("#search-text", node.removeprefix("node-"))
+    page.click("#found button")
+    page.until(f"document.getElementById('details').dataset.name === '{node}'")
+
+    page.type("#search-text", "worker")
+    page.click("#found button")
+    page.until("document.querySelector('#sessions tr.chosen')")
+
+    page.type("#search-text", "unheard of")
+    page.until("document.querySelector('#found p')")
+
+
+def test_what_a_session_holds_is_shown_until_it_is_killed(page, pandod, client):
+    shared = prompt(2)
+    admit_and_publish(client, np.append(shared, prompt(1, 5000)))
+    with WorkerProcess(pandod.address) as worker:
+        worker.do("attach", "lock", "reserve")
+        page.open(pandod.http)
+        row = "document.querySelector('#sessions tr[data-session=\"2\"]')"
+        page.until(row)
+        assert "attached" in page.run(f"{row}.innerText")
+        assert page.run(f"{row}.cells[5].innerText").endswith(" s")
+        page.click('#sessions tr[data-session="2"]')
+        page.until("document.querySelector('#icicle g.node.held')")
+        assert page.run("document.querySelectorAll('#icicle g.node:not(.held)').length")
+        assert "holds 1 lock" in page.text("#session-locks")
+        worker.kill()
+        page.until(f"{row}.classList.contains('ended')")
+        page.screenshot("session_killed")
+    page.until("document.querySelector('#pages-protected b').dataset.pages === '0'")
+    page.until(f"!{row}")
+    assert "1 lost" in page.text("#figures")
+
+
+def test_a_miss_is_explained(page, pandod, client):
+    admit_and_publish(client, prompt(3), namespace=Namespace("tenant"))
+    page.open(pandod.http)
+    miss = prompt(2).tolist()
+    miss[PAGE_TOKENS + 3] = 999_999
+    page.type("#explain-tokens", str(miss))
+    page.click("#explain button")
+    page.until("document.querySelector('#explanation b')")
+    answer = page.text("#explanation")
+    assert f"0 of {2 * PAGE_TOKENS} tokens are found" in answer
+    assert "More of it is cached in namespace 1." in answer
+
+    page.click("#has-extra-key")
+    page.type("#extra-key", "tenant")
+    page.click("#explain button")
+    page.until(
+        "document.querySelector('#explanation').innerText.includes('other tokens')"
+    )
+    assert f"from token {PAGE_TOKENS + 3} on" in page.text("#explanation")
+
+    page.type("#explain-tokens", " nonsense")
+    page.click("#explain button")
+    page.until("document.querySelector('#explanation .error')")
+    assert '"nonsense" is no token id' in page.text("#explanation")
+
+
+SECRET = np.arange(3_999_999_000, 3_999_999_000 + PAGE_TOKENS, dtype=np.uint32)
+SALT = "the salt of a tenant"
+
+
+def test_tokens_and_salts_are_in_no_answer(page, pandod, client):
+    admit_and_publish(client, SECRET, namespace=Namespace("tenant", SALT))
+    page.open(pandod.http)
+    page.until(f"{NODES} === 1")
+    node = page.blocks()[0]
+    page.click("#icicle g.node")
+    page.until("document.querySelector('#details dl')")
+    answers = [page.run("document.documentElement.outerHTML")]
+    for what in (
+        "stats",
+        "tree",
+        f"branch?name={node}",
+        "sessions",
+        "locks?session=1",
+        "search?text=tenant",
+    ):
+        status, answer = get(pandod.http, f"/console/api/{what}")
+        assert status == 200
+        answers.append(answer)
+    for answer in answers:
+        assert "3999999" not in answer
+        assert SALT not in answer
+    assert get(pandod.http, f"/console/api/tokens?name={node}")[0] == 404
+
+
+def test_tokens_are_shown_where_that_is_turned_on(page, start_pandod):
+    pandod = start_pandod(console_show_tokens="yes")
+    with Client(pandod.address) as client:
+        admit_and_publish(client, SECRET)
+        page.open(pandod.http)
+        page.click("#icicle g.node")
+        page.click("#details .actions button:not(.zoom)")
+        page.until("document.querySelector('#details .tokens')")
+        assert page.text("#details .tokens") == " ".join(map(str, SECRET))
+
+
+def test_the_console_can_be_turned_off(start_pandod):
+    pandod = start_pandod(console="no")
+    for path in ("/console", "/console/", "/console/api/stats"):
+        assert get(pandod.http, path)[0] == 404
+    assert get(pandod.http, "/healthz") == (200, "ok\n")
+
+
+def test_it_is_dark_where_the_system_is(page, load):
+    page.open(load.http)
+    page.until(f"{NODES} > 20")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.run(background)
+    page.theme("dark")
+    page.until(f"{background} !== '{light}'")
+    dark = [int(part) for part in re.findall(r"\d+", page.run(background))]
+    assert max(dark) < 40
+    page.click("#icicle g.node")
+    page.until("document.querySelector('#details dl')")
+    page.screenshot("dark")
+
+
+def test_it_fits_on_a_phone(page, load):
+    page.open(load.http)
+    page.viewport(390, 844)
+    page.until(f"{NODES} > 20")
+    page.until("document.querySelector('#icicle svg').clientWidth < 390")
+    assert page.run("document.documentElement.scrollWidth") <= 390
+    outside = page.run(
+        "[...document.querySelectorAll('main *')].filter(part =>"
+        " !part.closest('svg, .scroll')"
+        " && part.getBoundingClientRect().right > 391).length"
+    )
+    assert outside == 0
+    page.viewport(390, 2600)
+    page.screenshot("phone")
+
+
+def test_it_says_so_when_pandod_is_gone_and_goes_on_when_it_is_back(page, pandod):
+    page.open(pandod.http)
+    pandod.kill()
+    page.until("document.querySelector('#live[data-state=lost]')")
+    pandod.start()
+    page.until("document.querySelector('#live[data-state=live]')")
+    with Client(pandod.address) as client:
+        admit_and_publish(client, prompt(1))
+        page.until(f"{NODES} === 1")
+    assert all("ERR_" in error for error in page.errors())

@@ -1,0 +1,142 @@
+"""The console in a headless Chromium."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pandod_process import REPOSITORY
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
+
+SCREENSHOTS = REPOSITORY / "build" / "screenshots"
+WAIT_SECONDS = 60
+POLL_SECONDS = 0.05
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",  # it runs as root in containers
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-proxy-server",
+]
+
+
+class ConsolePage:
+    """One browser, which shows one page at a time."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self._driver = driver
+
+    def open(self, address: str, fragment: str = "") -> None:
+        """Shows the console anew, as large as a desktop and light, and waits for it.
+
+        What the browser logged before is forgotten.
+        """
+        self.leave()
+        self.theme("light")
+        self.viewport(1440, 1000)
+        self._driver.get_log("browser")
+        self._driver.get_log("performance")
+        self._driver.get(f"http://{address}/console/{fragment}")
+        self.until("document.querySelector('#live[data-state=live]')")
+
+    def leave(self) -> None:
+        """Nothing asks pandod any more."""
+        self._driver.get("about:blank")
+
+    def run(self, expression: str) -> Any:
+        return self._driver.execute_script(f"return {expression}")
+
+    def until(self, expression: str) -> Any:
+        """Waits until it is true; its value."""
+        wait = WebDriverWait(self._driver, WAIT_SECONDS, POLL_SECONDS)
+        return wait.until(lambda _: self.run(expression), f"never: {expression}")
+
+    def click(self, selector: str) -> None:
+        """As a person does, also on what is drawn and moves."""
+        self.until(
+            "(found => found && (found.dispatchEvent("
+            "new MouseEvent('click', {bubbles: true})), true))"
+            f"(document.querySelector({json.dumps(selector)}))"
+        )
+
+    def type(self, selector: str, text: str) -> None:
+        self._driver.find_element("css selector", selector).send_keys(text)
+
+    def text(self, selector: str = "body") -> str:
+        return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def blocks(self, kind: str = "node") -> list[str]:
+        """The names of what is drawn and stays."""
+        return self.run(
+            f"[...document.querySelectorAll('#icicle g.here.{kind}')]"
+            ".map(group => group.dataset.name)"
+        )
+
+    def theme(self, scheme: str) -> None:
+        self._emulate(
+            "setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
+
+    def viewport(self, width: int, height: int) -> None:
+        self._emulate(
+            "setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 700,
+        )
+
+    def screenshot(self, name: str) -> Path:
+        """Of the whole page, once nothing moves."""
+        self.until("!document.querySelector('#icicle g:not(.here)')")
+        self.until(
+            "[...document.querySelectorAll('#icicle g.here')]"
+            ".every(group => group.getAttribute('opacity') === '1')"
+        )
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        self._driver.save_screenshot(path)
+        return path
+
+    def errors(self) -> list[str]:
+        """What the page complained about since the last call."""
+        return [
+            entry["message"]
+            for entry in self._driver.get_log("browser")
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]
+
+    def requested_hosts(self) -> set[str]:
+        """All that were asked for anything since the last call."""
+        entries = self._driver.get_log("performance")
+        messages = [json.loads(entry["message"])["message"] for entry in entries]
+        return {
+            urlsplit(message["params"]["request"]["url"]).netloc
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        } - {""}
+
+    def _emulate(self, what: str, **parameters: Any) -> None:
+        self._driver.execute_cdp_cmd(f"Emulation.{what}", parameters)
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[ConsolePage]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ARGUMENTS:
+        options.add_argument(argument)
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
+    driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
+    try:
+        yield ConsolePage(driver)
+    finally:
+        driver.quit()
