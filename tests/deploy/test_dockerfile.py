@@ -1,0 +1,84 @@
+"""The Dockerfile: what can be said of it without building it."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from pandod_process import REPOSITORY
+
+DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
+TEXT = DOCKERFILE.read_text()
+# What tools/setup.sh installs, but neither pandod nor pandoctl is built with.
+NOT_TO_BUILD = {
+    "bubblewrap",
+    "ccache",
+    "chromium",
+    "chromium-driver",
+    "clang",
+    "clang-format",
+    "libbenchmark-dev",
+    "libclang-rt-14-dev",
+    "libgmock-dev",
+    "libgtest-dev",
+    "make",
+    "python3",
+    "python3-venv",
+    "zsh",
+}
+
+
+def instructions(name: str, text: str = TEXT) -> list[str]:
+    return re.findall(rf"^{name} (.*)$", text, re.MULTILINE)
+
+
+def installed(text: str) -> set[str]:
+    """The packages of the first list of apt-get install."""
+    (first, *_) = re.findall(r"apt-get install [^\n]*\\\n((?: {6}\S+ \\\n)+)", text)
+    return set(re.findall(r"^ +(\S+) \\$", first, re.MULTILINE))
+
+
+def of_setup() -> set[str]:
+    text = (REPOSITORY / "tools" / "setup.sh").read_text()
+    return set(re.search(r"packages=\((.*?)\"", text, re.DOTALL).group(1).split())
+
+
+def test_hadolint_finds_nothing():
+    # In the folder of the Python that it was installed with.
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    assert hadolint, "hadolint is not installed"
+    subprocess.run([hadolint, DOCKERFILE], check=True)
+
+
+def test_it_installs_what_the_build_needs():
+    # curl gets the key of CUDA's packages.
+    assert installed(TEXT) - {"curl"} == of_setup() - NOT_TO_BUILD
+
+
+def test_bases_are_pinned():
+    stages = set(re.findall(r" AS (\S+)", TEXT))
+    for base in re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE):
+        is_pinned = re.fullmatch(r"debian:\d+\.\d+-slim", base)
+        assert is_pinned or base in stages | {"scratch", "cuda-${CUDA}"}, base
+
+
+def test_images_hold_the_root_alone_and_run_as_its_user():
+    for image in TEXT.split("FROM scratch")[1:]:
+        assert "COPY --from=build /root-of-image /\n" in image
+        assert instructions("USER", image) == ["65532:65532"]
+        assert not instructions("RUN", image)
+    assert "\nuser=65532\n" in (DOCKERFILE.parent / "make_root.sh").read_text()
+
+
+def test_health_is_asked_of_pandoctl_without_a_shell():
+    (health,) = re.findall(r"HEALTHCHECK .*CMD (.*)", TEXT)
+    assert health == '["/usr/bin/pandoctl", "health"]'
+
+
+def test_what_is_built_is_what_the_images_need():
+    assert "--target pandod pandoctl example_worker" in TEXT
+    assert instructions("ENTRYPOINT") == [
+        '["/usr/bin/example_worker"]',
+        '["/usr/bin/pandod"]',
+    ]

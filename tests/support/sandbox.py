@@ -1,0 +1,90 @@
+"""A process in namespaces of its own, as a container runtime would start it."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+USER = 65532
+LIMIT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Sees nothing but a root that it cannot write to, and one folder that it can.
+
+    It is not root and has no capabilities, and is alone in its PID, IPC and network.
+    """
+
+    root: Path
+    folder: Path
+    mounted_at: str
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self._bwrap(*command), capture_output=True, text=True, timeout=LIMIT_SECONDS
+        )
+
+    @contextlib.contextmanager
+    def running(self, *command: str) -> Iterator["FirstProcess"]:
+        """The command as process number 1; it is killed if it is still there."""
+        info, for_bwrap = os.pipe()
+        with open(info) as told:
+            process = subprocess.Popen(
+                self._bwrap("--as-pid-1", "--info-fd", str(for_bwrap), *command),
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=[for_bwrap],
+            )
+            os.close(for_bwrap)
+            with process:
+                try:
+                    yield FirstProcess(json.loads(told.read())["child-pid"], process)
+                finally:
+                    process.kill()
+
+    def _bwrap(self, *command: str) -> list[str]:
+        namespaces = ["--unshare-all", "--uid", str(USER), "--gid", str(USER)]
+        files = ["--ro-bind", self.root, "/", "--proc", "/proc", "--dev", "/dev"]
+        shared = ["--bind", self.folder, self.mounted_at]
+        end = ["--clearenv", "--die-with-parent"]
+        return [*_unprivileged(), "bwrap", *namespaces, *files, *shared, *end, *command]
+
+
+@dataclass(frozen=True)
+class FirstProcess:
+    pid: int
+    bwrap: subprocess.Popen[str]
+
+    def stop(self, signal: int) -> tuple[int, str]:
+        """The exit status, and what it wrote to stderr."""
+        os.kill(self.pid, signal)
+        _, errors = self.bwrap.communicate(timeout=LIMIT_SECONDS)
+        return self.bwrap.returncode, errors
+
+
+def give_to_user(folder: Path) -> None:
+    """Lets whoever is in a sandbox write to the folder."""
+    if os.geteuid() == 0:
+        os.chown(folder, USER, USER)
+
+
+def skip_without_sandboxes() -> None:
+    if shutil.which("bwrap") is None:
+        pytest.skip("there is no bwrap (bubblewrap) to make namespaces with")
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    tried = subprocess.run([*_unprivileged(), *command], capture_output=True, text=True)
+    if tried.returncode != 0:
+        pytest.skip(f"this machine lets nobody make namespaces: {tried.stderr.strip()}")
+
+
+def _unprivileged() -> list[str]:
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
