@@ -1,4 +1,4 @@
-"""Writes the dashboards, rules and alerts of deploy/monitoring.
+"""Writes the dashboards, rules and alerts of deploy/, for Kubernetes as well.
 
 usage: generate.py [--check] PANDOD
 All are made from the metrics that pandod prints, so that a query of what it does not
@@ -19,18 +19,29 @@ from dashboards.fleet import fleet
 from dashboards.overview import overview
 from dashboards.sessions import sessions
 from recording_rules import recording_rules
-from rule_files import RUNBOOKS, alert_file, recording_file, runbook_index
+from rule_files import (
+    RUNBOOKS,
+    alert_group,
+    prometheus_rule,
+    recording_group,
+    rule_file,
+    runbook_index,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MONITORING = REPOSITORY / "deploy" / "monitoring"
 RULES = MONITORING / "rules"
+KUBERNETES = REPOSITORY / "deploy" / "kubernetes" / "components" / "monitoring"
 
 
 def files(catalogue: Catalogue) -> dict[Path, str]:
     all_alerts = alerts(catalogue)
+    recorded = recording_group(recording_rules(catalogue))
+    alerting = alert_group(all_alerts)
     texts = {
-        RULES / "recorded.yaml": recording_file(recording_rules(catalogue)),
-        RULES / "alerts.yaml": alert_file(all_alerts),
+        RULES / "recorded.yaml": rule_file(recorded),
+        RULES / "alerts.yaml": rule_file(alerting),
+        KUBERNETES / "prometheusrule.yaml": prometheus_rule([recorded, alerting]),
         REPOSITORY / RUNBOOKS / "README.md": runbook_index(all_alerts),
     }
     queries = dashboard_queries(catalogue)

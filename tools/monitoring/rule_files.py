@@ -1,4 +1,4 @@
-"""Rules as the YAML that Prometheus reads."""
+"""Rules as the YAML that Prometheus and the Prometheus Operator read."""
 
 import yaml
 from alerts import Alert
@@ -6,13 +6,28 @@ from alerts import Alert
 RUNBOOKS = "docs/runbooks"
 
 
-def recording_file(rules: dict[str, str]) -> str:
+def recording_group(rules: dict[str, str]) -> dict:
     entries = [{"record": name, "expr": expr} for name, expr in rules.items()]
-    return _file("pando.recorded", entries)
+    return {"name": "pando.recorded", "rules": entries}
 
 
-def alert_file(alerts: list[Alert]) -> str:
-    return _file("pando.alerts", [_entry(alert) for alert in alerts])
+def alert_group(alerts: list[Alert]) -> dict:
+    return {"name": "pando.alerts", "rules": [_entry(alert) for alert in alerts]}
+
+
+def rule_file(group: dict) -> str:
+    return _yaml({"groups": [group]})
+
+
+def prometheus_rule(groups: list[dict]) -> str:
+    return _yaml(
+        {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": {"name": "pandod"},
+            "spec": {"groups": groups},
+        }
+    )
 
 
 def runbook_index(alerts: list[Alert]) -> str:
@@ -47,13 +62,8 @@ def _entry(alert: Alert) -> dict:
     }
 
 
-def _file(group: str, rules: list[dict]) -> str:
-    text = yaml.dump(
-        {"groups": [{"name": group, "rules": rules}]},
-        Dumper=_Dumper,
-        sort_keys=False,
-        width=200,
-    )
+def _yaml(content: dict) -> str:
+    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=200)
     return f"# Written by tools/monitoring/generate.py.\n{text}"
 
 

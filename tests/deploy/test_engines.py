@@ -1,0 +1,55 @@
+"""The engines of the overlays: what they are told is what the pool and the pod are."""
+
+import re
+
+import pytest
+import yaml
+from manifests import KUBERNETES, load, plain_files, pod_of, spoken, workloads
+
+POOL = yaml.safe_load((KUBERNETES / "base" / "pandod.yaml").read_text())
+(BASE,) = workloads(plain_files()["base"])
+PATCHES = sorted((KUBERNETES / "overlays").glob("*/engines.yaml"))
+OPTIONS = {
+    "model": r"(?:--model-path=|vllm serve )(\S+)",
+    "page-tokens": r"(?:--page-size=|--block-size=)(\S+)",
+    "dtype": r"--dtype=(\S+)",
+}
+
+each_overlay = pytest.mark.parametrize("path", PATCHES, ids=lambda p: p.parent.name)
+
+
+def engines(patch: dict) -> list[dict]:
+    """The containers of base with what a patch says of them."""
+    said = {container["name"]: container for container in pod_of(patch)["containers"]}
+    return [
+        base | (own := said[base["name"]]) | {"env": base["env"] + own.get("env", [])}
+        for base in pod_of(BASE)["containers"]
+    ]
+
+
+@each_overlay
+def test_they_run_the_model_and_layout_of_the_pool(path):
+    (patch,) = load(path)
+    for engine in engines(patch):
+        line = " ".join(spoken(engine))
+        for key, form in OPTIONS.items():
+            assert set(re.findall(form, line)) <= {str(POOL[key])}
+
+
+@each_overlay
+def test_they_serve_and_are_probed_on_the_port_that_they_declare(path):
+    (patch,) = load(path)
+    for engine in engines(patch):
+        (declared,) = [port["containerPort"] for port in engine["ports"]]
+        assert re.findall(r"--port=(\d+)", " ".join(spoken(engine))) == [str(declared)]
+        for kind in ("startupProbe", "readinessProbe"):
+            if kind in engine:
+                assert engine[kind]["httpGet"]["port"] == declared
+
+
+@pytest.mark.parametrize("name", ["sglang", "vllm"])
+def test_servers_name_model_and_layout(name):
+    (patch,) = load(KUBERNETES / "overlays" / name / "engines.yaml")
+    for engine in engines(patch):
+        line = " ".join(spoken(engine))
+        assert all(re.search(form, line) for form in OPTIONS.values())

@@ -1,0 +1,214 @@
+"""Pods: what must hold for them, in the files and as kubectl renders them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from manifests import (
+    KUBERNETES,
+    OVERLAYS,
+    containers,
+    environment,
+    of_kind,
+    plain_files,
+    pod_of,
+    rendered,
+    sidecar,
+    spoken,
+    workloads,
+)
+from pandod_process import binary, clean_environment
+from pod_security import violations
+
+CONFIG = "pandod.yaml"
+DEFAULTS = {"drain-timeout": "25s", "http": "127.0.0.1:9464"}
+
+
+@pytest.fixture(params=[*plain_files(), *(f"rendered {name}" for name in OVERLAYS)])
+def documents(request) -> list[dict]:
+    kind, _, overlay = request.param.partition(" ")
+    if kind == "rendered":
+        return rendered(overlay)
+    return [*plain_files()[kind], generated_config(KUBERNETES / kind)]
+
+
+def generated_config(folder: Path) -> dict:
+    """The ConfigMap that the kustomization of a folder makes."""
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    (generator,) = kustomization["configMapGenerator"]
+    return {
+        "kind": "ConfigMap",
+        "metadata": {"name": generator["name"]},
+        "data": {name: (folder / name).read_text() for name in generator["files"]},
+    }
+
+
+@pytest.fixture
+def pod(documents) -> dict:
+    (only,) = workloads(documents)
+    return pod_of(only)
+
+
+@pytest.fixture
+def config_text(documents) -> str:
+    (only,) = [
+        document["data"][CONFIG]
+        for document in of_kind(documents, "ConfigMap")
+        if CONFIG in document["data"]
+    ]
+    return only
+
+
+@pytest.fixture
+def config(config_text) -> dict:
+    return DEFAULTS | yaml.safe_load(config_text)
+
+
+def seconds(text: str) -> int:
+    return int(re.fullmatch(r"(\d+)s", text).group(1))
+
+
+def mounts(container: dict) -> dict[str, str]:
+    return {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+
+
+def test_pod_security_restricted_admits_it(pod, documents):
+    assert violations(pod) == []
+    for namespace in of_kind(documents, "Namespace"):
+        labels = namespace["metadata"]["labels"]
+        assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_pandod_is_a_sidecar_that_serves_before_the_engines_start(pod):
+    pandod = sidecar(pod)
+    assert pandod["name"] == "pandod"
+    assert pandod["restartPolicy"] == "Always"
+    assert "startupProbe" in pandod
+    assert len(pod["containers"]) > 1
+
+
+def test_images_have_a_version(pod):
+    for container in containers(pod):
+        name, _, tag = container["image"].rpartition(":")
+        assert name
+        assert re.fullmatch(r"\d+\.\d+\.\d+", tag)
+
+
+def test_pandod_accepts_its_configuration(tmp_path, config_text):
+    path = tmp_path / CONFIG
+    path.write_text(config_text)
+    subprocess.run(
+        [binary(), "--config", path, "--check-config"],
+        env=clean_environment(),
+        check=True,
+    )
+
+
+def test_pandod_reads_the_file_that_is_mounted(pod, documents):
+    pandod = sidecar(pod)
+    (argument,) = pandod["args"]
+    path = Path(argument.removeprefix("--config="))
+    volume = mounts(pandod)[str(path.parent)]
+    (source,) = [v["configMap"]["name"] for v in pod["volumes"] if v["name"] == volume]
+    (config_map,) = [
+        document
+        for document in of_kind(documents, "ConfigMap")
+        if document["metadata"]["name"] == source
+    ]
+    assert path.name in config_map["data"]
+
+
+def test_pandod_gets_no_variable_that_it_would_take_for_an_option(pod):
+    assert not [name for name in environment(sidecar(pod)) if name.startswith("PANDO_")]
+
+
+def test_probes_ask_pandod_where_it_listens(pod, config):
+    pandod = sidecar(pod)
+    host, _, port = config["http"].rpartition(":")
+    for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+        probe = pandod.get(kind, {})
+        if "exec" in probe:
+            program, address, verb, *rest = probe["exec"]["command"]
+            assert (program, verb) == ("/usr/bin/pandoctl", "health")
+            assert address == f"--address=unix:{config['socket']}"
+            assert rest in ([], ["--service=liveness"])
+        elif probe:
+            # The kubelet asks the address of the pod.
+            assert host == "0.0.0.0"
+            assert probe["httpGet"] in (
+                {"path": path, "port": int(port)} for path in ("/readyz", "/healthz")
+            )
+
+
+def test_ports_are_numbers_that_are_declared(pod, config):
+    taken = [p["containerPort"] for c in containers(pod) for p in c.get("ports", [])]
+    assert len(taken) == len(set(taken))
+    for container in containers(pod):
+        own = {port["containerPort"] for port in container.get("ports", [])}
+        for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+            if "httpGet" in container.get(kind, {}):
+                assert container[kind]["httpGet"]["port"] in own
+    declared = {port["containerPort"] for port in sidecar(pod).get("ports", [])}
+    host, _, port = config["http"].rpartition(":")
+    assert declared == ({int(port)} if host == "0.0.0.0" else set())
+
+
+def test_engines_find_the_sockets_in_a_folder_that_all_containers_share(pod, config):
+    folder = str(Path(config["socket"]).parent)
+    (volume,) = {mounts(container)[folder] for container in containers(pod)}
+    assert "emptyDir" in next(v for v in pod["volumes"] if v["name"] == volume)
+    for engine in pod["containers"]:
+        address = environment(engine).get("PANDO_ADDRESS") or spoken(engine)[0]
+        assert address == f"unix:{config['socket']}"
+
+
+def test_whoever_runs_as_the_group_of_the_folder_may_connect(pod):
+    security = pod["securityContext"]
+    assert security["runAsGroup"] == security["fsGroup"]
+
+
+def test_volumes_that_are_mounted_are_there_and_those_there_are_mounted(pod):
+    mounted = {m["name"] for c in containers(pod) for m in c["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_all_containers_share_one_gpu_if_pandod_has_one(pod, config, documents):
+    on_gpu = config["pool"]["memory"] == "cuda"
+    claims = [claim["name"] for claim in pod.get("resourceClaims", [])]
+    slices = {
+        container["resources"]["limits"].get("nvidia.com/gpu")
+        for container in containers(pod)
+    }
+    asked = [container["resources"].get("claims", []) for container in containers(pod)]
+    assert all(names == [{"name": name} for name in claims] for names in asked)
+    assert (bool(claims), slices) in (
+        ((True, {None}), (False, {1})) if on_gpu else ((False, {None}),)
+    )
+    templates = {
+        document["metadata"]["name"]
+        for document in of_kind(documents, "ResourceClaimTemplate")
+    }
+    named = {c["resourceClaimTemplateName"] for c in pod.get("resourceClaims", [])}
+    assert named == templates
+
+
+def test_the_grace_is_longer_than_pandod_drains(pod, config):
+    assert pod["terminationGracePeriodSeconds"] > seconds(config["drain-timeout"])
+
+
+def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
+    for policy in of_kind(documents, "NetworkPolicy"):
+        (workload,) = workloads(documents)
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+        assert set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
+        scrapes, requests = policy["spec"]["ingress"]
+        assert "namespaceSelector" in scrapes["from"][0]
+        assert scrapes["ports"] == [{"port": int(config["http"].rpartition(":")[2])}]
+        assert [port["port"] for port in requests["ports"]] == [
+            port["containerPort"] for c in pod["containers"] for port in c["ports"]
+        ]
+    exposed = not config["http"].startswith("127.") and config["http"]
+    assert bool(of_kind(documents, "NetworkPolicy")) == bool(exposed)

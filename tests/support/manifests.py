@@ -1,0 +1,99 @@
+"""The manifests for Kubernetes: as their files say, and as kubectl renders them."""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from pandod_process import REPOSITORY
+
+DEPLOY = REPOSITORY / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = sorted(path.name for path in (KUBERNETES / "overlays").iterdir())
+KUSTOMIZATIONS = sorted(DEPLOY.rglob("kustomization.yaml"))
+# The first with kustomize 5.
+OLDEST_KUBECTL = (1, 27)
+
+
+def load(path: Path) -> list[dict]:
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def of_kind(documents: list[dict], kind: str) -> list[dict]:
+    return [document for document in documents if document["kind"] == kind]
+
+
+def workloads(documents: list[dict]) -> list[dict]:
+    return of_kind(documents, "Deployment") + of_kind(documents, "Job")
+
+
+def pod_of(workload: dict) -> dict:
+    return workload["spec"]["template"]["spec"]
+
+
+def containers(pod: dict) -> list[dict]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+def environment(container: dict) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in container.get("env", [])}
+
+
+def spoken(container: dict) -> list[str]:
+    """Its command line, as Kubernetes expands it."""
+    values = environment(container)
+    return [
+        re.sub(r"\$\((\w+)\)", lambda name: values[name.group(1)], text)
+        for text in container.get("command", []) + container.get("args", [])
+    ]
+
+
+def sidecar(pod: dict) -> dict:
+    """The container of pandod."""
+    (only,) = pod["initContainers"]
+    return only
+
+
+def listed(kustomization: Path) -> list[Path]:
+    """Files and folders that a kustomization names."""
+    content = yaml.safe_load(kustomization.read_text())
+    names = content.get("resources", []) + content.get("components", [])
+    names += [patch["path"] for patch in content.get("patches", [])]
+    for generator in content.get("configMapGenerator", []):
+        names += generator["files"]
+    return [(kustomization.parent / name).resolve() for name in names]
+
+
+@cache
+def plain_files() -> dict[str, list[dict]]:
+    """The folders whose files are whole manifests, with their ConfigMaps' names."""
+    return {
+        name: [
+            document
+            for path in listed(KUBERNETES / name / "kustomization.yaml")
+            for document in load(path)
+            if "kind" in document
+        ]
+        for name in ("base", "overlays/cpu-demo")
+    }
+
+
+@cache
+def rendered(overlay: str) -> list[dict]:
+    """What kubectl would apply. Skips where there is no kubectl."""
+    return kustomize(KUBERNETES / "overlays" / overlay)
+
+
+def kustomize(folder: Path) -> list[dict]:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("there is no kubectl to render with")
+    version = subprocess.check_output([kubectl, "version", "--client"], text=True)
+    found = tuple(map(int, re.search(r"v(\d+)\.(\d+)", version).groups()))
+    if found < OLDEST_KUBECTL:
+        pytest.skip(f"kubectl {found} is older than {OLDEST_KUBECTL}")
+    text = subprocess.check_output([kubectl, "kustomize", folder], text=True)
+    return list(yaml.safe_load_all(text))
