@@ -64,8 +64,8 @@ def test_the_panels_and_pages_that_it_names_are_there(name):
 
 @each_alert
 def test_the_metrics_and_options_that_it_names_are_pandods(name):
-    metrics = {metric["name"] for metric in json.loads(says("pandod", "--print-metrics"))}
-    assert set(METRIC.findall(text(name))) <= metrics
+    metrics = json.loads(says("pandod", "--print-metrics"))
+    assert set(METRIC.findall(text(name))) <= {metric["name"] for metric in metrics}
     options = set(OPTION.findall(says("pandod", "--help")))
     assert set(OPTION.findall(OTHERS_COMMANDS.sub("", text(name)))) <= options
 

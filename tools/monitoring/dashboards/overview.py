@@ -187,8 +187,8 @@ def _processes(q: Queries) -> list[Panel]:
         ),
         Graph(
             "Memory",
-            "Resident memory of the process, with what it has touched of a pool in host "
-            "memory.",
+            "Resident memory of the process, with what it has touched of a pool in "
+            "host memory.",
             "bytes",
             [Query(each.now("process_resident_memory_bytes"), "{{instance}}")],
         ),
