@@ -2,7 +2,6 @@
 
 #include <civetweb.h>
 #include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "service/metrics/text_format.h"
 
 namespace pando {
 namespace {
@@ -165,7 +165,7 @@ std::string HttpServer::Metrics() const {
     std::vector<prometheus::MetricFamily> collected = collectable->Collect();
     std::move(collected.begin(), collected.end(), std::back_inserter(families));
   }
-  return prometheus::TextSerializer().Serialize(families);
+  return MetricsText(families);
 }
 
 }  // namespace pando
