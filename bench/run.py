@@ -16,12 +16,14 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median, quantiles
 
 from core_rows import core_rows
 from replays import ALL_POLICIES, Replays, Trace, find_traces
 from rows import Row, json_of, print_rows, print_table
 
 ROOT = Path(__file__).resolve().parent.parent
+PARTS = ["core", "rpc", "scrape", "replay"]
 
 
 def rpc_rows(build: Path) -> list[Row]:
@@ -41,6 +43,42 @@ def rpc_rows(build: Path) -> list[Row]:
         )
         for match in report["matches"]
     ]
+
+
+def scrape_rows(build: Path) -> list[Row]:
+    """Calls while /metrics is scraped, beside those while it is not.
+
+    Other work on the machine slows some rounds down, and the slowest calls far more
+    than a scrape does; hence the lower quartiles over the rounds. The second row
+    compares rounds without scrapes with each other: how far chance goes.
+    """
+    report = json_of(build / "bin/scrape_bench", "--pandod", build / "bin/pandod")
+    alone, scraped = report["alone_p99_us"], report["scraped_p99_us"]
+    calls = "calls of 4 clients, p99"
+    return [
+        Row(
+            f"{calls}, a scrape a second; floor: no scrapes",
+            lower_quartile(scraped),
+            "us",
+            lower_quartile(alone),
+            ratio_limit=1.1,
+        ),
+        Row(
+            f"{calls}, no scrapes; floor: the same",
+            lower_quartile(alone[::2]),
+            "us",
+            lower_quartile(alone[1::2]),
+        ),
+        Row(
+            f"a scrape of {report['series']:,} series beside them",
+            median(report["scrape_ms"]),
+            "ms",
+        ),
+    ]
+
+
+def lower_quartile(values: list[float]) -> float:
+    return quantiles(values, n=4)[0]
 
 
 def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
@@ -136,12 +174,12 @@ def main() -> int:
     )
     parser.add_argument(
         "--only",
-        choices=["core", "rpc", "replay"],
+        choices=PARTS,
         action="append",
         help="leave the others out; may be given more than once",
     )
     options = parser.parse_args()
-    wanted = options.only or ["core", "rpc", "replay"]
+    wanted = options.only or PARTS
     traces = find_traces(options.traces)
     replays = Replays(options.build)
     rows = []
@@ -149,6 +187,8 @@ def main() -> int:
         rows += core_rows(options.build)
     if "rpc" in wanted:
         rows += rpc_rows(options.build)
+    if "scrape" in wanted:
+        rows += scrape_rows(options.build)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

@@ -1,0 +1,47 @@
+#ifndef PANDO_BENCH_SCRAPE_LOAD_H_
+#define PANDO_BENCH_SCRAPE_LOAD_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "pando/client.h"
+
+namespace pando::scrape {
+
+constexpr uint32_t kPageTokens = 16;
+// Half of the pages that all prompts have together, so that some match and some
+// are evicted.
+constexpr uint32_t kPoolPages = 4096;
+// Of the namespaces that prompts are in: "class 0" and so on.
+constexpr int kClasses = 8;
+
+// The extra_key of a namespace.
+std::string ClassName(int number);
+
+// Workers that admit and finish one request after the other, as fast as they
+// are answered. Owns their connections and ends them.
+class Load {
+ public:
+  Load(const std::string& address, int clients);
+
+  // Lets all workers run for `time`, and `meanwhile` on this thread. Returns
+  // the times of all calls, in microseconds.
+  std::vector<double> Run(std::chrono::milliseconds time,
+                          const std::function<void()>& meanwhile);
+
+ private:
+  struct Worker {
+    std::unique_ptr<Client> client;
+    std::mt19937 random;
+  };
+
+  std::vector<Worker> workers_;
+};
+
+}  // namespace pando::scrape
+
+#endif  // PANDO_BENCH_SCRAPE_LOAD_H_

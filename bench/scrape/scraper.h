@@ -1,0 +1,19 @@
+#ifndef PANDO_BENCH_SCRAPE_SCRAPER_H_
+#define PANDO_BENCH_SCRAPE_SCRAPER_H_
+
+#include <string>
+
+namespace pando::scrape {
+
+// A port of this machine's loopback address that nobody listens on.
+int FreePort();
+
+// What GET /metrics answers at that port; ends the program when it does not.
+std::string Scrape(int port);
+
+// Of such an answer.
+int CountSeries(const std::string& metrics);
+
+}  // namespace pando::scrape
+
+#endif  // PANDO_BENCH_SCRAPE_SCRAPER_H_
