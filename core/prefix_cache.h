@@ -96,7 +96,7 @@ class PrefixCache {
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   // REQUIRES: `id` is random, not 0.
-  void OpenSession(SessionId id, std::string client_name);
+  SessionNumber OpenSession(SessionId id, std::string client_name);
   // The worker maps the pool: from now on it may write to its reserved pages.
   absl::Status AttachSession(SessionId id);
   // The worker is done, with its writes too: locks released, pages freed.
@@ -104,7 +104,7 @@ class PrefixCache {
   // The liveness stream broke: the session is lost at `lost_at` unless resumed,
   // and at once if its processes are gone.
   void SuspendSession(SessionId id, absl::Time lost_at);
-  absl::Status ResumeSession(SessionId id);
+  absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
   // OK while the session lives.
   absl::Status CheckSession(SessionId id);
   // The processes that mapped the pool for the session are gone and write no
@@ -113,9 +113,7 @@ class PrefixCache {
   void ProcessGone(SessionId id);
   // Ends the sessions that are lost by `now`, whose pages go to quarantine for
   // `quarantine`, and frees the pages that have waited there long enough.
-  // Returns the lost sessions of which no page is left to wait for.
-  std::vector<SessionId> ExpireSessions(absl::Time now,
-                                        absl::Duration quarantine);
+  ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   // From now on what enters and leaves the cache is logged. Idempotent.
   void StartEvents();
@@ -337,6 +335,7 @@ class PrefixCache {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends a session whose processes write no more.
   void EndLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EraseLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseAllLocks(Session& session, LockEnd end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -356,6 +355,8 @@ class PrefixCache {
   RadixTree tree_ ABSL_GUARDED_BY(mutex_);
   PagePool pool_ ABSL_GUARDED_BY(mutex_);
   SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
+  // Since the last ExpireSessions.
+  std::vector<SessionNumber> lost_sessions_ ABSL_GUARDED_BY(mutex_);
   Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
   PendingPages pending_ ABSL_GUARDED_BY(mutex_);
   CacheCounters counters_ ABSL_GUARDED_BY(mutex_);

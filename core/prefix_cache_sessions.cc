@@ -8,10 +8,10 @@
 
 namespace pando {
 
-void PrefixCache::OpenSession(SessionId id, std::string client_name) {
+SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
   absl::MutexLock hold(&mutex_);
-  sessions_.Open(id, std::move(client_name), time_);
   ++counters_.sessions_opened;
+  return sessions_.Open(id, std::move(client_name), time_).number;
 }
 
 absl::Status PrefixCache::AttachSession(SessionId id) {
@@ -41,12 +41,12 @@ void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
   if (session->is_process_gone) EndLost(*session);
 }
 
-absl::Status PrefixCache::ResumeSession(SessionId id) {
+absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
   absl::StatusOr<Session*> session = FindSession(id);
   if (!session.ok()) return std::move(session).status();
   (*session)->lost_at.reset();
-  return absl::OkStatus();
+  return (*session)->number;
 }
 
 absl::Status PrefixCache::CheckSession(SessionId id) {
@@ -69,19 +69,24 @@ void PrefixCache::ProcessGone(SessionId id) {
 void PrefixCache::EndLost(Session& session) {
   ReleaseAllLocks(session, LockEnd::kSessionLost);
   FreeReserved(session);
+  EraseLost(session);
+}
+
+void PrefixCache::EraseLost(Session& session) {
+  lost_sessions_.push_back(session.number);
   sessions_.Erase(session);
   ++counters_.sessions_lost;
 }
 
-std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
-                                                   absl::Duration quarantine) {
-  std::vector<SessionId> gone;
+ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
+                                            absl::Duration quarantine) {
+  ExpiredSessions expired;
   Hold hold(this);
   time_ = now;
   tree_.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
   for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
     pool_.FreeQuarantined(batch.pages);
-    gone.push_back(batch.owner);
+    expired.gone.push_back(batch.owner);
   }
   std::vector<Session*> lost;
   sessions_.ForEachSession([&](Session& session) {
@@ -102,12 +107,12 @@ std::vector<SessionId> PrefixCache::ExpireSessions(absl::Time now,
                       now + quarantine);
     } else {
       FreeReserved(*session);  // it never had the memory to write to
-      gone.push_back(session->id);
+      expired.gone.push_back(session->id);
     }
-    sessions_.Erase(*session);
-    ++counters_.sessions_lost;
+    EraseLost(*session);
   }
-  return gone;
+  expired.lost.swap(lost_sessions_);
+  return expired;
 }
 
 void PrefixCache::ReleaseAllLocks(Session& session, LockEnd end) {

@@ -118,6 +118,13 @@ struct AllocateRequest {
   RequestId request_id = {};
 };
 
+struct ExpiredSessions {
+  // Lost since the last call, by time or because their processes ended.
+  std::vector<SessionNumber> lost;
+  // Lost, now or earlier, and no page of theirs is left to wait for.
+  std::vector<SessionId> gone;
+};
+
 struct FlushResult {
   uint32_t evicted_pages = 0;
   uint32_t protected_pages = 0;

@@ -1,7 +1,5 @@
 #include "service/admin_service.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,6 +9,7 @@
 #include "core/errors.h"
 #include "core/eviction_policy.h"
 #include "service/admin_wire.h"
+#include "service/logging/log.h"
 #include "service/rpc/unary_call.h"
 #include "service/wire.h"
 
@@ -128,6 +127,9 @@ absl::Status AdminService::Flush(const v1::FlushRequest& request,
       FillFlush(cache_->Flush(), &response);
       break;
   }
+  Log(LogLevel::kInfo, "an operator flushed",
+      {{"namespace", request.namespace_number()},
+       {"evicted_pages", response.evicted_pages()}});
   return absl::OkStatus();
 }
 
@@ -142,6 +144,8 @@ absl::Status AdminService::SetEvictionPolicy(
   }
   response.set_previous(
       std::string(EvictionPolicyName(cache_->SetEvictionPolicy(*policy))));
+  Log(LogLevel::kInfo, "an operator changed the eviction policy",
+      {{"policy", request.policy()}, {"previous", response.previous()}});
   return absl::OkStatus();
 }
 
@@ -177,6 +181,8 @@ absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
       cache_->ReleaseLocks(SessionNumber(request.session_number()));
   if (!released.ok()) return released.status();
   response.set_released_locks(*released);
+  Log(LogLevel::kInfo, "an operator released locks",
+      {{"session", request.session_number()}, {"locks", *released}});
   return absl::OkStatus();
 }
 
@@ -210,7 +216,7 @@ absl::Status AdminService::CheckInvariants(
 
 absl::Status AdminService::Drain(const v1::DrainRequest& request,
                                  v1::DrainResponse&) {
-  spdlog::info("draining: an operator asked for it");
+  Log(LogLevel::kInfo, "an operator drains", {{"exit", request.exit()}});
   config_.drain(request.exit());
   return absl::OkStatus();
 }

@@ -1,6 +1,5 @@
 // pandod: one KV cache under many LLM engines.
 
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "service/logging.h"
+#include "service/logging/log.h"
 #include "service/metrics/catalogue.h"
 #include "service/options.h"
 #include "service/server.h"
@@ -53,7 +52,7 @@ void Drain(Server& server, const sigset_t& signals, absl::Duration timeout) {
     siginfo_t sent;
     // From this process: an operator's call asks for what is being done.
     if (sigtimedwait(&signals, &sent, &kStep) > 0 && sent.si_pid != getpid()) {
-      spdlog::warn("second signal: stopping at once");
+      Log(LogLevel::kWarning, "second signal: stopping at once");
       return;
     }
   }
@@ -76,22 +75,25 @@ int Main(int argc, char** argv) {
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
-  SetUpLogging(options.log_level, options.log_format);
+  StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   const sigset_t signals = BlockStopSignals();
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {
-    spdlog::critical("cannot start: {}",
-                     std::string(server.status().message()));
+    Log(LogLevel::kCritical, "cannot start",
+        {{"error", server.status().message()}});
+    StopLog();
     return EXIT_FAILURE;
   }
   int signal = 0;
   sigwait(&signals, &signal);
-  spdlog::info("{}: draining", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  Log(LogLevel::kInfo, "draining",
+      {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   Drain(**server, signals, options.drain_timeout);
   server->reset();
-  spdlog::info("stopped");
+  Log(LogLevel::kInfo, "stopped");
+  StopLog();
   return EXIT_SUCCESS;
 }
 

@@ -1,11 +1,10 @@
 #include "service/make_pool.h"
 
-#include <spdlog/spdlog.h>
-
 #include <cstdint>
 
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
+#include "service/logging/log.h"
 #include "service/option_checks.h"
 
 namespace pando {
@@ -30,9 +29,11 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
   if (!pool.ok()) return pool.status();
   for (const KvShard& shard : (*pool)->shards()) {
     const uint64_t used = PoolBytes((*pool)->layout(), options.pool_pages);
-    spdlog::info("shard {} is on {}: {} bytes, {} of them unused by rounding",
-                 shard.index, shard.device, shard.size_bytes,
-                 shard.size_bytes - used);
+    Log(LogLevel::kInfo, "shard made",
+        {{"shard", shard.index},
+         {"device", shard.device},
+         {"bytes", shard.size_bytes},
+         {"unused_by_rounding", shard.size_bytes - used}});
   }
   return pool;
 }

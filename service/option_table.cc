@@ -252,8 +252,10 @@ std::vector<OptionSpec> MakeOptionTable() {
                "handed out or reused; 0 for none"),
       Choice("log-level", &Options::log_level,
              {"debug", "info", "warning", "error"}, "What is logged"),
-      Choice("log-format", &Options::log_format, {"text", "json"},
-             "How it is logged"),
+      Choice("log-format", &Options::log_format, {"auto", "text", "json"},
+             "How it is logged; auto: text on a terminal, else JSON"),
+      Time("slow-call", &Options::slow_call, zero, hour,
+           "Calls are logged whose handler takes longer; 0 for none"),
   };
 }
 

@@ -67,7 +67,9 @@ struct Options {
   double verify_pages = 0;
 
   std::string log_level = "info";
-  std::string log_format = "text";
+  std::string log_format = "auto";
+  // Calls whose handlers take longer are logged; zero: none.
+  absl::Duration slow_call = absl::Milliseconds(50);
 };
 
 KvShape ShapeOf(const Options& options);

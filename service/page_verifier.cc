@@ -1,9 +1,9 @@
 #include "service/page_verifier.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
+
+#include "service/logging/log.h"
 
 namespace pando {
 
@@ -53,8 +53,8 @@ void PageVerifier::Check(const char* found_when) {
     // From now on it is to stay like this: each change is told once.
     expected = (*checksums)[i];
     ++violations_;
-    spdlog::error("page {} was written after it was inserted; found when {}",
-                  sampled_[i], found_when);
+    Log(LogLevel::kError, "a page was written after it was inserted",
+        {{"page", sampled_[i]}, {"found_when", found_when}});
   }
 }
 
@@ -63,8 +63,8 @@ std::optional<std::vector<uint64_t>> PageVerifier::Read() {
   absl::StatusOr<std::vector<uint64_t>> checksums =
       checksummer_->Checksum(sampled_);
   if (checksums.ok()) return *std::move(checksums);
-  spdlog::error("pages cannot be verified: {}",
-                std::string(checksums.status().message()));
+  Log(LogLevel::kError, "pages cannot be verified",
+      {{"error", checksums.status().message()}});
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 #include "service/self_check.h"
 
-#include <spdlog/spdlog.h>
+#include "service/logging/log.h"
 
 namespace pando {
 
@@ -8,7 +8,7 @@ std::vector<std::string> SelfCheck::Run() {
   std::vector<std::string> violations = cache_->CheckInvariants();
   violations_ += violations.size();
   for (const std::string& violation : violations) {
-    spdlog::error("invariant violated: {}", violation);
+    Log(LogLevel::kError, "invariant violated", {{"violation", violation}});
   }
   return violations;
 }

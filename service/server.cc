@@ -1,6 +1,5 @@
 #include "service/server.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "service/logging/log.h"
 #include "service/make_pool.h"
 #include "service/metrics/collector.h"
 #include "service/monotonic_clock.h"
@@ -63,12 +63,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   server->MakeServices();
   if (absl::Status s = server->StartRpc(); !s.ok()) return s;
   if (absl::Status s = server->StartHttp(); !s.ok()) return s;
-  spdlog::info(
-      "pandod serves {} pages of {} tokens ({} MiB) on {} after {} ms",
-      server->pool_->capacity_pages(), options.page_tokens,
-      server->pool_->capacity_pages() * PageBytesOfAllShards(*server->pool_) >>
-          20,
-      options.socket, absl::ToInt64Milliseconds(absl::Now() - begin));
+  Log(LogLevel::kInfo, "pandod serves",
+      {{"socket", options.socket},
+       {"tcp", options.tcp},
+       {"http", options.http},
+       {"pages", server->pool_->capacity_pages()},
+       {"page_tokens", options.page_tokens},
+       {"bytes",
+        server->pool_->capacity_pages() * PageBytesOfAllShards(*server->pool_)},
+       {"start_ms", absl::ToInt64Milliseconds(absl::Now() - begin)}});
   return server;
 }
 
@@ -135,9 +138,10 @@ absl::Status Server::StartMemorySocket() {
 bool Server::OnAttached(SessionId session, pid_t pid) {
   if (!cache_.AttachSession(session).ok()) return false;
   if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
-    spdlog::warn(
-        "{}: when this worker dies, its pages wait for the quarantine time",
-        std::string(watched.message()));
+    Log(LogLevel::kWarning,
+        "a process cannot be watched: the pages it leaves wait for the "
+        "quarantine time",
+        {{"pid", pid}, {"error", watched.message()}});
   }
   // It may have ended, and been forgotten, before it was watched.
   if (cache_.CheckSession(session).ok()) return true;
@@ -188,9 +192,11 @@ void Server::MakeServices() {
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   rpc_.AddTimer(kHousekeepingPeriod, [this] {
-    for (SessionId gone :
-         cache_.ExpireSessions(MonotonicNow(), options_.quarantine)) {
-      watcher_->Forget(gone);
+    const ExpiredSessions expired =
+        cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
+    for (SessionId gone : expired.gone) watcher_->Forget(gone);
+    for (SessionNumber lost : expired.lost) {
+      Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
     }
   });
   if (options_.low_free_pages > 0) {
@@ -208,6 +214,9 @@ absl::Status Server::StartRpc() {
   RpcServer::Config config;
   config.addresses.push_back("unix:" + options_.socket);
   if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
+  config.slow_call = options_.slow_call > absl::ZeroDuration()
+                         ? options_.slow_call
+                         : absl::InfiniteDuration();
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
   constexpr mode_t kOwnerAndGroupOnly = 0117;  // the socket is made 0660
   const mode_t before = umask(kOwnerAndGroupOnly);

@@ -1,13 +1,12 @@
 #include "service/session_service.h"
 
-#include <spdlog/spdlog.h>
-
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
+#include "service/logging/log.h"
 #include "service/monotonic_clock.h"
 #include "service/random_id.h"
 #include "service/rpc/step.h"
@@ -49,7 +48,9 @@ void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
 void SessionService::AnnounceDrain() {
   if (std::exchange(drain_announced_, true)) return;
-  for (const auto& [session, stream] : current_) stream->SendDraining();
+  for (const auto& [session, current] : current_) {
+    current.stream->SendDraining();
+  }
 }
 
 absl::StatusOr<SessionId> SessionService::Open(
@@ -62,39 +63,49 @@ absl::StatusOr<SessionId> SessionService::Open(
   }
   SessionId session(request.resume_session_id());
   if (session != SessionId()) {
-    if (absl::Status resumed = cache_->ResumeSession(session); !resumed.ok()) {
-      return resumed;
-    }
+    const absl::StatusOr<SessionNumber> resumed =
+        cache_->ResumeSession(session);
+    if (!resumed.ok()) return resumed.status();
+    current_[session] = {stream, *resumed};
+    Log(LogLevel::kInfo, "session resumed", {{"session", resumed->value()}});
   } else {
     if (is_draining_->load(std::memory_order_relaxed)) {
       return MakeError(Reason::kDraining, "the server is shutting down");
     }
     session = SessionId(RandomId());
-    cache_->OpenSession(session, request.client_name());
-    spdlog::info("session opened by \"{}\"",
-                 absl::CEscape(request.client_name()));
+    const SessionNumber number =
+        cache_->OpenSession(session, request.client_name());
+    current_[session] = {stream, number};
+    Log(LogLevel::kInfo, "session opened",
+        {{"session", number.value()}, {"client_name", request.client_name()}});
   }
-  current_[session] = stream;
   return session;
 }
 
 void SessionService::StreamClosed(SessionId session, SessionStream* stream) {
-  if (!IsCurrent(session, stream)) return;
-  current_.erase(session);
+  const std::optional<SessionNumber> number = TakeCurrent(session, stream);
+  if (!number.has_value()) return;
+  Log(LogLevel::kInfo, "session closed", {{"session", number->value()}});
   cache_->CloseSession(session);
   config_.on_closed(session);
 }
 
 void SessionService::StreamBroke(SessionId session, SessionStream* stream) {
-  if (!IsCurrent(session, stream)) return;
-  current_.erase(session);
+  const std::optional<SessionNumber> number = TakeCurrent(session, stream);
+  if (!number.has_value()) return;
+  Log(LogLevel::kWarning, "the stream of a session broke",
+      {{"session", number->value()},
+       {"grace_ms", absl::ToInt64Milliseconds(config_.grace)}});
   cache_->SuspendSession(session, MonotonicNow() + config_.grace);
 }
 
-bool SessionService::IsCurrent(SessionId session,
-                               const SessionStream* stream) const {
+std::optional<SessionNumber> SessionService::TakeCurrent(
+    SessionId session, const SessionStream* stream) {
   const auto it = current_.find(session);
-  return it != current_.end() && it->second == stream;
+  if (it == current_.end() || it->second.stream != stream) return std::nullopt;
+  const SessionNumber number = it->second.number;
+  current_.erase(it);
+  return number;
 }
 
 }  // namespace pando

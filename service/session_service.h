@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -46,6 +47,10 @@ class SessionService {
 
  private:
   friend class SessionStream;
+  struct Current {
+    SessionStream* stream = nullptr;
+    SessionNumber number;
+  };
 
   // Waits for the next stream.
   void Arm();
@@ -57,7 +62,9 @@ class SessionService {
   // `stream` ended: by the worker, or it broke.
   void StreamClosed(SessionId session, SessionStream* stream);
   void StreamBroke(SessionId session, SessionStream* stream);
-  bool IsCurrent(SessionId session, const SessionStream* stream) const;
+  // Forgets the session's stream, and returns its number, if that is `stream`.
+  std::optional<SessionNumber> TakeCurrent(SessionId session,
+                                           const SessionStream* stream);
 
   PrefixCache* const cache_;
   RpcServer* const server_;
@@ -67,7 +74,7 @@ class SessionService {
   std::unique_ptr<MethodMetrics> metrics_;
   bool drain_announced_ = false;
   absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;
-  absl::flat_hash_map<SessionId, SessionStream*> current_;
+  absl::flat_hash_map<SessionId, Current> current_;
 };
 
 }  // namespace pando

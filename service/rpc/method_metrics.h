@@ -47,6 +47,9 @@ class MethodMetrics {
   // It was answered; `time` was spent in its handler.
   void Record(const absl::Status& status, absl::Duration time);
 
+  const std::string& service() const { return counts_->labels.service; }
+  const std::string& method() const { return counts_->labels.method; }
+
  private:
   friend class RpcMetrics;
   struct Counts {

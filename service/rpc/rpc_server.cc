@@ -71,6 +71,7 @@ void RpcServer::StartCall(std::unique_ptr<Event> call) {
 }
 
 absl::Status RpcServer::Start(const Config& config) {
+  slow_call_ = config.slow_call;
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's own health service brings threads that poll our connections and
   // hand each event over: HealthService does the same on our queue.

@@ -32,6 +32,8 @@ class RpcServer {
     // "unix:/path" or "host:port"; at least one.
     std::vector<std::string> addresses;
     int max_receive_bytes = 0;
+    // Calls whose handlers take longer are logged.
+    absl::Duration slow_call = absl::InfiniteDuration();
   };
 
   RpcServer();
@@ -60,6 +62,7 @@ class RpcServer {
   // stopping.
   grpc::ServerCompletionQueue* queue() { return queue_.get(); }
   bool is_stopping() const { return is_stopping_; }
+  absl::Duration slow_call() const { return slow_call_; }
   // The ports of the TCP addresses, in order; 0 for Unix sockets.
   const std::vector<int>& ports() const { return ports_; }
 
@@ -74,6 +77,7 @@ class RpcServer {
   std::vector<std::unique_ptr<Timer>> timers_;
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<int> ports_;
+  absl::Duration slow_call_ = absl::InfiniteDuration();
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
   bool is_stopping_ = false;  // used by the polling thread alone

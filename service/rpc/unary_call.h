@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/rpc/call_log.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"
@@ -105,12 +106,27 @@ class UnaryCall final : public Event, public WaitingCall {
       return;
     }
     next_ = Next::kArm;
-    metrics_.Record(*status, std::exchange(handling_, absl::ZeroDuration()));
+    metrics_.Record(*status, handling_);
+    if (handling_ >= server_->slow_call()) LogSlowCall(Answered(*status));
+    if (!status->ok()) LogRefusedCall(Answered(*status));
+    handling_ = absl::ZeroDuration();
     if (status->ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
       responder_->FinishWithError(ToGrpcStatus(*status), this);
     }
+  }
+
+  AnsweredCall Answered(const absl::Status& status) const {
+    AnsweredCall call = {.service = metrics_.service(),
+                         .method = metrics_.method(),
+                         .status = status,
+                         .time = handling_,
+                         .peer = context_->peer()};
+    if constexpr (requires { request_.request_id(); }) {
+      call.request_id = request_.request_id();
+    }
+    return call;
   }
 
   void Relieve() {

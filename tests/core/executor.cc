@@ -231,7 +231,8 @@ void Executor::operator()(const SuspendSession& suspend) {
 
 void Executor::operator()(const ResumeSession& resume) {
   const SessionId session = sessions_[resume.slot];
-  CompareStatus(real_.ResumeSession(session), model_.ResumeSession(session));
+  CompareStatus(real_.ResumeSession(session).status(),
+                model_.ResumeSession(session));
 }
 
 void Executor::operator()(const ProcessGone& end) {

@@ -106,19 +106,34 @@ TEST_F(SessionTest, LostWhileAttachedHasItsPagesQuarantinedAndItsLocksFreed) {
   EXPECT_EQ(Counts().free, kUsable - 2);
 }
 
+TEST_F(SessionTest, EachLossIsToldOnceByTheNumberOfTheSession) {
+  const SessionId second(77);
+  const SessionNumber number = cache_.OpenSession(second, "");
+  ASSERT_EQ(Outcome(cache_.AttachSession(second)), "OK");
+  cache_.SuspendSession(session_, kNow + absl::Seconds(1));
+  cache_.SuspendSession(second, absl::InfiniteFuture());
+  cache_.ProcessGone(second);
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).lost,
+              ElementsAre(number));
+  EXPECT_THAT(cache_.ExpireSessions(kNow + absl::Seconds(1), kQuarantine).lost,
+              ElementsAre(SessionNumber(1)));
+  EXPECT_THAT(cache_.ExpireSessions(kNow + absl::Hours(1), kQuarantine).lost,
+              IsEmpty());
+}
+
 TEST_F(SessionTest, LostIsToldOnceNoPageOfItIsLeft) {
   Allocate(3);
   ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
   cache_.SuspendSession(session_, kNow);
-  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine), IsEmpty());
-  EXPECT_THAT(cache_.ExpireSessions(kNow + kQuarantine, kQuarantine),
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).gone, IsEmpty());
+  EXPECT_THAT(cache_.ExpireSessions(kNow + kQuarantine, kQuarantine).gone,
               ElementsAre(session_));
 
   const SessionId without_pages(77);
   cache_.OpenSession(without_pages, "");
   ASSERT_EQ(Outcome(cache_.AttachSession(without_pages)), "OK");
   cache_.SuspendSession(without_pages, kNow);
-  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine),
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).gone,
               ElementsAre(without_pages));
 }
 

@@ -395,7 +395,7 @@ def test_a_drain_can_end_pandod(start_pandod):
         for _ in range(2):
             assert ctl("drain", "--exit", "--yes").code == OK
         waiting = ctl.start("drain", "--exit", "--wait", "--yes")
-        eventually(lambda: pandod.log().count("an operator asked") == 3)
+        eventually(lambda: pandod.log().count("an operator drains") == 3)
         held.release()
         assert waiting.communicate()[0] == "ended\n"
         assert pandod.wait() == 0

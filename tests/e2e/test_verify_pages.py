@@ -1,6 +1,5 @@
 """--verify-pages finds writes to pages that are cached."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,8 +42,11 @@ class Verified:
 
     def told(self) -> list[tuple[int, str]]:
         """The pages that the log names, and when they were found."""
-        line = r"page (\d+) was written after it was inserted; found when (.*)"
-        return [(int(page), when) for page, when in re.findall(line, self.pandod.log())]
+        return [
+            (event["page"], event["found_when"])
+            for event in self.pandod.events()
+            if event["msg"] == "a page was written after it was inserted"
+        ]
 
 
 @pytest.fixture(params=["layer_first", "page_first"])

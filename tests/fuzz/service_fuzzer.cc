@@ -4,6 +4,7 @@
 // lock or a page that was handed out, tokens that were seen before.
 
 #include <fuzzer/FuzzedDataProvider.h>
+#include <google/protobuf/stubs/logging.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -315,6 +316,12 @@ class Calls {
 
 }  // namespace
 }  // namespace pando
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  // It tells of each text that is not UTF-8.
+  google::protobuf::SetLogHandler(nullptr);
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzedDataProvider bytes(data, size);

@@ -1,11 +1,13 @@
 """A real pandod process."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -96,6 +98,11 @@ class Pandod:
 
     def log(self) -> str:
         return self._log_path.read_text()
+
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of the log that are complete."""
+        whole_lines, _, _ = self.log().rpartition("\n")
+        return [json.loads(line) for line in whole_lines.splitlines()]
 
     def _wait_serving(self) -> None:
         options = [("grpc.initial_reconnect_backoff_ms", 100)]

@@ -1,0 +1,29 @@
+#ifndef PANDO_SERVICE_LOGGING_LOG_LINE_H_
+#define PANDO_SERVICE_LOGGING_LOG_LINE_H_
+
+#include <span>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "service/logging/log_field.h"
+
+namespace pando {
+
+// One event of the log.
+struct LogEvent {
+  absl::Time time;
+  absl::string_view level;
+  absl::string_view words;
+  std::span<const LogField> fields;
+};
+
+// In one line without its end, whatever bytes the fields hold: for people,
+// "TIME LEVEL WORDS name=value ..."; or a JSON object with ts, level, msg and
+// the fields.
+std::string TextLine(const LogEvent& event);
+std::string JsonLine(const LogEvent& event);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LOGGING_LOG_LINE_H_

@@ -1,0 +1,40 @@
+#ifndef PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+#define PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace pando {
+
+// Lets the same words into the log at most kPerSecond times in a second, and
+// counts those that it keeps out. The words are constants of the program, so
+// that it remembers few. Thread-safe.
+class LogThrottle {
+ public:
+  static constexpr uint32_t kPerSecond = 10;
+
+  // None: to be kept out. Otherwise how many were kept out since the last one
+  // that was let in.
+  std::optional<uint64_t> Admit(absl::string_view words, absl::Time now);
+
+ private:
+  struct Repeats {
+    absl::Time second = absl::InfinitePast();  // when it began
+    uint32_t admitted = 0;                     // in it
+    uint64_t kept_out = 0;
+  };
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Repeats> repeats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
