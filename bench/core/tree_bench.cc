@@ -57,5 +57,15 @@ BENCHMARK(BM_CheckInvariants)
     ->Arg(100'000)
     ->Unit(benchmark::kMillisecond);
 
+// One part of a copy of the tree, with the mutex held for all but its memory.
+void BM_CopyTreePart(benchmark::State& state) {
+  constexpr uint64_t kLeaves = 100'000;
+  const auto cache = MakeCache(16, kLeaves * kLeafTokens / 16);
+  PublishLeaves(*cache, kLeaves, kLeafTokens);
+  uint32_t block = 0;
+  for (auto _ : state) block = cache->CopyTree(block).next_block;
+}
+BENCHMARK(BM_CopyTreePart)->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace pando::bench

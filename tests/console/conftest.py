@@ -1,5 +1,7 @@
 """pandod processes with a console, and one browser for all tests."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,7 +9,10 @@ from pathlib import Path
 import pytest
 from console_page import ConsolePage, browser
 from metrics_page import free_address
+from pando_kv import Client
 from pandod_process import Pandod, serving
+
+LOAD_CLIENT = Path(__file__).parents[1] / "support" / "load_client.py"
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +49,26 @@ def start_pandod(
 @pytest.fixture
 def pandod(start_pandod: Callable[..., Pandod]) -> Pandod:
     return start_pandod()
+
+
+@pytest.fixture
+def client(pandod: Pandod) -> Iterator[Client]:
+    with Client(pandod.address, name="the worker") as worker:
+        yield worker
+
+
+@pytest.fixture
+def load(start_pandod: Callable[..., Pandod]) -> Iterator[Pandod]:
+    """A pandod with two clients at work."""
+    pandod = start_pandod(pool_pages=600)
+    clients = [
+        subprocess.Popen(
+            [sys.executable, LOAD_CLIENT, pandod.address, str(seed), "0", "120"],
+            stdout=subprocess.DEVNULL,
+        )
+        for seed in (1, 2)
+    ]
+    yield pandod
+    for process in clients:
+        process.kill()
+        process.wait()

@@ -39,12 +39,15 @@ def test_it_stays_readable(page, crowded):
     page.until("document.querySelector('#icicle g.here.node text').textContent")
     page.screenshot("many_nodes_zoomed")
 
+    page.leave()
     times = []
-    for _ in range(5):
+    for _ in range(100):  # for longer than a copy of the tree is used
         begin = time.perf_counter()
         status, answer = get(crowded.http, "/console/api/tree?limit=500")
         times.append(time.perf_counter() - begin)
         assert status == 200
         assert len(answer) < 300_000
-    print(f"\nthe tree of {CHATS} nodes: {min(times) * 1e3:.1f} ms from a copy of it, "
-          f"{max(times) * 1e3:.1f} ms with a new copy, {len(answer)} bytes")
+    print(
+        f"\na picture of {CHATS} nodes: {min(times) * 1e3:.1f} ms, "
+        f"{max(times) * 1e3:.1f} ms with a new copy of the tree; {len(answer)} bytes"
+    )

@@ -13,6 +13,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
+# How many nodes are drawn, and stay.
+NODES = "document.querySelectorAll('#icicle g.here.node').length"
 WAIT_SECONDS = 60
 POLL_SECONDS = 0.05
 ARGUMENTS = [

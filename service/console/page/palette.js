@@ -1,7 +1,7 @@
 // The colours of the theme, for what is drawn.
 
-const names = ["text", "muted", "line", "locked", "hot", "cold", "evictable",
-               "reserved", "quarantined", "accent", "good"];
+const names = ["muted", "line", "locked", "hot", "cold", "evictable", "reserved",
+               "quarantined", "accent", "good"];
 
 // A node that was not used for so long is cold.
 const COLD_SECONDS = 600;

@@ -19,14 +19,20 @@ function close() {
 async function search() {
   const text = input.value.trim();
   if (!text) return close();
-  const { found } = await get("search", { text });
-  if (text !== input.value.trim()) return;
-  results.replaceChildren(...found.map(resultOf));
-  if (!found.length) {
-    results.append(element("p", {}, "Nothing in the cache is called so."));
+  let shown;
+  try {
+    const { found } = await get("search", { text });
+    shown = found.length ? found.map(resultOf)
+      : [note("Nothing in the cache is called so.")];
+  } catch (error) {
+    shown = [note(error.message)];
   }
+  if (text !== input.value.trim()) return;
+  results.replaceChildren(...shown);
   results.hidden = false;
 }
+
+const note = (text) => element("li", { className: "note" }, text);
 
 function resultOf(hit) {
   const [label, go] = hit.session !== undefined

@@ -58,7 +58,7 @@ function rowOf(session) {
 }
 
 // The locks of the chosen session, in the list and in the picture.
-export async function refreshLocks(pageTokens) {
+export async function refreshLocks() {
   const session = view.session;
   if (session === null) return;
   const { locks, total } = await get("locks", { session });
@@ -77,7 +77,7 @@ function lockRow(lock) {
     className: name ? "choice" : "",
     onclick: () => name && select(name),
   },
-  element("td", {}, name?.replace("node-", "Node ").replace(/^(all|namespace).*/, "the root") ?? "a new node"),
+  element("td", {}, name ? name.replace("node-", "Node ") : "the root, or a new node"),
   element("td", { className: "number" }, `${count(lock.locked_tokens)} tokens`),
   element("td", { className: "number" }, age(lock.age_s)));
 }
