@@ -1,6 +1,8 @@
 # pando_embed(TEMPLATE FILES...): the sources of a table of files that are part
 # of the program. Sets PANDO_EMBEDDED_SOURCES: what TEMPLATE becomes, and the
-# object that the linker makes of the files.
+# object that the linker makes of the files: GNU's, as lld wants to be told the
+# architecture.
+find_program(PANDO_GNU_LD ld.bfd DOC "GNU ld (Debian: binutils)" REQUIRED)
 set(PANDO_CONTENT_TYPE_html "text/html; charset=utf-8")
 set(PANDO_CONTENT_TYPE_css "text/css; charset=utf-8")
 set(PANDO_CONTENT_TYPE_js "text/javascript; charset=utf-8")
@@ -29,7 +31,7 @@ function(pando_embed template)
   # The names of its symbols come from the names that it is given.
   set(object ${folder}/files.o)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_LINKER} -r -b binary -z noexecstack -o ${object} ${names}
+    COMMAND ${PANDO_GNU_LD} -r -b binary -z noexecstack -o ${object} ${names}
     WORKING_DIRECTORY ${folder} DEPENDS ${copies} VERBATIM)
   set(PANDO_EMBEDDED_SOURCES ${folder}/${source} ${object} PARENT_SCOPE)
 endfunction()
