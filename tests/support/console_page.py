@@ -15,6 +15,13 @@ from selenium.webdriver.support.wait import WebDriverWait
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
 # How many nodes are drawn, and stay.
 NODES = "document.querySelectorAll('#icicle g.here.node').length"
+# Whether all that is drawn is where it belongs.
+AT_REST = (
+    "!document.querySelector('#icicle g:not(.here)')"
+    " && [...document.querySelectorAll('#icicle g.here')].every(group =>"
+    " group.getAttribute('opacity') === '1' && Math.abs("
+    "group.transform.baseVal.consolidate().matrix.e - group.__data__.x) < 0.1)"
+)
 WAIT_SECONDS = 60
 POLL_SECONDS = 0.05
 ARGUMENTS = [
@@ -32,6 +39,7 @@ class ConsolePage:
 
     def __init__(self, driver: webdriver.Chrome) -> None:
         self._driver = driver
+        self._media: dict[str, str] = {}
 
     def open(self, address: str, fragment: str = "") -> None:
         """Shows the console anew, as large as a desktop and light, and waits for it.
@@ -80,10 +88,8 @@ class ConsolePage:
         )
 
     def theme(self, scheme: str) -> None:
-        self._emulate(
-            "setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
-        )
+        self._media["prefers-color-scheme"] = scheme
+        self._emulate_media()
 
     def viewport(self, width: int, height: int) -> None:
         self._emulate(
@@ -95,15 +101,15 @@ class ConsolePage:
         )
 
     def screenshot(self, name: str) -> Path:
-        """Of the whole page, once nothing moves."""
-        self.until("!document.querySelector('#icicle g:not(.here)')")
-        self.until(
-            "[...document.querySelectorAll('#icicle g.here')]"
-            ".every(group => group.getAttribute('opacity') === '1')"
-        )
+        """Without motion, so that all is where it belongs."""
+        self._media["prefers-reduced-motion"] = "reduce"
+        self._emulate_media()
+        self.until(AT_REST)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         path = SCREENSHOTS / f"{name}.png"
         self._driver.save_screenshot(path)
+        del self._media["prefers-reduced-motion"]
+        self._emulate_media()
         return path
 
     def errors(self) -> list[str]:
@@ -123,6 +129,10 @@ class ConsolePage:
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
         } - {""}
+
+    def _emulate_media(self) -> None:
+        features = [{"name": k, "value": v} for k, v in self._media.items()]
+        self._emulate("setEmulatedMedia", features=features)
 
     def _emulate(self, what: str, **parameters: Any) -> None:
         self._driver.execute_cdp_cmd(f"Emulation.{what}", parameters)
