@@ -19,9 +19,9 @@
 namespace pando {
 
 // What is under /console: a page that shows the cache live, and what that page
-// asks for as JSON (docs/console.md). It changes nothing in the cache, holds it
-// up for less than a millisecond at once, and shows no tokens unless told to,
-// and never salts. Owned by Server; thread-safe.
+// asks for as JSON (docs/console.md). It changes nothing in the cache, copies
+// the tree in short parts, and shows no tokens unless told to, and never salts.
+// Owned by Server; thread-safe.
 class Console {
  public:
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,

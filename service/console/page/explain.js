@@ -62,7 +62,8 @@ function reason(answer) {
     case "MATCH_END_PAGE_FLOOR":
       return "What is left is less than a page.";
     case "MATCH_END_DIVERGED":
-      return `The cache goes on with other tokens from token ${count(answer.diverged_at)} on.`;
+      return "The cache goes on with other tokens " +
+        `from token ${count(answer.diverged_at)} on.`;
     case "MATCH_END_EVICTED":
       return `The next page was evicted ${age(answer.evicted_ms_ago / 1000)} ago, ` +
         `${EVICTED_FOR[answer.evicted_for] ?? "for another reason"}.`;
@@ -83,8 +84,9 @@ function notes(answer) {
   const notes = [];
   if (answer.is_pending) notes.push("Another call is computing the next page.");
   if (answer.longer_in_namespaces.length) {
-    notes.push("More of it is cached in " + (answer.longer_in_namespaces.length === 1
-      ? "namespace " : "namespaces ") + answer.longer_in_namespaces.join(", ") + ".");
+    const word = answer.longer_in_namespaces.length === 1 ? "namespace" : "namespaces";
+    notes.push(
+      `More of it is cached in ${word} ${answer.longer_in_namespaces.join(", ")}.`);
   }
   if (answer.locks.length) {
     const holders = new Set(answer.locks.map((lock) =>

@@ -3,18 +3,29 @@
 import { byId, element } from "./element.js";
 import { age, compact, count, percent, plural } from "./format.js";
 
+// Each: its name, the figure, a note below it.
 const FIGURES = [
-  ["Hit rate", ({ overall }) => percent(overall?.hitRate ?? null),
-   ({ stats }) => `${percent(ratio(stats.hit_tokens, stats.query_tokens))} since the start`],
-  ["Cached tokens", ({ stats }) => compact(cachedPages(stats) * stats.page_tokens),
-   ({ stats }) => percent(cachedPages(stats) / stats.pages.capacity) + " of the pool"],
-  ["Nodes", ({ stats }) => count(stats.nodes),
+  ["Hit rate",
+   ({ overall }) => percent(overall?.hitRate ?? null),
+   ({ stats }) => {
+     const share = ratio(stats.hit_tokens, stats.query_tokens);
+     return `${percent(share)} since the start`;
+   }],
+  ["Cached tokens",
+   ({ stats }) => compact(cachedPages(stats) * stats.page_tokens),
+   ({ stats }) => `${percent(cachedPages(stats) / stats.pages.capacity)} of the pool`],
+  ["Nodes",
+   ({ stats }) => count(stats.nodes),
    ({ stats }) => plural(stats.namespaces, "namespace")],
-  ["Sessions", ({ stats }) => count(stats.sessions),
+  ["Sessions",
+   ({ stats }) => count(stats.sessions),
    ({ stats }) => `${count(stats.sessions_lost)} lost since the start`],
-  ["Locks", ({ stats }) => count(stats.locks),
-   ({ stats }) => stats.locks ? `the oldest ${age(stats.oldest_lock_s)}` : "none is held"],
-  ["Refused allocations", ({ stats }) => count(stats.allocation_failures),
+  ["Locks",
+   ({ stats }) => count(stats.locks),
+   ({ stats }) => stats.locks
+     ? `the oldest ${age(stats.oldest_lock_s)}` : "none is held"],
+  ["Refused allocations",
+   ({ stats }) => count(stats.allocation_failures),
    ({ stats }) => plural(stats.waits, "waiting match", "waiting matches")],
 ];
 

@@ -6,6 +6,8 @@ import { namespaceName } from "./format.js";
 import { chooseSession, select, zoomTo } from "./view.js";
 
 const TYPING_MS = 150;
+// "Node 7" is found as 7 is.
+const KIND = /^(node|namespace|session)[\s-]+(?=\d+$)/i;
 
 const input = byId("search-text");
 const results = byId("found");
@@ -21,7 +23,7 @@ async function search() {
   if (!text) return close();
   let shown;
   try {
-    const { found } = await get("search", { text });
+    const { found } = await get("search", { text: text.replace(KIND, "") });
     shown = found.length ? found.map(resultOf)
       : [note("Nothing in the cache is called so.")];
   } catch (error) {
