@@ -35,7 +35,7 @@ void StressWorker::RunOperation() {
   if (kind < 95) return Operate();
   if (kind < 97) return Die();
   world_.cache.SuspendSession(session_, absl::InfiniteFuture());
-  ExpectOk(world_.cache.ResumeSession(session_));
+  ExpectOk(world_.cache.ResumeSession(session_).status());
 }
 
 void StressWorker::Finish() { world_.cache.CloseSession(session_); }
