@@ -1,15 +1,14 @@
 #include "service/console/tree_copy.h"
 
+#include <algorithm>
 #include <span>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 
 namespace pando {
 namespace {
 
-// A split puts a new node above others, whose place in the copy may have gone
-// by; such a node may have been split again.
-constexpr int kRepairs = 4;
 constexpr size_t kNodesAtOnce = 1'000;
 
 template <typename T>
@@ -17,22 +16,26 @@ void Append(const std::vector<T>& from, std::vector<T>& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Looks for the parents that are missing; returns whether there were any.
-bool CopyMissingParents(PrefixCache& cache,
-                        absl::flat_hash_set<NodeHandle>& known,
-                        std::vector<NodeCopy>& nodes) {
+// A split puts a new node above others, whose place in the copy may have gone
+// by; until it is looked for it may have been split again. That ends: each
+// parent begins on an earlier page.
+void CopyMissingParents(PrefixCache& cache, std::vector<NodeCopy>& nodes) {
+  absl::flat_hash_set<NodeHandle> known;
+  known.reserve(nodes.size());
+  for (const NodeCopy& node : nodes) known.insert(node.handle);
   std::vector<NodeHandle> missing;
-  for (const NodeCopy& node : nodes) {
-    if (node.parent != 0 && known.insert(node.parent).second) {
-      missing.push_back(node.parent);
+  for (size_t seen = 0; seen < nodes.size();) {
+    missing.clear();
+    for (; seen < nodes.size(); ++seen) {
+      const NodeHandle parent = nodes[seen].parent;
+      if (parent != 0 && known.insert(parent).second) missing.push_back(parent);
+    }
+    for (size_t i = 0; i < missing.size(); i += kNodesAtOnce) {
+      const auto some = std::span(missing).subspan(i);
+      Append(cache.CopyNodes(some.first(std::min(some.size(), kNodesAtOnce))),
+             nodes);
     }
   }
-  for (size_t i = 0; i < missing.size(); i += kNodesAtOnce) {
-    const auto some = std::span(missing).subspan(i);
-    Append(cache.CopyNodes(some.first(std::min(some.size(), kNodesAtOnce))),
-           nodes);
-  }
-  return !missing.empty();
 }
 
 }  // namespace
@@ -47,12 +50,7 @@ TreeCopy CopyWholeTree(PrefixCache& cache) {
     block = part.next_block;
   } while (block != 0);
 
-  absl::flat_hash_set<NodeHandle> known;
-  known.reserve(copy.nodes.size());
-  for (const NodeCopy& node : copy.nodes) known.insert(node.handle);
-  for (int i = 0; i < kRepairs; ++i) {
-    if (!CopyMissingParents(cache, known, copy.nodes)) break;
-  }
+  CopyMissingParents(cache, copy.nodes);
   return copy;
 }
 

@@ -116,7 +116,8 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"check-invariants-every", "30s"},
           {"verify-pages", "0.25"},
           {"log-level", "debug"},
-          {"log-format", "json"}};
+          {"log-format", "json"},
+          {"slow-call", "20ms"}};
   return *values;
 }
 
