@@ -11,7 +11,6 @@ from eventually import eventually
 from pando_kv import Client, Namespace, SnapshotEnd
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
-from terminal import Terminal
 
 OK, FAILED, USAGE, UNREACHABLE, UNHEALTHY = range(5)
 SALT = "a secret"
