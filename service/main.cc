@@ -75,9 +75,9 @@ int Main(int argc, char** argv) {
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
+  const sigset_t signals = BlockStopSignals();  // before there are threads
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
-  const sigset_t signals = BlockStopSignals();
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {

@@ -58,6 +58,8 @@ def start_demo(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # As from a terminal, also where the tests run in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -1,6 +1,8 @@
 """pandod as a process: its options, start, probes and end."""
 
+import os
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -277,6 +279,13 @@ def test_a_drain_lets_running_requests_finish_and_admits_no_others(start_pandod)
         assert pandod.wait() == 0
     assert not pandod.socket.exists()
     assert not pandod.memory_socket.exists()
+
+
+def test_a_pandod_that_was_stopped_takes_its_signals_when_it_goes_on(start_pandod):
+    pandod = start_pandod()
+    for sent in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+        os.kill(pandod.pid, sent)
+    assert pandod.wait() == 0
 
 
 def test_an_idle_pandod_ends_at_once(start_pandod):

@@ -20,7 +20,8 @@ AT_REST = (
     "!document.querySelector('#icicle g:not(.here)')"
     " && [...document.querySelectorAll('#icicle g.here')].every(group =>"
     " group.getAttribute('opacity') === '1' && Math.abs("
-    "group.transform.baseVal.consolidate().matrix.e - group.__data__.x) < 0.1)"
+    "(group.transform.baseVal.consolidate()?.matrix.e ?? 0) - group.__data__.x)"
+    " < 0.1)"
 )
 WAIT_SECONDS = 60
 POLL_SECONDS = 0.05

@@ -120,7 +120,7 @@ class Pandod:
         """Also fails if the process crashed, or reports an error as it ends."""
         try:
             code = self.stop() if self.running else self._process.returncode
-            assert code in (0, -signal.SIGKILL), self.log()
+            assert code in (0, -signal.SIGKILL), f"ended with {code}: {self.log()}"
         finally:
             self.close()
 
