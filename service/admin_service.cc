@@ -128,7 +128,10 @@ absl::Status AdminService::Flush(const v1::FlushRequest& request,
       break;
   }
   Log(LogLevel::kInfo, "an operator flushed",
-      {{"namespace", request.namespace_number()},
+      {{"what", request.which_case() == v1::FlushRequest::WHICH_NOT_SET
+                    ? "all"
+                    : "one namespace"},
+       {"namespace", request.namespace_number()},
        {"evicted_pages", response.evicted_pages()}});
   return absl::OkStatus();
 }

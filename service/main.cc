@@ -75,7 +75,9 @@ int Main(int argc, char** argv) {
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
-  const sigset_t signals = BlockStopSignals();  // before there are threads
+  // Before there are threads. Whoever reads the log may go.
+  const sigset_t signals = BlockStopSignals();
+  std::signal(SIGPIPE, SIG_IGN);
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   absl::StatusOr<std::unique_ptr<Server>> server =

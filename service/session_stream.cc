@@ -1,6 +1,7 @@
 #include "service/session_stream.h"
 
 #include "absl/time/clock.h"
+#include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 
 namespace pando {
@@ -39,6 +40,11 @@ void SessionStream::OnFirstRead(bool ok) {
       if (service_->is_draining_->load()) SendDraining();
       Read(on_read_);
     } else {
+      LogRefusedCall({.service = service_->metrics_->service(),
+                      .method = service_->metrics_->method(),
+                      .status = session.status(),
+                      .time = absl::Now() - arrived_at_,
+                      .context = context_});
       Finish(session.status());
     }
   } else {

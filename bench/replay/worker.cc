@@ -1,6 +1,8 @@
 #include "bench/replay/worker.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,7 +19,8 @@ int64_t NowNs() {
 }
 
 uint32_t NsSince(int64_t begin_ns) {
-  return static_cast<uint32_t>(NowNs() - begin_ns);
+  return static_cast<uint32_t>(std::min<int64_t>(
+      NowNs() - begin_ns, std::numeric_limits<uint32_t>::max()));
 }
 
 // Serves one request after another.

@@ -22,6 +22,7 @@ namespace {
 
 // Lines that may wait for the thread that writes them.
 constexpr size_t kWaitingLines = 8192;
+constexpr unsigned kStopSeconds = 5;
 
 struct LogState {
   std::shared_ptr<spdlog::logger> logger;
@@ -92,17 +93,24 @@ void StartLog(const std::string& level, const std::string& format) {
 }
 
 void StopLog() {
-  google::protobuf::SetLogHandler(nullptr);
-  gpr_set_log_function(nullptr);
-  State().logger.reset();
+  // The logger stays: threads of gRPC may still have something to say.
+  State().logger->set_level(spdlog::level::off);
+  // Nobody may read stderr: then the process ends without the last lines.
+  alarm(kStopSeconds);
   spdlog::shutdown();
+  alarm(0);
+}
+
+bool IsLogged(LogLevel level) {
+  const LogState& state = State();
+  return state.logger != nullptr && state.logger->should_log(ToSpdlog(level));
 }
 
 void Log(LogLevel level, absl::string_view words,
          std::initializer_list<LogField> fields) {
+  if (!IsLogged(level)) return;
   LogState& state = State();
   const spdlog::level::level_enum severity = ToSpdlog(level);
-  if (state.logger == nullptr || !state.logger->should_log(severity)) return;
   const absl::Time now = absl::Now();
   const std::optional<uint64_t> repeats = state.throttle.Admit(words, now);
   if (!repeats.has_value()) return;

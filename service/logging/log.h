@@ -15,10 +15,14 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kCritical };
 // options log-level and log-format: "text", "json", or "auto" for text on a
 // terminal and JSON elsewhere. What protobuf and gRPC have to say goes there,
 // too. Lines are written by a thread of the log's own; when stderr is slow the
-// oldest of those that wait are lost.
+// oldest of those that wait are lost, as are all when the process is aborted.
 void StartLog(const std::string& level, const std::string& format);
-// Writes what waits to be written.
+// Writes what waits to be written. Ends the process by SIGALRM when that cannot
+// be done for five seconds.
 void StopLog();
+
+// Whether events of this level are logged.
+bool IsLogged(LogLevel level);
 
 // Logs an event. `words` are a constant of the program; what varies is in the
 // fields, which never hold tokens, salts or contents of pages. Of many with the

@@ -7,24 +7,16 @@
 namespace pando {
 namespace {
 
-// A full pool and a caller who left are nobody's mistake.
-LogLevel LevelOf(const absl::Status& status) {
-  if (absl::IsCancelled(status) || absl::IsResourceExhausted(status)) {
-    return LogLevel::kDebug;
-  }
-  const bool is_ours = absl::IsInternal(status) || absl::IsUnknown(status);
-  return is_ours ? LogLevel::kError : LogLevel::kInfo;
-}
-
 void LogCall(LogLevel level, absl::string_view words,
              const AnsweredCall& call) {
+  if (!IsLogged(level)) return;
   const std::optional<Reason> reason = ReasonOf(call.status);
   Log(level, words,
       {{"method", absl::StrCat(call.service, "/", call.method)},
        {"code", absl::StatusCodeToString(call.status.code())},
        {"reason", reason.has_value() ? ReasonName(*reason) : ""},
        {"duration_us", absl::ToInt64Microseconds(call.time)},
-       {"peer", call.peer},
+       {"peer", call.context.peer()},
        {"request_id", call.request_id}});
 }
 
@@ -35,7 +27,15 @@ void LogSlowCall(const AnsweredCall& call) {
 }
 
 void LogRefusedCall(const AnsweredCall& call) {
-  LogCall(LevelOf(call.status), "call refused", call);
+  const absl::Status& status = call.status;
+  if (absl::IsInternal(status) || absl::IsUnknown(status)) {
+    LogCall(LogLevel::kError, "call failed", call);
+    return;
+  }
+  // A full pool and a caller who left are nobody's mistake.
+  const bool is_usual =
+      absl::IsCancelled(status) || absl::IsResourceExhausted(status);
+  LogCall(is_usual ? LogLevel::kDebug : LogLevel::kInfo, "call refused", call);
 }
 
 }  // namespace pando

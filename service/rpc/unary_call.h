@@ -122,7 +122,7 @@ class UnaryCall final : public Event, public WaitingCall {
                          .method = metrics_.method(),
                          .status = status,
                          .time = handling_,
-                         .peer = context_->peer()};
+                         .context = *context_};
     if constexpr (requires { request_.request_id(); }) {
       call.request_id = request_.request_id();
     }

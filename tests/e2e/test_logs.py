@@ -1,5 +1,7 @@
 """What pandod logs, and what it never does."""
 
+import subprocess
+
 import grpc
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ def test_each_line_is_an_object_with_time_level_and_words(start_pandod):
     pandod = start_pandod()
     with Client(pandod.address, name="worker 7"):
         pass
+    eventually(lambda: bool(called(pandod, "session closed")))
     assert pandod.stop() == 0
     events = pandod.events()
     for event in events:
@@ -151,5 +154,32 @@ def test_tokens_and_salts_are_never_logged(start_pandod, level):
         client.flush(namespace=secret)
     assert pandod.stop() == 0
     assert SALT not in pandod.log()
-    assert str(FIRST_TOKEN)[:4] not in pandod.log()
+    assert str(FIRST_TOKEN)[:7] not in pandod.log()
 
+
+def test_a_reader_of_the_log_that_goes_takes_nobody_along(tmp_path):
+    socket = tmp_path / "pando.sock"
+    command = [binary(), "--socket", socket, "--http=", "--pool-pages=2"]
+    with subprocess.Popen(
+        command, env=clean_environment(), stderr=subprocess.PIPE
+    ) as process:
+        process.stderr.readline()  # it serves
+        process.stderr.close()
+        for _ in range(2):
+            with Client(f"unix:{socket}") as client:
+                assert client.stats().sessions >= 1
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_a_session_that_is_refused_is_told(start_pandod):
+    pandod = start_pandod()
+    with grpc.insecure_channel(pandod.address) as channel:
+        opening = channel.stream_stream("/pando.v1.Sessions/Open")
+        too_long = b"x" * 129
+        with pytest.raises(grpc.RpcError):
+            list(opening(iter([b"\x0a\x81\x01" + too_long]), timeout=30))
+    eventually(lambda: bool(called(pandod, "call refused")))
+    [refused] = called(pandod, "call refused")
+    assert refused["method"] == "pando.v1.Sessions/Open"
+    assert refused["reason"] == "INVALID_FIELD"
