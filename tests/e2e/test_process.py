@@ -199,7 +199,10 @@ def listening_ports(pid: int) -> int:
     """TCP sockets of the process that listen."""
     inodes = set()
     for fd in Path(f"/proc/{pid}/fd").iterdir():
-        target = str(fd.readlink())
+        try:
+            target = str(fd.readlink())
+        except FileNotFoundError:  # closed since: no listener closes while it runs
+            continue
         if target.startswith("socket:["):
             inodes.add(target[len("socket:[") : -1])
     tables = [Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6")]
