@@ -3,9 +3,11 @@
 function(pando_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_compile_features(${name} PUBLIC cxx_std_20)
-  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE pando_warnings)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS}
+    PRIVATE $<BUILD_INTERFACE:pando_warnings>)
 endfunction()
 
 # pando_program(NAME SOURCES... DEPS...): a program, placed in bin/ of the
