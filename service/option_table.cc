@@ -1,15 +1,20 @@
 #include "service/option_table.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gpu/kv_pool.h"
 
@@ -35,6 +40,14 @@ std::optional<uint64_t> ParseSize(std::string text) {
   uint64_t bytes = 0;
   if (!absl::SimpleAtoi(text, &bytes)) return std::nullopt;
   return bytes;
+}
+
+// The shortest text that is read as the same number.
+std::string ShortestText(double value) {
+  char text[32];
+  const std::to_chars_result end =
+      std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(text, end.ptr);
 }
 
 OptionSpec Text(std::string name, std::string Options::*field,
@@ -91,7 +104,10 @@ OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help) {
             options.*field = *value;
             return absl::OkStatus();
           },
-          [](const Options&) { return std::string(); }};
+          [field](const Options& options) {
+            return options.*field == 0 ? ""
+                                       : absl::StrFormat("%u", options.*field);
+          }};
 }
 
 OptionSpec Fraction(std::string name, double Options::*field,
@@ -106,9 +122,7 @@ OptionSpec Fraction(std::string name, double Options::*field,
         options.*field = value;
         return absl::OkStatus();
       },
-      [field](const Options& options) {
-        return absl::StrFormat("%g", options.*field);
-      }};
+      [field](const Options& options) { return ShortestText(options.*field); }};
 }
 
 OptionSpec Switch(std::string name, bool Options::*field, std::string help) {
@@ -265,6 +279,21 @@ const std::vector<OptionSpec>& OptionTable() {
   static const auto* const table =
       new std::vector<OptionSpec>(MakeOptionTable());
   return *table;
+}
+
+std::string EnvironmentName(const std::string& option) {
+  return absl::StrCat(
+      kEnvironmentPrefix,
+      absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}})));
+}
+
+bool IsInEffect(const OptionSpec& spec, const Options& options) {
+  if (spec.name == "pool-fraction") return options.pool_fraction > 0;
+  if (spec.name == "pool-bytes") return options.pool_bytes > 0;
+  if (spec.name == "pool-pages") {
+    return options.pool_fraction == 0 && options.pool_bytes == 0;
+  }
+  return true;
 }
 
 }  // namespace pando

@@ -24,6 +24,13 @@ struct OptionSpec {
 
 const std::vector<OptionSpec>& OptionTable();
 
+// What the variables of pandod begin with, and that of an option.
+inline constexpr char kEnvironmentPrefix[] = "PANDO_";
+std::string EnvironmentName(const std::string& option);
+
+// Of the options that say how large the pool is, one has a say.
+bool IsInEffect(const OptionSpec& spec, const Options& options);
+
 }  // namespace pando
 
 #endif  // PANDO_SERVICE_OPTION_TABLE_H_

@@ -8,26 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "service/option_checks.h"
+#include "service/option_printing.h"
 #include "service/option_table.h"
 #include "service/unknown_name.h"
 #include "service/yaml_config.h"
 
 namespace pando {
 namespace {
-
-constexpr char kEnvPrefix[] = "PANDO_";
-
-std::string EnvName(const std::string& option) {
-  return kEnvPrefix +
-         absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}}));
-}
 
 std::vector<std::string> OptionNames() {
   std::vector<std::string> names;
@@ -54,18 +44,24 @@ void AppendArgument(const std::string& argument,
   }
 }
 
-// The variables of pandod as the flags they stand for.
-absl::Status AppendEnvironment(const char* const* env,
-                               std::vector<std::string>& arguments) {
-  std::map<std::string, std::string> options = {{EnvName("config"), "config"}};
-  for (const std::string& name : OptionNames()) options[EnvName(name)] = name;
+// Appends the variables of pandod as the flags they stand for, and returns how
+// many there are.
+absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
+                                         std::vector<std::string>& arguments) {
+  size_t variables = 0;
+  std::map<std::string, std::string> options = {
+      {EnvironmentName("config"), "config"}};
+  for (const std::string& name : OptionNames()) {
+    options[EnvironmentName(name)] = name;
+  }
   for (; *env != nullptr; ++env) {
     const std::string entry = *env;
     const std::string variable = entry.substr(0, entry.find('='));
-    if (!absl::StartsWith(variable, kEnvPrefix)) continue;
+    if (!absl::StartsWith(variable, kEnvironmentPrefix)) continue;
     if (const auto found = options.find(variable); found != options.end()) {
       AppendArgument("--" + found->second + entry.substr(variable.size()),
                      arguments);
+      ++variables;
     } else if (!IsServiceLink(variable)) {
       std::vector<std::string> known;
       for (const auto& option : options) known.push_back(option.first);
@@ -73,13 +69,17 @@ absl::Status AppendEnvironment(const char* const* env,
           UnknownName("environment variable", variable, known));
     }
   }
-  return absl::OkStatus();
+  return variables;
 }
 
 // The flags of pandod, in terms of CLI11. Used once.
 class Parser {
  public:
-  Parser() : app_("Pando: one KV cache under many LLM engines.", "pandod") {
+  // So many of the flags stand for variables of the environment; they come
+  // first.
+  explicit Parser(size_t variables)
+      : variables_(variables),
+        app_("Pando: one KV cache under many LLM engines.", "pandod") {
     const Options defaults;
     for (const OptionSpec& spec : OptionTable()) {
       Add(app_.add_option("--" + spec.name, spec.help))
@@ -92,6 +92,10 @@ class Parser {
         ->type_name("PATH");
     app_.add_flag("--check-config", check_config_,
                   "Check the options, say what they mean, and end");
+    app_.add_flag("--print-config", print_config_,
+                  "Print the options that are in effect as YAML, and end");
+    app_.add_flag("--print-options", print_options_,
+                  "Print what options there are, as JSON, and end");
     app_.add_flag("--print-metrics", print_metrics_,
                   "Print what metrics there are, as JSON, and end");
     app_.set_version_flag("--version", "pandod " PANDO_VERSION);
@@ -116,9 +120,8 @@ class Parser {
       line.print = std::string(version.what()) + "\n";
       return line;
     } catch (const CLI::ConfigError& error) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "config file %s: %s", app_.get_config_ptr()->results().back(),
-          error.what()));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("config file %s: %s", ConfigPath(), error.what()));
     } catch (const CLI::ParseError& error) {
       return absl::InvalidArgumentError(error.what());
     }
@@ -126,11 +129,20 @@ class Parser {
     if (status.ok()) status = Store(line.options);
     if (!status.ok()) return status;
     line.options.quotas = quotas_;
+    if (print_options_) line.print = OptionCatalogueJson();
+    line.print_metrics = print_metrics_;
     return line;
   }
 
-  bool check_config() const { return check_config_; }
-  bool print_metrics() const { return print_metrics_; }
+  // What is to be printed of complete options.
+  std::string Printed(const Options& options) const {
+    if (print_config_) {
+      return ConfigFile(options,
+                        [this](const auto& name) { return SourceOf(name); });
+    }
+    return check_config_ ? Summary(options) : "";
+  }
+
   bool given(const std::string& name) const {
     return app_.get_option("--" + name)->count() > 0;
   }
@@ -163,54 +175,32 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // Where the value of an option is from.
+  std::string SourceOf(const std::string& name) const {
+    if (name == YamlConfig::kQuotas) {
+      return quotas_.empty() ? "default" : ConfigPath();
+    }
+    const CLI::Option* option = app_.get_option("--" + name);
+    const std::vector<CLI::Option*>& order = app_.parse_order();
+    for (size_t i = order.size(); i-- > 0;) {
+      if (order[i] != option) continue;
+      return i < variables_ ? EnvironmentName(name) : "--" + name;
+    }
+    return option->count() > 0 ? ConfigPath() : "default";
+  }
+
+  std::string ConfigPath() const {
+    return app_.get_config_ptr()->results().back();
+  }
+
+  const size_t variables_;
   CLI::App app_;
   bool check_config_ = false;
+  bool print_config_ = false;
+  bool print_options_ = false;
   bool print_metrics_ = false;
   std::vector<QuotaClass> quotas_;
 };
-
-std::string PoolSummary(const Options& options) {
-  const KvLayout layout =
-      MakeKvLayout(ShapeOf(options), options.pool_pages).value();
-  const std::string pages =
-      absl::StrFormat("pages of %u tokens and %u bytes", options.page_tokens,
-                      PageBytes(layout));
-  const std::string shards =
-      options.pool_memory == "host"
-          ? absl::StrFormat("on each of %u shard(s)", options.pool_shards)
-          : absl::StrCat("on each of the GPUs ",
-                         absl::StrJoin(options.pool_devices, ", "));
-  if (options.pool_fraction > 0) {
-    return absl::StrFormat("%s, in %g of the free memory %s", pages,
-                           options.pool_fraction, shards);
-  }
-  const uint64_t bytes = PoolBytes(layout, options.pool_pages);
-  return absl::StrFormat("%u %s, %u bytes (%.1f GiB) %s", options.pool_pages,
-                         pages, bytes, static_cast<double>(bytes) / (1 << 30),
-                         shards);
-}
-
-std::string Summary(const Options& options) {
-  std::string summary = absl::StrFormat(
-      "config ok: %s\neviction policy %s, ", PoolSummary(options),
-      std::string(EvictionPolicyName(options.eviction_policy)));
-  if (options.low_free_pages == 0) {
-    absl::StrAppend(&summary, "no pages kept free\n");
-  } else {
-    absl::StrAppendFormat(&summary,
-                          "with less than %u pages free until %u are\n",
-                          options.low_free_pages, options.high_free_pages);
-  }
-  for (const QuotaClass& quota : options.quotas) {
-    absl::StrAppendFormat(
-        &summary, "quota class %s, extra_key %s: floor of %u pages, %s\n",
-        quota.name, quota.pattern, quota.floor_pages,
-        quota.cap_pages.has_value()
-            ? absl::StrFormat("cap of %u pages", *quota.cap_pages)
-            : "no cap");
-  }
-  return summary;
-}
 
 // What may be said in one way only.
 absl::Status CheckExclusions(const Parser& parser, Options& options) {
@@ -251,20 +241,18 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   // The last of several values counts, so flags come after the environment.
   // CLI11 reads the file only for options that neither gives.
   std::vector<std::string> arguments;
-  absl::Status status = AppendEnvironment(env, arguments);
-  if (!status.ok()) return status;
+  const absl::StatusOr<size_t> variables = AppendEnvironment(env, arguments);
+  if (!variables.ok()) return variables.status();
   for (int i = 1; i < argc; ++i) AppendArgument(argv[i], arguments);
 
-  Parser parser;
+  Parser parser(*variables);
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
-  if (!line.ok() || !line->print.empty()) return line;
-  line->print_metrics = parser.print_metrics();
-  if (line->print_metrics) return line;
-  status = CheckExclusions(parser, line->options);
+  if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
+  absl::Status status = CheckExclusions(parser, line->options);
   if (!status.ok()) return status;
   status = CompleteOptions(line->options);
   if (!status.ok()) return status;
-  if (parser.check_config()) line->print = Summary(line->options);
+  line->print = parser.Printed(line->options);
   return line;
 }
 

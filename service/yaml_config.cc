@@ -43,8 +43,12 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(
   std::vector<CLI::ConfigItem> found;
   bool has_quotas = false;
   try {
-    const YAML::Node root = YAML::Load(input);
-    if (root.IsNull()) return found;
+    const std::vector<YAML::Node> documents = YAML::LoadAll(input);
+    if (documents.empty() || documents.front().IsNull()) return found;
+    if (documents.size() > 1) {
+      FailInConfig(documents[1], "is a second document; there may be one");
+    }
+    const YAML::Node& root = documents.front();
     if (!root.IsMap()) FailInConfig(root, "must be a map of options");
     for (const auto& entry : root) {
       const std::string key = entry.first.as<std::string>();

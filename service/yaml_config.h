@@ -18,6 +18,8 @@ namespace pando {
 // CLI::ConfigError.
 class YamlConfig final : public CLI::Config {
  public:
+  static constexpr char kQuotas[] = "quotas";
+
   // Keys that are not among these are errors. `quotas` gets the list.
   YamlConfig(std::vector<std::string> known_keys,
              std::vector<QuotaClass>* quotas)
@@ -34,8 +36,6 @@ class YamlConfig final : public CLI::Config {
   }
 
  private:
-  static constexpr char kQuotas[] = "quotas";
-
   std::vector<std::string> known_keys_;
   std::vector<QuotaClass>* const quotas_;
 };

@@ -6,15 +6,18 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import grpc
 import pytest
+import yaml
 from eventually import eventually
 from metrics_page import free_address, get
 from pando_kv import Client, UnavailableError
 from pandod_process import (
     PAGE_TOKENS,
+    REPOSITORY,
     SERVING,
     Pandod,
     binary,
@@ -66,8 +69,23 @@ def test_check_config_refuses_what_cannot_be():
     assert "pool-pages is '1'" in checked.stderr
 
 
+def test_the_documentation_has_every_option_as_pandod_prints_it():
+    generator = REPOSITORY / "tools" / "options_docs.py"
+    subprocess.run([sys.executable, generator, "--check", binary()], check=True)
+
+
+def test_print_config_prints_a_file_that_means_the_same(tmp_path):
+    first = run("--print-config", "--pool-bytes=1GiB", "--socket=a.sock", PANDO_LAYERS="3")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "\nlayers: 3  # PANDO_LAYERS\n" in first.stdout
+    config = tmp_path / "config.yaml"
+    config.write_text(first.stdout)
+    second = run("--print-config", "--config", config)
+    assert yaml.safe_load(second.stdout) == yaml.safe_load(first.stdout)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "environment", "yaml", "says"),
+    ("arguments", "environment", "file", "says"),
     [
         (["--pool-page=9"], {}, "", ["'--pool-page'", "did you mean '--pool-pages'"]),
         (["--dtype=int8"], {}, "", ["dtype", "'int8'", "bfloat16"]),
@@ -94,10 +112,10 @@ def test_check_config_refuses_what_cannot_be():
     ],
 )
 def test_a_bad_option_is_named_and_ends_with_status_2(
-    tmp_path, arguments, environment, yaml, says
+    tmp_path, arguments, environment, file, says
 ):
     config = tmp_path / "config.yaml"
-    config.write_text(yaml)
+    config.write_text(file)
     refused = run(*arguments, "--config", config, **environment)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith("pandod: ")

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/option_table.h"
@@ -20,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class OptionsTest : public testing::Test {
@@ -302,6 +304,10 @@ TEST_F(OptionsTest, BrokenFilesAreErrorsThatNameTheFile) {
   EXPECT_THAT(YamlError("layers: [1"), HasSubstr("pando.yaml: yaml-cpp"));
   EXPECT_THAT(YamlError("just text"), HasSubstr("must be a map of options"));
   EXPECT_THAT(YamlError("layers: [1, 2]"), HasSubstr("layers is a list"));
+  EXPECT_THAT(YamlError("layers: 1\n---\nheads: 2\n"),
+              HasSubstr("line 3: is a second document"));
+  EXPECT_THAT(YamlError("layers: 1\nlayers: 2\n"),
+              HasSubstr("line 2: layers is given twice"));
   EXPECT_THAT(YamlError("pool-pages: 2\npool: {pages: 3}"),
               HasSubstr("pool-pages is given twice"));
   EXPECT_THAT(Error({"--config=/nowhere/pando.yaml"}),
@@ -496,6 +502,65 @@ TEST_F(OptionsTest, TheFloorsOfAllQuotasFitIntoThePool) {
   EXPECT_EQ(YamlError(text + "11}\n"),
             "the floor_pages of all quotas are 31 together; must be at most "
             "30, the pages of the pool but for the padding page");
+}
+
+// Every option by its text, and the quotas.
+std::vector<std::string> TextsOf(const Options& options) {
+  std::vector<std::string> texts;
+  for (const OptionSpec& spec : OptionTable()) {
+    texts.push_back(spec.name + "=" + spec.get(options));
+  }
+  for (const QuotaClass& quota : options.quotas) {
+    texts.push_back(absl::StrCat(
+        quota.name, " ", quota.pattern, " ", quota.floor_pages, " ",
+        quota.cap_pages.value_or(0), " ", quota.cap_pages.has_value()));
+  }
+  return texts;
+}
+
+TEST_F(OptionsTest, ThePrintedConfigIsReadBackAsTheSameOptions) {
+  std::vector<std::string> flags;
+  for (const auto& [name, value] : OtherValues()) {
+    flags.push_back("--" + name + "=" + value);
+  }
+  const std::vector<std::vector<std::string>> given = {
+      {},
+      flags,
+      {"--pool-bytes=2GiB", "--http=", "--model=~",
+       "--verify-pages=0.123456789"},
+      {"--pool-memory=cuda", "--pool-fraction=0.1", "--model=a: b # c"},
+      {"--session-grace=1.000000001s", "--model= \"'\n\t\\ "},
+      {"--config", WriteYaml(kTwoQuotas)}};
+  for (const std::vector<std::string>& arguments : given) {
+    const Options options = Parsed(arguments);
+    std::vector<std::string> printing = arguments;
+    printing.push_back("--print-config");
+    const std::string text = Parse(printing).value().print;
+    EXPECT_EQ(TextsOf(Parsed({"--config", WriteYaml(text)})), TextsOf(options))
+        << text;
+  }
+}
+
+TEST_F(OptionsTest, ThePrintedConfigSaysWhereEachValueIsFrom) {
+  const std::string yaml = WriteYaml(
+      "layers: 10\nheads: 10\npool: {pages: 77}\n" + std::string(kTwoQuotas));
+  const std::string print =
+      Parse({"--config", yaml, "--print-config", "--pool-pages=99"},
+            {"PANDO_POOL_PAGES=88", "PANDO_LAYERS=20"})
+          .value()
+          .print;
+  EXPECT_THAT(print, HasSubstr("\npool-pages: 99  # --pool-pages\n"));
+  EXPECT_THAT(print, HasSubstr("\nlayers: 20  # PANDO_LAYERS\n"));
+  EXPECT_THAT(print, HasSubstr("\nheads: 10  # " + yaml + "\n"));
+  EXPECT_THAT(print, HasSubstr("\nhead-size: 128  # default\n"));
+  EXPECT_THAT(print, HasSubstr("\nquotas:  # " + yaml + "\n"));
+  EXPECT_THAT(print, Not(HasSubstr("pool-bytes")));
+}
+
+TEST_F(OptionsTest, ABadConfigIsNotPrinted) {
+  EXPECT_EQ(Error({"--print-config", "--low-free-pages=5"}),
+            "low-free-pages is 5 and high-free-pages is 0; give both, or "
+            "neither");
 }
 
 TEST_F(OptionsTest, HelpShowsEveryOptionWithItsDefault) {

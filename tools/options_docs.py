@@ -1,0 +1,79 @@
+"""Writes docs/configuration.md from the options that pandod prints.
+
+usage: options_docs.py [--check] PANDOD
+--check writes nothing, and fails when the file says something else.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+
+HEAD = """\
+# Configuration
+
+Every option of `pandod`. Written by `tools/options_docs.py` from the table in `service/option_table.cc`, which
+`pandod --print-options` prints as JSON: change it there.
+
+An option is given in three ways, each overriding the one before it, and the defaults:
+
+| | `pool-pages` as an example |
+|---|---|
+| in the YAML file that `--config` or `PANDO_CONFIG` names | `pool-pages: 4096`, or `pages: 4096` in a map `pool` |
+| in the environment | `PANDO_POOL_PAGES=4096` |
+| as a flag | `--pool-pages 4096` or `--pool-pages=4096` |
+
+A name that is not known is an error, in the file, as a flag and in the environment (all of `PANDO_*`, but for the
+variables with which Kubernetes describes services); it names the nearest known one. So is a value that cannot be.
+
+| `pandod` with | does |
+|---|---|
+| `--check-config` | checks all options and says what they come to |
+| `--print-config` | prints the options in effect as a YAML file that is read back as the same, each with where it is from |
+
+Both end with status 0 when the options are good, and with 2 and a sentence on stderr when they are not. Durations have a
+unit (`500ms`, `2s`, `1h`); sizes may have one (`512MiB`, `2GiB`). No option is a secret.
+
+The file alone has `quotas`, [a list of classes of namespaces](operations.md#quotas).
+"""
+
+
+def row(option: dict) -> str:
+    value = option["value"].replace("|", r"\|")
+    default = f"`{option['default']}`" if option["default"] else ""
+    cells = (
+        f"`{option['name']}`",
+        value,
+        default,
+        f"`{option['environment']}`",
+        option["help"],
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def document(options: list[dict]) -> str:
+    rows = "\n".join(map(row, options))
+    titles = "| option | value | default | environment | meaning |\n|---|---|---|---|---|"
+    return f"{HEAD}\n{titles}\n{rows}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("pandod")
+    arguments = parser.parse_args()
+    printed = subprocess.check_output([arguments.pandod, "--print-options"])
+    text = document(json.loads(printed))
+    if not arguments.check:
+        FILE.write_text(text)
+    elif FILE.read_text() != text:
+        print(f"{FILE} is not what pandod prints; run tools/options_docs.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
