@@ -1,0 +1,93 @@
+"""The package as pip installs it into an empty environment, not as the checkout has it.
+
+All other tests run on the newest versions of what it needs.
+"""
+
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from pandod_process import REPOSITORY
+
+PACKAGE = REPOSITORY / "clients" / "python"
+WORKER = Path(__file__).with_name("typed_worker.py")
+# The oldest that vLLM allows; SGLang is on 6.33, too.
+ENGINES_PROTOBUF = "protobuf==6.33.5"
+
+
+def pip(python: Path | str, *arguments: object) -> None:
+    command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip(sys.executable, "wheel", "-q", "--no-deps", "-w", folder, PACKAGE)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def lowest_versions(metadata: Message) -> list[str]:
+    needed = [need for need in metadata.get_all("Requires-Dist") if ";" not in need]
+    return [re.sub(r"([\w-]+).*>=([\d.]+).*", r"\1==\2", need) for need in needed]
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, metadata, tmp_path_factory) -> Path:
+    """The Python of one with the lowest versions that the package says it works with."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    pip(python, "install", "-q", wheel, *lowest_versions(metadata))
+    return python
+
+
+def run_worker(python: Path, address: str) -> None:
+    """Without this checkout on its path; every warning is an error."""
+    subprocess.run([python, "-I", "-W", "error", WORKER, address], check=True)
+
+
+def mypy(*arguments: object, folder: Path) -> None:
+    command = [sys.executable, "-m", "mypy", *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_its_metadata_say_what_it_is(metadata):
+    assert metadata["Name"] == "pando-kv"
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload() == (PACKAGE / "README.md").read_text()
+
+
+def test_a_worker_runs_on_the_lowest_versions_of_what_it_needs(environment, pandod):
+    run_worker(environment, pandod.address)
+
+
+def test_its_types_are_seen_where_it_is_installed(environment, tmp_path):
+    mypy("--strict", "--python-executable", environment, WORKER, folder=tmp_path)
+
+
+def test_a_worker_runs_on_the_protobuf_of_vllm_and_sglang(environment, wheel, pandod):
+    pip(environment, "install", "-q", wheel, ENGINES_PROTOBUF)
+    pip(environment, "check")
+    run_worker(environment, pandod.address)
+
+
+def test_its_own_code_has_no_type_errors(tmp_path):
+    mypy(f"--cache-dir={tmp_path}", folder=PACKAGE)
