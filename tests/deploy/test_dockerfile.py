@@ -23,6 +23,7 @@ NOT_TO_BUILD = {
     "libgmock-dev",
     "libgtest-dev",
     "make",
+    "mandoc",
     "pkgconf",
     "python3",
     "python3-venv",

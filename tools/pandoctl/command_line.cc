@@ -197,7 +197,7 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
   }
   std::string shell;
   app.add_subcommand("completion", "A script that completes commands")
-      ->add_option("SHELL", shell)
+      ->add_option("SHELL", shell, "For which shell")
       ->required()
       ->check(CLI::IsMember(kShells));
   try {

@@ -9,10 +9,14 @@
 namespace pando::ctl {
 namespace {
 
+// In zsh the script is sourced, or is itself the function that zsh finds in its
+// folders and calls for the first completion.
 constexpr const char* kZshHead =
     "#compdef pandoctl\n"
-    "autoload -U +X compinit && compinit\n"
+    "(( $+functions[compdef] )) || { autoload -U +X compinit && compinit; }\n"
     "autoload -U +X bashcompinit && bashcompinit\n";
+constexpr const char* kZshTail =
+    "[[ $funcstack[1] != _pandoctl ]] || _bash_complete -F _pandoctl\n";
 
 // The words between @ are put in.
 constexpr const char* kScript = R"(_pandoctl() {
@@ -87,7 +91,7 @@ std::string CompletionScript(const CLI::App& app, const Choices& choices,
       absl::StrReplaceAll(kScript, {{"@verbs@", absl::StrJoin(verbs, "|")},
                                     {"@choices@", after},
                                     {"@options@", options}});
-  return shell == "zsh" ? kZshHead + script : script;
+  return shell == "zsh" ? absl::StrCat(kZshHead, script, kZshTail) : script;
 }
 
 }  // namespace pando::ctl
