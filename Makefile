@@ -9,7 +9,7 @@ FUZZERS := cache_fuzzer service_fuzzer
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help setup build demo test check test-unit test-python test-asan \
+.PHONY: help setup build package demo test check test-unit test-python test-asan \
         test-tsan test-fuzz fuzz coverage bench format clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make coverage  lines and branches of core/ that its tests run"
 	@echo "make bench  the benchmarks, with the floor beside each figure"
 	@echo "make build  pandod and everything else, optimised, in build/release"
+	@echo "make package  Debian packages, in build/packages"
 	@echo "make format clang-format on all C++ sources"
 
 setup:
@@ -27,6 +28,9 @@ setup:
 build: setup
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
+
+package: build
+	@cpack --config build/release/CPackConfig.cmake -B build/packages
 
 demo: setup
 	@cmake --preset release >/dev/null

@@ -18,6 +18,8 @@ NOT_TO_BUILD = {
     "chromium-driver",
     "clang",
     "clang-format",
+    "dpkg-dev",
+    "file",
     "libbenchmark-dev",
     "libclang-rt-14-dev",
     "libgmock-dev",

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from pandod_process import binary
 
-PAGES = {"pandod": "man8/pandod.8", "pandoctl": "man1/pandoctl.1"}
+PAGES = {"pandod": "man8/pandod.8.gz", "pandoctl": "man1/pandoctl.1.gz"}
 FLAG = re.compile(r"--[a-z][a-z-]+")
 
 

@@ -1,8 +1,9 @@
-"""Writes a man page: a template, and the options that the program's --help lists.
+"""Writes a man page, compressed: a template, and the options that the program's --help lists.
 
 usage: generate.py PROGRAM VERSION TEMPLATE PAGE
 """
 
+import gzip
 import re
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def main() -> None:
     text = text.replace("@OPTIONS@", entries(help_text))
     if "@VERBS@" in text:
         text = text.replace("@VERBS@", verbs(program, help_text))
-    Path(page).write_text(text)
+    Path(page).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 main()

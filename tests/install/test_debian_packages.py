@@ -1,0 +1,143 @@
+"""The Debian packages that cpack makes of the build: what is in them, and that it runs."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from eventually import eventually
+from pandod_process import REPOSITORY, binary, clean_environment
+
+CONFIG = "etc/pando/pandod.yaml"
+MONITORING = REPOSITORY / "deploy" / "monitoring"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    command = ["cpack", "--config", binary().parents[1] / "CPackConfig.cmake"]
+    # Not compressed: that takes longer than everything else.
+    command += ["-B", folder, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def package(packages: Path, name: str) -> Path:
+    (found,) = packages.glob(f"{name}_*.deb")
+    return found
+
+
+@pytest.fixture(scope="module")
+def programs(packages) -> Path:
+    return package(packages, "pando")
+
+
+@pytest.fixture(scope="module")
+def client(packages) -> Path:
+    return package(packages, "libpando-client-dev")
+
+
+@pytest.fixture(scope="module")
+def root(programs, tmp_path_factory) -> Path:
+    """The files of the package pando, unpacked."""
+    folder = tmp_path_factory.mktemp("root")
+    subprocess.run(["dpkg-deb", "-x", programs, folder], check=True)
+    return folder
+
+
+def field(deb: Path, name: str) -> str:
+    return subprocess.check_output(["dpkg-deb", "-f", deb, name], text=True).strip()
+
+
+def names_needed(deb: Path) -> set[str]:
+    return set(re.findall(r"(?:^|, )([a-z0-9.+-]+)", field(deb, "Depends")))
+
+
+def files_of(deb: Path) -> dict[str, str]:
+    """Paths and their modes and owners."""
+    listing = subprocess.check_output(["dpkg-deb", "-c", deb], text=True)
+    lines = [line.split() for line in listing.splitlines()]
+    return {line[5].removeprefix("./"): f"{line[0]} {line[1]}" for line in lines}
+
+
+def run(root: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, arguments)),
+        cwd=root,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_everything_is_roots_and_nobody_else_may_write_to_it(programs, client):
+    for path, mode in (files_of(programs) | files_of(client)).items():
+        assert re.fullmatch(r"[-d]rw[x-]r-[x-]r-[x-] root/root", mode), (path, mode)
+
+
+def test_files_are_where_debian_has_them(programs, client):
+    top = {path.split("/")[0] for path in files_of(programs) if path}
+    assert top == {"etc", "usr"}
+    assert {"usr/bin/pandod", "usr/bin/pandoctl"} <= set(files_of(programs))
+    assert "usr/lib/pkgconfig/pando-client.pc" in files_of(client)
+    assert not set(filter(is_file, files_of(client))) & set(files_of(programs))
+
+
+def is_file(path: str) -> bool:
+    return not path.endswith("/")
+
+
+def test_it_needs_the_libraries_that_are_linked_and_they_exist(programs, client):
+    assert {"libc6", "libgrpc++1.51", "libprotobuf32"} <= names_needed(programs)
+    for name in names_needed(programs) | names_needed(client):
+        subprocess.run(["dpkg-query", "-W", name], check=True, capture_output=True)
+
+
+def test_programs_are_stripped(root):
+    told = subprocess.check_output(["file", root / "usr/bin/pandod"], text=True)
+    assert ", stripped" in told
+
+
+def test_dashboards_and_rules_are_those_of_the_repository(root):
+    installed = root / "usr/share/pando/monitoring"
+    files = [*MONITORING.glob("rules/*.yaml"), *MONITORING.glob("**/*.json")]
+    for file in files:
+        assert (installed / file.parent.name / file.name).read_bytes() == (
+            file.read_bytes()
+        )
+    assert sum(map(Path.is_file, installed.rglob("*"))) == len(files)
+
+
+def test_the_configuration_is_kept_when_the_package_is_upgraded(programs, tmp_path):
+    subprocess.run(["dpkg-deb", "-e", programs, tmp_path], check=True)
+    assert (tmp_path / "conffiles").read_text() == f"/{CONFIG}\n"
+
+
+def test_pandod_takes_the_configuration(root):
+    checked = run(root, "usr/bin/pandod", "--config", CONFIG, "--check-config")
+    assert checked.returncode == 0, checked.stderr
+    assert "(4.0 GiB)" in checked.stdout
+
+
+def test_pandod_takes_what_the_configuration_has_in_comments(root, tmp_path):
+    config = tmp_path / "all.yaml"
+    text = (root / CONFIG).read_text()
+    config.write_text(re.sub(r"^# ([a-z-]+: )", r"\1", text, flags=re.MULTILINE))
+    assert config.read_text() != text
+    checked = run(root, "usr/bin/pandod", "--config", config, "--check-config")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_what_is_unpacked_runs(root, tmp_path):
+    socket = tmp_path / "pando.sock"
+    command = [root / "usr/bin/pandod", "--config", root / CONFIG]
+    options = ["--socket", socket, "--http", "", "--pool-bytes", "64MiB"]
+    health = [root / "usr/bin/pandoctl", "--address", f"unix:{socket}", "health"]
+    with subprocess.Popen(
+        [*command, *options], env=clean_environment(), stderr=subprocess.DEVNULL
+    ) as pandod:
+        eventually(lambda: run(tmp_path, *health).stdout == "SERVING\n")
+        pandod.terminate()
+        assert pandod.wait() == os.EX_OK
