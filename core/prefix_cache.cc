@@ -68,8 +68,12 @@ PrefixCache::PrefixCache(const Options& options)
       pool_(options.capacity_pages, quotas_.count()),
       events_(options.capacity_pages),
       churn_(options.capacity_pages),
-      limits_(quotas_.count()) {
+      limits_(quotas_.count()),
+      low_free_pages_(options.low_free_pages),
+      high_free_pages_(options.high_free_pages),
+      class_limits_(quotas_.count()) {
   measured_.classes.resize(quotas_.count());
+  SetQuotas(options.quota_classes);
 }
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {

@@ -91,6 +91,12 @@ class PrefixCache {
   FlushResult Flush();
   FlushResult FlushNamespace(const NamespaceKey& key);
   FlushResult FlushNamespace(NamespaceNumber number);
+  // Changes the watermark of the options.
+  void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
+  // Changes floors and caps. Nothing is evicted for that: a class that is above
+  // its new cap is refused pages, or makes room, when it asks for more.
+  // REQUIRES: the classes and their patterns are those of the options.
+  void SetQuotas(const std::vector<QuotaClass>& classes);
   // Changes the order of eviction, of what is cached already, too. Returns the
   // policy of before.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
@@ -368,7 +374,10 @@ class PrefixCache {
   // Scratch.
   std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mutex_);  // of each class
+  uint32_t low_free_pages_ ABSL_GUARDED_BY(mutex_);
+  uint32_t high_free_pages_ ABSL_GUARDED_BY(mutex_);
   bool is_below_watermark_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<PageLimits> class_limits_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

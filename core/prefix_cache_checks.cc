@@ -30,9 +30,9 @@ CacheStats PrefixCache::Stats() {
   stats.measured = measured_;
   if (!quotas_.are_configured()) return stats;
   for (uint32_t c = 0; c < quotas_.count(); ++c) {
-    stats.quota_classes.push_back({.name = quotas_[c].name,
-                                   .floor_pages = quotas_[c].floor_pages,
-                                   .cap_pages = quotas_[c].cap_pages,
+    stats.quota_classes.push_back({.name = quotas_.name(c),
+                                   .floor_pages = class_limits_[c].floor_pages,
+                                   .cap_pages = class_limits_[c].cap_pages,
                                    .reserved_pages = pool_.reserved_count(c),
                                    .cached_pages = tree_.cached_pages(c)});
   }

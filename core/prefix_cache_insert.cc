@@ -191,14 +191,14 @@ absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
 absl::Status PrefixCache::CheckInsertQuota(const InsertRequest& request,
                                            uint32_t quota_class,
                                            size_t existing) {
-  const QuotaClass& quota = quotas_[quota_class];
-  if (!quota.cap_pages.has_value()) return absl::OkStatus();
+  const std::optional<uint32_t> cap = class_limits_[quota_class].cap_pages;
+  if (!cap.has_value()) return absl::OkStatus();
   uint32_t joining = 0;
   for (PageId page : request.pages.subspan(existing)) {
     if (pool_.quota_class(page) != quota_class) ++joining;
   }
   const uint32_t used = UsedPages(quota_class);
-  if (joining == 0 || uint64_t{used} + joining <= *quota.cap_pages) {
+  if (joining == 0 || uint64_t{used} + joining <= *cap) {
     return absl::OkStatus();
   }
   ++counters_.quota_rejections;
@@ -206,8 +206,8 @@ absl::Status PrefixCache::CheckInsertQuota(const InsertRequest& request,
   return MakeError(
       Reason::kQuotaExceeded,
       absl::StrCat(joining, " pages of another class were to join class '",
-                   quota.name, "', whose namespaces have ", used, " of ",
-                   *quota.cap_pages, " pages"));
+                   quotas_.name(quota_class), "', whose namespaces have ", used,
+                   " of ", *cap, " pages"));
 }
 
 // Adds what is new after `position`, where the first `existing` pages end.

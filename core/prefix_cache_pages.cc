@@ -90,7 +90,7 @@ uint32_t PrefixCache::UsedPages(uint32_t quota_class) const {
 
 uint32_t PrefixCache::SparePages(uint32_t quota_class) const {
   const uint32_t used = UsedPages(quota_class);
-  const uint32_t floor = quotas_[quota_class].floor_pages;
+  const uint32_t floor = class_limits_[quota_class].floor_pages;
   return std::min(tree_.evictable_pages(quota_class),
                   used - std::min(used, floor));
 }
@@ -98,18 +98,18 @@ uint32_t PrefixCache::SparePages(uint32_t quota_class) const {
 absl::Status PrefixCache::CheckRoom(uint32_t pages, uint32_t quota_class,
                                     uint32_t held_back) {
   const uint32_t own = tree_.evictable_pages(quota_class) - held_back;
-  const QuotaClass& quota = quotas_[quota_class];
-  if (quota.cap_pages.has_value()) {
+  const std::optional<uint32_t> cap = class_limits_[quota_class].cap_pages;
+  if (cap.has_value()) {
     const uint64_t needed = uint64_t{UsedPages(quota_class)} + pages;
-    if (needed > uint64_t{*quota.cap_pages} + own) {
+    if (needed > uint64_t{*cap} + own) {
       ++counters_.quota_rejections;
       ++measured_.classes[quota_class].quota_rejections;
       ++measured_.failed_allocations[AllocationFailure::kQuota];
       return MakeError(
           Reason::kQuotaExceeded,
           absl::StrCat(pages, " pages are needed, but namespaces of class '",
-                       quota.name, "' have ", UsedPages(quota_class), " of ",
-                       *quota.cap_pages, " pages, ", own,
+                       quotas_.name(quota_class), "' have ",
+                       UsedPages(quota_class), " of ", *cap, " pages, ", own,
                        " of them evictable"));
     }
   }
@@ -137,7 +137,7 @@ void PrefixCache::Reserve(uint32_t pages, uint32_t quota_class,
                           Session& session, std::vector<PageId>& out) {
   if (pages == 0) return;
   uint32_t evicted = 0;
-  if (const auto cap = quotas_[quota_class].cap_pages; cap.has_value()) {
+  if (const auto cap = class_limits_[quota_class].cap_pages; cap.has_value()) {
     const uint32_t used = UsedPages(quota_class) + pages;
     if (used > *cap) {
       std::fill(limits_.begin(), limits_.end(), 0);
@@ -173,11 +173,26 @@ uint32_t PrefixCache::Evict(uint32_t pages) {
 uint32_t PrefixCache::EvictToWatermark() {
   absl::MutexLock hold(&mutex_);
   const uint32_t free = pool_.count(PageState::kFree);
-  is_below_watermark_ = free < (is_below_watermark_ ? options_.high_free_pages
-                                                    : options_.low_free_pages);
+  is_below_watermark_ =
+      free < (is_below_watermark_ ? high_free_pages_ : low_free_pages_);
   if (!is_below_watermark_) return 0;
-  return EvictSpare(std::min(options_.high_free_pages - free, kEvictionStep),
+  return EvictSpare(std::min(high_free_pages_ - free, kEvictionStep),
                     EvictionReason::kWatermark);
+}
+
+void PrefixCache::SetWatermark(uint32_t low_free_pages,
+                               uint32_t high_free_pages) {
+  absl::MutexLock hold(&mutex_);
+  low_free_pages_ = low_free_pages;
+  high_free_pages_ = high_free_pages;
+}
+
+void PrefixCache::SetQuotas(const std::vector<QuotaClass>& classes) {
+  absl::MutexLock hold(&mutex_);
+  CHECK(classes.size() + 1 == class_limits_.size());
+  for (size_t c = 0; c < classes.size(); ++c) {
+    class_limits_[c] = {classes[c].floor_pages, classes[c].cap_pages};
+  }
 }
 
 uint32_t PrefixCache::EvictSpare(uint32_t pages, EvictionReason reason) {

@@ -16,17 +16,25 @@ struct QuotaClass {
   std::string pattern;       // of extra_key, as for file names: "tenant-a/*"
   uint32_t floor_pages = 0;  // others never evict below this
   std::optional<uint32_t> cap_pages = {};  // reserved pages included
+
+  friend bool operator==(const QuotaClass&, const QuotaClass&) = default;
 };
 
-// The classes that are configured, then one without limits for all other
-// namespaces. Immutable.
+// The part of a class that may be changed while the cache is in use.
+struct PageLimits {
+  uint32_t floor_pages = 0;
+  std::optional<uint32_t> cap_pages = {};
+};
+
+// The classes that are configured, then one for all other namespaces.
+// Immutable; what limits them is elsewhere.
 class QuotaClasses {
  public:
   explicit QuotaClasses(std::vector<QuotaClass> configured);
 
   uint32_t count() const { return static_cast<uint32_t>(classes_.size()); }
   bool are_configured() const { return count() > 1; }
-  const QuotaClass& operator[](uint32_t index) const { return classes_[index]; }
+  const std::string& name(uint32_t index) const { return classes_[index].name; }
   // The first class whose pattern matches; an unset extra_key is like an empty
   // one here.
   uint32_t ClassOf(const NamespaceKey& key) const;

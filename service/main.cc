@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -32,26 +33,48 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// SIGTERM and SIGINT, taken by sigwait on the main thread only.
-sigset_t BlockStopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
+sigset_t SetOf(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+// Taken by sigwait on the main thread only.
+const sigset_t kStopSignals = SetOf({SIGTERM, SIGINT});
+const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP});
+
+// Reads the options again, as at the start.
+void Reload(Server& server, int argc, char** argv) {
+  const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
+  if (command.ok()) {
+    server.Reload(command->options);
+  } else {
+    Log(LogLevel::kError, "the options stay as they are",
+        {{"error", command.status().message()}});
+  }
+}
+
+// Returns the signal that it is to stop by.
+int WaitForStop(Server& server, int argc, char** argv) {
+  int signal = 0;
+  while (sigwait(&kSignals, &signal) == 0 && signal == SIGHUP) {
+    Reload(server, argc, argv);
+  }
+  return signal;
 }
 
 // Waits until running requests have finished, the time is up, or a second
 // signal comes.
-void Drain(Server& server, const sigset_t& signals, absl::Duration timeout) {
+void Drain(Server& server) {
   constexpr timespec kStep = {.tv_sec = 0, .tv_nsec = 50'000'000};
   server.BeginDrain();
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = absl::Now() + server.options().drain_timeout;
   while (!server.IsIdle() && absl::Now() < deadline) {
     siginfo_t sent;
     // From this process: an operator's call asks for what is being done.
-    if (sigtimedwait(&signals, &sent, &kStep) > 0 && sent.si_pid != getpid()) {
+    if (sigtimedwait(&kStopSignals, &sent, &kStep) > 0 &&
+        sent.si_pid != getpid()) {
       Log(LogLevel::kWarning, "second signal: stopping at once");
       return;
     }
@@ -76,7 +99,7 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
   // Before there are threads. Whoever reads the log may go.
-  const sigset_t signals = BlockStopSignals();
+  pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
@@ -85,17 +108,16 @@ int Main(int argc, char** argv) {
   if (!server.ok()) {
     Log(LogLevel::kCritical, "cannot start",
         {{"error", server.status().message()}});
-    StopLog();
+    StopLog(EXIT_FAILURE);
     return EXIT_FAILURE;
   }
-  int signal = 0;
-  sigwait(&signals, &signal);
+  const int signal = WaitForStop(**server, argc, argv);
   Log(LogLevel::kInfo, "draining",
       {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  Drain(**server, signals, options.drain_timeout);
+  Drain(**server);
   server->reset();
   Log(LogLevel::kInfo, "stopped");
-  StopLog();
+  StopLog(EXIT_SUCCESS);
   return EXIT_SUCCESS;
 }
 

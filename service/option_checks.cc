@@ -86,12 +86,9 @@ absl::Status CheckFloors(const Options& options) {
 
 // What depends on pool_pages.
 absl::Status CheckPool(const Options& options) {
-  for (absl::Status status :
-       {MakeKvLayout(ShapeOf(options), options.pool_pages).status(),
-        CheckWatermark(options), CheckFloors(options)}) {
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  absl::Status status =
+      MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+  return status.ok() ? CheckPages(options) : status;
 }
 
 // Nobody knows the pages of a fraction yet.
@@ -104,6 +101,11 @@ absl::Status ResolvePool(Options& options) {
 }
 
 }  // namespace
+
+absl::Status CheckPages(const Options& options) {
+  absl::Status status = CheckWatermark(options);
+  return status.ok() ? CheckFloors(options) : status;
+}
 
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
                           Options& options) {

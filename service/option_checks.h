@@ -12,6 +12,9 @@ namespace pando {
 // Fills in what depends on other options, and checks what concerns several.
 absl::Status CompleteOptions(Options& options);
 
+// Whether what counts pages fits to pool_pages, which is known.
+absl::Status CheckPages(const Options& options);
+
 // Sets pool_pages to what fits into `bytes` for each shard, and checks what
 // depends on it. `size` names what gave the bytes.
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,

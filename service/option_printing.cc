@@ -98,6 +98,7 @@ std::string OptionCatalogueJson() {
                     {"environment", EnvironmentName(spec.name)},
                     {"value", spec.value_name},
                     {"default", spec.get(defaults)},
+                    {"live", spec.is_live},
                     {"help", spec.help}});
   }
   return list.dump(2) + "\n";

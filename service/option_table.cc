@@ -188,6 +188,11 @@ OptionSpec Named(std::string name, T Options::*field, std::string value_name,
           }};
 }
 
+OptionSpec Live(OptionSpec spec) {
+  spec.is_live = true;
+  return spec;
+}
+
 std::vector<OptionSpec> MakeOptionTable() {
   const absl::Duration zero = absl::ZeroDuration();
   const absl::Duration hour = absl::Hours(1);
@@ -239,17 +244,19 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
-      Named("eviction-policy", &Options::eviction_policy,
-            "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
-            EvictionPolicyName, "What goes first when pages are needed"),
-      Number("low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
-             "Evict in the background when less pages are free; 0 for never"),
-      Number("high-free-pages", &Options::high_free_pages, 0, kMaxUint32,
-             "Free pages at which that ends"),
-      Time("session-grace", &Options::session_grace, zero, hour,
-           "How long a session whose stream broke may be resumed"),
-      Time("quarantine", &Options::quarantine, zero, hour,
-           "When pages of a dead worker that cannot be watched are reused"),
+      Live(Named("eviction-policy", &Options::eviction_policy,
+                 "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
+                 EvictionPolicyName, "What goes first when pages are needed")),
+      Live(Number(
+          "low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
+          "Evict in the background when less pages are free; 0 for never")),
+      Live(Number("high-free-pages", &Options::high_free_pages, 0, kMaxUint32,
+                  "Free pages at which that ends")),
+      Live(Time("session-grace", &Options::session_grace, zero, hour,
+                "How long a session whose stream broke may be resumed")),
+      Live(Time(
+          "quarantine", &Options::quarantine, zero, hour,
+          "When pages of a dead worker that cannot be watched are reused")),
       Time("attach-token-ttl", &Options::attach_token_ttl,
            absl::Milliseconds(100), hour,
            "How long a token for the memory socket is valid"),
@@ -257,19 +264,19 @@ std::vector<OptionSpec> MakeOptionTable() {
              kMaxTokensPerRequest, "Tokens that one call may carry"),
       Number("event-history", &Options::event_history, 1, kMaxUint32,
              "Events kept for watchers that come back or are slow"),
-      Time("drain-timeout", &Options::drain_timeout, zero, hour,
-           "How long to wait for the workers after SIGTERM"),
-      Time("check-invariants-every", &Options::check_invariants_every, zero,
-           hour, "Verify the whole index this often; 0 for never"),
+      Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
+                "How long to wait for the workers after SIGTERM")),
+      Live(Time("check-invariants-every", &Options::check_invariants_every,
+                zero, hour, "Verify the whole index this often; 0 for never")),
       Fraction("verify-pages", &Options::verify_pages,
                "Share of the pages whose bytes are verified whenever they are "
                "handed out or reused; 0 for none"),
-      Choice("log-level", &Options::log_level,
-             {"debug", "info", "warning", "error"}, "What is logged"),
+      Live(Choice("log-level", &Options::log_level,
+                  {"debug", "info", "warning", "error"}, "What is logged")),
       Choice("log-format", &Options::log_format, {"auto", "text", "json"},
              "How it is logged; auto: text on a terminal, else JSON"),
-      Time("slow-call", &Options::slow_call, zero, hour,
-           "Calls are logged whose handler takes longer; 0 for none"),
+      Live(Time("slow-call", &Options::slow_call, zero, hour,
+                "Calls are logged whose handler takes longer; 0 for none")),
   };
 }
 

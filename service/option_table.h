@@ -20,6 +20,8 @@ struct OptionSpec {
   // Parses and checks the text, then stores its value.
   std::function<absl::Status(const std::string& text, Options& options)> set;
   std::function<std::string(const Options& options)> get;
+  // A running server takes another value when its options are read again.
+  bool is_live = false;
 };
 
 const std::vector<OptionSpec>& OptionTable();

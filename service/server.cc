@@ -105,6 +105,7 @@ Server::~Server() {
   BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
+  KeepHouse();
   memory_.reset();
   watcher_.reset();
 }
@@ -160,10 +161,10 @@ void Server::MakeServices() {
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
       SessionService::Config{
-          .grace = options_.session_grace,
           .pool = description,
           .epoch = epoch_,
           .on_closed = [this](SessionId s) { watcher_->Forget(s); }});
+  session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_,
       AdminService::Config{.epoch = epoch_,
@@ -191,21 +192,25 @@ void Server::MakeServices() {
   events_service_->Register(rpc_metrics_);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-  rpc_.AddTimer(kHousekeepingPeriod, [this] {
-    const ExpiredSessions expired =
-        cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-    for (SessionId gone : expired.gone) watcher_->Forget(gone);
-    for (SessionNumber lost : expired.lost) {
-      Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
-    }
-  });
-  if (options_.low_free_pages > 0) {
-    rpc_.AddTimer(kWatermarkPeriod, [this] { watermark_step_->Request(); });
+  rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
+  watermark_timer_ =
+      rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
+  check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
+                               [this] { self_check_.Run(); });
+}
+
+void Server::KeepHouse() {
+  const ExpiredSessions expired =
+      cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
+  for (SessionId gone : expired.gone) watcher_->Forget(gone);
+  for (SessionNumber lost : expired.lost) {
+    Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
   }
-  if (options_.check_invariants_every > absl::ZeroDuration()) {
-    rpc_.AddTimer(options_.check_invariants_every,
-                  [this] { self_check_.Run(); });
-  }
+  LogRepeats();
+}
+
+absl::Duration Server::WatermarkPeriod() const {
+  return options_.low_free_pages > 0 ? kWatermarkPeriod : absl::ZeroDuration();
 }
 
 absl::Status Server::StartRpc() {
@@ -214,9 +219,7 @@ absl::Status Server::StartRpc() {
   RpcServer::Config config;
   config.addresses.push_back("unix:" + options_.socket);
   if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
-  config.slow_call = options_.slow_call > absl::ZeroDuration()
-                         ? options_.slow_call
-                         : absl::InfiniteDuration();
+  config.slow_call = options_.slow_call;
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
   constexpr mode_t kOwnerAndGroupOnly = 0117;  // the socket is made 0660
   const mode_t before = umask(kOwnerAndGroupOnly);

@@ -17,6 +17,7 @@
 #include "service/http_server.h"
 #include "service/memory_socket.h"
 #include "service/metrics/regret_meter.h"
+#include "service/option_changes.h"
 #include "service/options.h"
 #include "service/page_verifier.h"
 #include "service/pending_matches.h"
@@ -44,6 +45,12 @@ class Server {
   // From now on nothing new is admitted, sessions are told, and probes answer
   // "not ready"; running requests may finish.
   void BeginDrain();
+  // Takes over what changes live of the options that were read again, all of it
+  // between two calls, and says in the log what needs a restart. Options that
+  // do not fit change nothing. Not while it drains.
+  void Reload(const Options& given);
+  // As they are now.
+  const Options& options() const { return options_; }
   // No session holds a lock or a reserved page.
   bool IsIdle() { return cache_.IsIdle(); }
 
@@ -54,16 +61,24 @@ class Server {
   // Tells those who wait, on streams or for pages, that nothing new is
   // admitted.
   void AnnounceDrain();
+  // On the polling thread.
+  void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
   absl::Status StartMemorySocket();
   void MakeServices();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
+  // Looks for lost sessions and for pages that leave quarantine.
+  void KeepHouse();
+  // Zero: never.
+  absl::Duration WatermarkPeriod() const;
   // False when the session has ended meanwhile.
   bool OnAttached(SessionId session, pid_t pid);
 
-  const Options options_;
+  // Once it serves they change on the polling thread alone, while the thread
+  // that started it waits for that.
+  Options options_;
   const std::function<void()> on_exit_;
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
@@ -80,6 +95,8 @@ class Server {
   PendingMatches pending_matches_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
+  Timer* watermark_timer_ = nullptr;
+  Timer* check_timer_ = nullptr;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;

@@ -93,10 +93,15 @@ void SessionService::StreamClosed(SessionId session, SessionStream* stream) {
 void SessionService::StreamBroke(SessionId session, SessionStream* stream) {
   const std::optional<SessionNumber> number = TakeCurrent(session, stream);
   if (!number.has_value()) return;
-  Log(LogLevel::kWarning, "the stream of a session broke",
-      {{"session", number->value()},
-       {"grace_ms", absl::ToInt64Milliseconds(config_.grace)}});
-  cache_->SuspendSession(session, MonotonicNow() + config_.grace);
+  if (server_->is_ending()) {
+    Log(LogLevel::kInfo, "session ends with the server",
+        {{"session", number->value()}});
+  } else {
+    Log(LogLevel::kWarning, "the stream of a session broke",
+        {{"session", number->value()},
+         {"grace_ms", absl::ToInt64Milliseconds(grace_)}});
+  }
+  cache_->SuspendSession(session, MonotonicNow() + grace_);
 }
 
 std::optional<SessionNumber> SessionService::TakeCurrent(

@@ -29,7 +29,6 @@ class SessionStream;
 class SessionService {
  public:
   struct Config {
-    absl::Duration grace;
     v1::PoolDescription pool;
     uint64_t epoch = 0;
     // Told when a worker closes its session.
@@ -42,6 +41,8 @@ class SessionService {
   ~SessionService();
 
   void Register(RpcMetrics& metrics);
+  // How long a session whose stream broke may be resumed.
+  void set_grace(absl::Duration grace) { grace_ = grace; }
   // Tells every session, once, that the server is draining.
   void AnnounceDrain();
 
@@ -70,6 +71,7 @@ class SessionService {
   RpcServer* const server_;
   const std::atomic<bool>* const is_draining_;
   const Config config_;
+  absl::Duration grace_;
   v1::Sessions::AsyncService grpc_;
   std::unique_ptr<MethodMetrics> metrics_;
   bool drain_announced_ = false;

@@ -38,6 +38,13 @@ Both end with status 0 when the options are good, and with 2 and a sentence on s
 unit (`500ms`, `2s`, `1h`); sizes may have one (`512MiB`, `2GiB`). No option is a secret.
 
 The file alone has `quotas`, [a list of classes of namespaces](operations.md#quotas).
+
+SIGHUP lets a running `pandod` read all of it again, as at the start. *Live* options then change, all of them between two
+calls, and so do the floors and caps of quotas whose classes and patterns are the same. The log names what changed
+(`the options were read again`), and what needs a restart (`changed options need a restart`). Options that cannot be read, or
+that do not fit to the running pool, change nothing and are an error in the log. Nothing that is cached, locked or reserved
+is lost. An eviction policy that an operator has set with `SetEvictionPolicy` stays until another one than before is
+configured. While `pandod` drains, SIGHUP has no effect.
 """
 
 
@@ -49,6 +56,7 @@ def row(option: dict) -> str:
         value,
         default,
         f"`{option['environment']}`",
+        "yes" if option["live"] else "",
         option["help"],
     )
     return f"| {' | '.join(cells)} |"
@@ -56,7 +64,7 @@ def row(option: dict) -> str:
 
 def document(options: list[dict]) -> str:
     rows = "\n".join(map(row, options))
-    titles = "| option | value | default | environment | meaning |\n|---|---|---|---|---|"
+    titles = "| option | value | default | environment | live | meaning |\n|---|---|---|---|---|---|"
     return f"{HEAD}\n{titles}\n{rows}\n"
 
 

@@ -4,12 +4,13 @@
 
 namespace pando {
 
-std::optional<uint64_t> LogThrottle::Admit(absl::string_view words,
+std::optional<uint64_t> LogThrottle::Admit(LogLevel level,
+                                           absl::string_view words,
                                            absl::Time now) {
   absl::MutexLock hold(&mutex_);
   Repeats& repeats = repeats_[words];
-  // A clock that was set back begins a new second, too.
-  if (absl::AbsDuration(now - repeats.second) >= absl::Seconds(1)) {
+  repeats.level = level;
+  if (repeats.IsOver(now)) {
     repeats.second = now;
     repeats.admitted = 0;
   }
@@ -19,6 +20,16 @@ std::optional<uint64_t> LogThrottle::Admit(absl::string_view words,
   }
   ++repeats.admitted;
   return std::exchange(repeats.kept_out, 0);
+}
+
+std::vector<LogThrottle::KeptOut> LogThrottle::TakeKeptOut(absl::Time now) {
+  std::vector<KeptOut> taken;
+  absl::MutexLock hold(&mutex_);
+  for (auto& [words, repeats] : repeats_) {
+    if (repeats.kept_out == 0 || !repeats.IsOver(now)) continue;
+    taken.push_back({repeats.level, words, std::exchange(repeats.kept_out, 0)});
+  }
+  return taken;
 }
 
 }  // namespace pando

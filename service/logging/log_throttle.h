@@ -4,28 +4,46 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "service/logging/log_level.h"
 
 namespace pando {
 
 // Lets the same words into the log at most kPerSecond times in a second, and
-// counts those that it keeps out. The words are constants of the program, so
-// that it remembers few. Thread-safe.
+// counts those that it keeps out until somebody is told. The words are
+// constants of the program, so that it remembers few. Thread-safe.
 class LogThrottle {
  public:
   static constexpr uint32_t kPerSecond = 10;
 
+  // What was kept out.
+  struct KeptOut {
+    LogLevel level;  // of the last one
+    std::string words;
+    uint64_t count;
+  };
+
   // None: to be kept out. Otherwise how many were kept out since the last one
   // that was let in.
-  std::optional<uint64_t> Admit(absl::string_view words, absl::Time now);
+  std::optional<uint64_t> Admit(LogLevel level, absl::string_view words,
+                                absl::Time now);
+  // What was kept out in seconds that are over, and was not told.
+  std::vector<KeptOut> TakeKeptOut(absl::Time now);
 
  private:
   struct Repeats {
+    // A clock that was set back begins a new second, too.
+    bool IsOver(absl::Time now) const {
+      return absl::AbsDuration(now - second) >= absl::Seconds(1);
+    }
+
+    LogLevel level = LogLevel::kDebug;
     absl::Time second = absl::InfinitePast();  // when it began
     uint32_t admitted = 0;                     // in it
     uint64_t kept_out = 0;

@@ -7,30 +7,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 
 namespace pando {
 
-// Fires on the polling thread and sets itself again.
-class RpcServer::Timer : public Event {
+// Something to be done on the polling thread, once.
+class RpcServer::Errand : public Event {
  public:
-  Timer(RpcServer* server, absl::Duration period, std::function<void()> action)
-      : server_(server), period_(period), action_(std::move(action)) {}
-
-  void Set() {
-    alarm_.Set(server_->queue(), absl::ToChronoTime(absl::Now() + period_),
-               this);
+  Errand(RpcServer* server, std::function<void()> action)
+      : action_(std::move(action)) {
+    alarm_.Set(server->queue(), absl::ToChronoTime(absl::Now()), this);
   }
-  void Cancel() { alarm_.Cancel(); }
-  void Run(bool ok) override {
-    if (!ok || server_->is_stopping()) return;
+  void Run(bool) override {
     action_();
-    Set();
+    done_.Notify();
   }
+  void Wait() { done_.WaitForNotification(); }
 
  private:
-  RpcServer* const server_;
-  const absl::Duration period_;
   const std::function<void()> action_;
+  absl::Notification done_;
   grpc::Alarm alarm_;
 };
 
@@ -43,7 +40,7 @@ class RpcServer::Stop : public Event {
   }
   void Run(bool) override {
     server_->is_stopping_ = true;
-    for (auto& timer : server_->timers_) timer->Cancel();
+    for (auto& timer : server_->timers_) timer->Close();
     for (auto& wakeup : server_->wakeups_) wakeup->Close();
     server_->queue_->Shutdown();
   }
@@ -57,8 +54,10 @@ RpcServer::RpcServer() = default;
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
-void RpcServer::AddTimer(absl::Duration period, std::function<void()> action) {
-  timers_.push_back(std::make_unique<Timer>(this, period, std::move(action)));
+Timer* RpcServer::AddTimer(absl::Duration period,
+                           std::function<void()> action) {
+  timers_.push_back(std::make_unique<Timer>(period, std::move(action)));
+  return timers_.back().get();
 }
 
 Wakeup* RpcServer::AddWakeup(std::function<void()> action) {
@@ -99,7 +98,7 @@ absl::Status RpcServer::Start(const Config& config) {
         ": is the address free and the folder writable?"));
   }
   for (const auto& call : calls_) call->Run(true);
-  for (auto& timer : timers_) timer->Set();
+  for (auto& timer : timers_) timer->Open(queue_.get());
   for (auto& wakeup : wakeups_) wakeup->Open(queue_.get());
   thread_ = std::thread([this] { Poll(); });
   return absl::OkStatus();
@@ -111,8 +110,14 @@ void RpcServer::Poll() {
   while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->Run(ok);
 }
 
+void RpcServer::RunOnPollingThread(std::function<void()> action) {
+  Errand errand(this, std::move(action));
+  errand.Wait();
+}
+
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
+  is_ending_ = true;
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   Stop stop(this);
   thread_.join();

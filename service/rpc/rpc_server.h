@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "service/rpc/event.h"
+#include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
 
 namespace pando {
@@ -32,8 +34,8 @@ class RpcServer {
     // "unix:/path" or "host:port"; at least one.
     std::vector<std::string> addresses;
     int max_receive_bytes = 0;
-    // Calls whose handlers take longer are logged.
-    absl::Duration slow_call = absl::InfiniteDuration();
+    // Calls whose handlers take longer are logged; zero: none.
+    absl::Duration slow_call;
   };
 
   RpcServer();
@@ -45,12 +47,15 @@ class RpcServer {
   void AddService(grpc::Service* service) { services_.push_back(service); }
   // What receives a call of one method. It is armed when the server starts.
   void AddCall(std::unique_ptr<Event> call) { calls_.insert(std::move(call)); }
-  // Runs `action` every `period` while the server runs.
-  void AddTimer(absl::Duration period, std::function<void()> action);
+  // Runs `action` every `period` while the server runs; lives as long as it.
+  Timer* AddTimer(absl::Duration period, std::function<void()> action);
   // Runs `action` when any thread requests it; lives as long as the server.
   Wakeup* AddWakeup(std::function<void()> action);
 
   absl::Status Start(const Config& config);
+  // Runs `action` on the polling thread, between two calls, and returns when it
+  // has. From the thread that started the server.
+  void RunOnPollingThread(std::function<void()> action);
   // Ends running calls after `grace`, then stops the thread. Idempotent.
   void Shutdown(absl::Duration grace);
 
@@ -62,12 +67,17 @@ class RpcServer {
   // stopping.
   grpc::ServerCompletionQueue* queue() { return queue_.get(); }
   bool is_stopping() const { return is_stopping_; }
-  absl::Duration slow_call() const { return slow_call_; }
+  // Shutdown has begun: calls that break now are cut off by it.
+  bool is_ending() const { return is_ending_; }
+  bool IsSlow(absl::Duration time) const {
+    return slow_call_ > absl::ZeroDuration() && time >= slow_call_;
+  }
+  void set_slow_call(absl::Duration slow_call) { slow_call_ = slow_call; }
   // The ports of the TCP addresses, in order; 0 for Unix sockets.
   const std::vector<int>& ports() const { return ports_; }
 
  private:
-  class Timer;
+  class Errand;
   class Stop;
 
   void Poll();
@@ -77,9 +87,10 @@ class RpcServer {
   std::vector<std::unique_ptr<Timer>> timers_;
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<int> ports_;
-  absl::Duration slow_call_ = absl::InfiniteDuration();
+  absl::Duration slow_call_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
+  std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone
   std::thread thread_;
 };

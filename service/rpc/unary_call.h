@@ -107,7 +107,7 @@ class UnaryCall final : public Event, public WaitingCall {
     }
     next_ = Next::kArm;
     metrics_.Record(*status, handling_);
-    if (handling_ >= server_->slow_call()) LogSlowCall(Answered(*status));
+    if (server_->IsSlow(handling_)) LogSlowCall(Answered(*status));
     if (!status->ok()) LogRefusedCall(Answered(*status));
     handling_ = absl::ZeroDuration();
     if (status->ok()) {

@@ -243,5 +243,34 @@ TEST_F(WatermarkTest, WithoutMarksNothingIsEvicted) {
   EXPECT_EQ(cache.EvictToWatermark(), 0u);
 }
 
+TEST_F(QuotaTest, ALowerCapEvictsNothingAndCountsForWhatIsAskedNext) {
+  Publish(kCapped, {1, 2, 3});
+  cache_.SetQuotas({{.name = "capped", .pattern = "capped", .cap_pages = 2},
+                    {.name = "sure", .pattern = "sure/*", .floor_pages = 3}});
+  EXPECT_EQ(Class("capped").cached_pages, 3u);
+  EXPECT_EQ(Class("capped").cap_pages, 2u);
+  EXPECT_EQ(Outcome(Allocate(kCapped, 3)), "QUOTA_EXCEEDED");
+  EXPECT_EQ(Outcome(Allocate(kCapped, 1)), "OK");
+  EXPECT_EQ(Class("capped").cached_pages, 1u);
+}
+
+TEST_F(QuotaTest, AFloorThatIsTakenAwayProtectsNoMore) {
+  Publish(kSure, {1, 2, 3});
+  EXPECT_EQ(cache_.Evict(3), 0u);
+  cache_.SetQuotas({{.name = "capped", .pattern = "capped"},
+                    {.name = "sure", .pattern = "sure/*"}});
+  EXPECT_EQ(cache_.Evict(3), 3u);
+}
+
+TEST_F(QuotaTest, AWatermarkThatIsSetIsKeptFromThenOn) {
+  Publish(kOther, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(cache_.EvictToWatermark(), 0u);
+  cache_.SetWatermark(3, 5);
+  EXPECT_EQ(cache_.EvictToWatermark(), 3u);
+  cache_.SetWatermark(0, 0);
+  Publish(kOther, {11, 12, 13, 14, 15});
+  EXPECT_EQ(cache_.EvictToWatermark(), 0u);
+}
+
 }  // namespace
 }  // namespace pando

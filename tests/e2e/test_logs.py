@@ -1,6 +1,9 @@
 """What pandod logs, and what it never does."""
 
+import fcntl
+import os
 import subprocess
+from contextlib import ExitStack
 
 import grpc
 import numpy as np
@@ -111,6 +114,53 @@ def test_repeats_are_counted_and_not_written(start_pandod):
         eventually(is_told)
 
 
+def test_how_many_were_not_written_is_told_without_another_one(start_pandod):
+    pandod = start_pandod()
+    calls = 30
+    with Client(pandod.address) as client:
+        for _ in range(calls):
+            with pytest.raises(PandoError):
+                client.insert(prompt(1), [5])
+
+        def told() -> int:
+            lines = called(pandod, "call refused")
+            return sum("method" in e for e in lines) + sum(
+                e.get("repeats", 0) for e in lines
+            )
+
+        eventually(lambda: told() == calls)
+
+
+def test_how_many_were_not_written_is_told_at_the_end(start_pandod):
+    pandod = start_pandod()
+    workers = 30
+    with ExitStack() as stack:
+        for _ in range(workers):
+            stack.enter_context(Client(pandod.address))
+        assert pandod.stop() == 0
+    lines = called(pandod, "session ends with the server")
+    assert sum("session" in e for e in lines) == 10
+    assert sum(e.get("repeats", 0) for e in lines) == workers - 10
+
+
+def test_a_worker_that_is_there_at_the_end_is_no_warning(start_pandod):
+    pandod = start_pandod()
+    with Client(pandod.address):
+        assert pandod.stop() == 0
+    assert {event["level"] for event in pandod.events()} == {"info"}
+    assert called(pandod, "session ends with the server")[0]["session"] == 1
+
+
+def test_a_session_that_is_lost_just_before_the_end_is_told(start_pandod):
+    pandod = start_pandod(session_grace="0s")
+    with WorkerProcess(pandod.address) as worker:
+        worker.do("attach")
+        worker.kill()
+        eventually(lambda: bool(called(pandod, "the stream of a session broke")))
+        assert pandod.stop() == 0
+    assert called(pandod, "session lost")[0]["session"] == 1
+
+
 def test_what_operators_do_is_told(start_pandod):
     pandod = start_pandod()
     with Client(pandod.address) as client:
@@ -168,6 +218,25 @@ def test_a_reader_of_the_log_that_goes_takes_nobody_along(tmp_path):
         for _ in range(2):
             with Client(f"unix:{socket}") as client:
                 assert client.stats().sessions >= 1
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_a_log_that_nobody_reads_does_not_keep_it_from_ending(tmp_path):
+    socket = tmp_path / "pando.sock"
+    command = [binary(), "--socket", socket, "--http=", "--pool-pages=2"]
+    with subprocess.Popen(
+        command, env=clean_environment(), stderr=subprocess.PIPE
+    ) as process:
+        process.stderr.readline()  # it serves
+        # No byte of what follows fits into the pipe.
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        with open(f"/proc/{process.pid}/fd/2", "wb", buffering=0) as pipe:
+            os.set_blocking(pipe.fileno(), False)
+            while pipe.write(b"x"):
+                pass
+        with Client(f"unix:{socket}") as client:
+            assert client.stats().sessions == 1
         process.terminate()
         assert process.wait(30) == 0
 

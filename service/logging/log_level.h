@@ -1,0 +1,11 @@
+#ifndef PANDO_SERVICE_LOGGING_LOG_LEVEL_H_
+#define PANDO_SERVICE_LOGGING_LOG_LEVEL_H_
+
+namespace pando {
+
+// kCritical: the process is about to end.
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kCritical };
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LOGGING_LOG_LEVEL_H_

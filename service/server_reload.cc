@@ -1,0 +1,40 @@
+// What Server does when its options are read again.
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_join.h"
+#include "service/logging/log.h"
+#include "service/server.h"
+
+namespace pando {
+
+void Server::Reload(const Options& given) {
+  const absl::StatusOr<OptionChanges> changes = ChangesTo(options_, given);
+  if (!changes.ok()) {
+    Log(LogLevel::kError, "the options stay as they are",
+        {{"error", changes.status().message()}});
+    return;
+  }
+  rpc_.RunOnPollingThread([&] { Apply(*changes); });
+  Log(LogLevel::kInfo, "the options were read again",
+      {{"changed", absl::StrJoin(changes->live, ", ")}});
+  if (changes->need_restart.empty()) return;
+  Log(LogLevel::kWarning, "changed options need a restart",
+      {{"options", absl::StrJoin(changes->need_restart, ", ")}});
+}
+
+void Server::Apply(const OptionChanges& changes) {
+  options_ = changes.options;
+  SetLogLevel(options_.log_level);
+  rpc_.set_slow_call(options_.slow_call);
+  session_service_->set_grace(options_.session_grace);
+  cache_.SetWatermark(options_.low_free_pages, options_.high_free_pages);
+  cache_.SetQuotas(options_.quotas);
+  // What an operator has set stays until another policy is configured.
+  if (absl::c_linear_search(changes.live, "eviction-policy")) {
+    cache_.SetEvictionPolicy(options_.eviction_policy);
+  }
+  watermark_timer_->SetPeriod(WatermarkPeriod());
+  check_timer_->SetPeriod(options_.check_invariants_every);
+}
+
+}  // namespace pando
