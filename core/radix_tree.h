@@ -161,6 +161,8 @@ class RadixTree {
                         std::vector<std::string>& violations);
 
  private:
+  friend class DamagedCache;  // tests break what AppendViolations finds
+
   struct ClassState {
     std::unique_ptr<EvictionPolicy> order;
     uint32_t cached_pages = 0;

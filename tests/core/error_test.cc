@@ -153,6 +153,11 @@ TEST(ReasonTest, EachHasItsOwnNameAndComesBackFromAStatus) {
 TEST(ReasonTest, OtherStatusesHaveNone) {
   EXPECT_EQ(ReasonOf(absl::OkStatus()), std::nullopt);
   EXPECT_EQ(ReasonOf(absl::InternalError("")), std::nullopt);
+  absl::Status newer = MakeError(Reason::kSessionLost, "");
+  newer.ForEachPayload([&](absl::string_view type, const absl::Cord&) {
+    newer.SetPayload(type, absl::Cord("A_REASON_OF_LATER"));
+  });
+  EXPECT_EQ(ReasonOf(newer), std::nullopt);
 }
 
 }  // namespace

@@ -58,6 +58,10 @@ class EvictionPolicyTest : public CacheFixture,
   }
 };
 
+TEST_P(EvictionPolicyTest, HasNoVictimInAnEmptyOrder) {
+  EXPECT_EQ(MakeEvictionPolicy(GetParam(), {})->Victim(), nullptr);
+}
+
 // a: one hit, used last; b: three hits; c: one hit; d: two hits.
 TEST_P(EvictionPolicyTest, EvictsInItsOrder) {
   PublishAs("a", 1);

@@ -137,6 +137,21 @@ TEST_F(EvictionTest, AFlushThatFindsNothingIsNoEvent) {
   EXPECT_THAT(events, IsEmpty());
 }
 
+TEST_F(EvictionTest, ChurnIsWhatComesAndGoesAndNotWhatWasThere) {
+  Publish("ab");
+  std::vector<RawEvent> churn;
+  cache_.TakeChurn(churn);
+  ASSERT_EQ(churn.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<AllCleared>(churn[0]));
+
+  const auto pages = Publish("abc");  // "ab" is there already
+  ASSERT_EQ(cache_.Evict(1), 1u);
+  cache_.TakeChurn(churn);
+  ASSERT_EQ(churn.size(), 2u);
+  EXPECT_THAT(std::get<PagesStored>(churn[0]).pages(), ElementsAre(pages[2]));
+  EXPECT_THAT(std::get<PagesRemoved>(churn[1]).pages, ElementsAre(pages[2]));
+}
+
 TEST_F(EvictionTest, AFlushTakesDeepAndWideTreesApart) {
   Publish("abc");
   const LockId lock = Lock("ab");

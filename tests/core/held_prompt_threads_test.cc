@@ -121,5 +121,31 @@ TEST(HeldPromptThreadsTest, IsNotHeldByALockThatARepeatMovedMeanwhile) {
   EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
 }
 
+// The call keeps the prompt after it has made the lock, which is gone by then.
+TEST(HeldPromptThreadsTest, EndsWithItsSessionThoughTheCallIsNotOver) {
+  constexpr int kRounds = 10;
+  constexpr uint32_t kTokens = 1 << 20;
+  PrefixCache cache({kPageTokens, kTokens / kPageTokens + 2});
+  const std::vector<Token> prompt(kTokens, 7);
+  for (int round = 1; round <= kRounds; ++round) {
+    const SessionId session(static_cast<uint64_t>(round));
+    cache.OpenSession(session, "leaves early");
+    std::thread admission([&] {
+      EXPECT_TRUE(cache
+                      .Match({.session = session,
+                              .ns = kNamespace,
+                              .tokens = prompt,
+                              .lock = true,
+                              .reserve_tokens = kTokens})
+                      .ok());
+    });
+    while (cache.Stats().locks == 0) std::this_thread::yield();
+    cache.CloseSession(session);
+    admission.join();
+    EXPECT_TRUE(cache.IsIdle()) << "in round " << round;
+  }
+  EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace pando

@@ -289,6 +289,52 @@ TEST_F(ExplainMatchTest, NamesNamespacesThatHaveMore) {
               IsEmpty());
 }
 
+TEST_F(ExplainMatchTest, NamesSixteenNamespacesThatHaveMoreAtMost) {
+  PrefixCache cache({kPageTokens, 40});
+  cache.OpenSession(session_, "many tenants");
+  for (int tenant = 0; tenant < 17; ++tenant) {
+    const NamespaceKey ns{std::to_string(tenant), std::nullopt};
+    const auto pages = cache.Allocate({session_, ns, 1});
+    ASSERT_EQ(Outcome(cache.Insert({.session = session_,
+                                    .ns = ns,
+                                    .tokens = Spell("a"),
+                                    .pages = *pages})),
+              "OK");
+  }
+  const auto result = cache.ExplainMatch(kNoNamespace, Spell("a"));
+  EXPECT_EQ(result.longer_in_namespaces.size(), 16u);
+}
+
+TEST_F(ExplainMatchTest, LooksAtTenThousandContinuationsAtMost) {
+  constexpr Token kChildren = 10'001;
+  PrefixCache cache({kPageTokens, kChildren + 1});
+  cache.OpenSession(session_, "many children");
+  const auto pages = cache.Allocate({session_, kNoNamespace, kChildren});
+  for (Token child = 0; child < kChildren; ++child) {
+    const std::vector<Token> page = {child, 1, 1, 1};
+    ASSERT_EQ(Outcome(cache.Insert({.session = session_,
+                                    .ns = kNoNamespace,
+                                    .tokens = page,
+                                    .pages = {&(*pages)[child], 1}})),
+              "OK");
+  }
+  const auto diverged_at = [&](Token child) {
+    const std::vector<Token> prompt = {child, 1, 1, 2};
+    return cache.ExplainMatch(kNoNamespace, prompt).diverged_at;
+  };
+  EXPECT_EQ(diverged_at(kChildren - 1), 3u);
+  EXPECT_EQ(diverged_at(0), 0u);  // the newest come first
+}
+
+TEST_F(ExplainMatchTest, NamesNoLocksOfOtherNamespaces) {
+  const NamespaceKey other{"other", std::nullopt};
+  Publish("a");
+  Publish("a", other);
+  ASSERT_EQ(Outcome(cache_.Lock({session_, other, Spell("a")})), "OK");
+  EXPECT_THAT(Explain("a").locks, IsEmpty());
+  EXPECT_EQ(Explain("a", 0, other).locks.size(), 1u);
+}
+
 TEST_F(ExplainMatchTest, NamesWhoHoldsLocksOnWhatMatchedAndHowMuch) {
   Publish("abcd");
   Publish("axy");

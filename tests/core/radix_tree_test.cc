@@ -97,5 +97,42 @@ TEST_F(RadixTreeTest, EvictingABranchDoesNotCopyTheTrunkThatAnotherOneShares) {
   EXPECT_EQ(SegmentPages(), 8u);
 }
 
+TEST_F(RadixTreeTest, EvictsOfANamespaceWhatIsAskedForAndNoMore) {
+  Add("aab");
+  Add("aac");
+  Add("d");
+  const auto locked = SpellTokens("aa", kPageTokens);
+  Node& trunk = *tree_.Walk(Start(), locked, 2, nullptr).node;
+  tree_.Lock(trunk);
+  const auto evict = [&](uint32_t count) {
+    std::vector<PageId> evicted;
+    EXPECT_TRUE(tree_.EvictFrom(
+        *trunk.ns, count, [](const Node&, uint32_t) {}, evicted));
+    return evicted.size();
+  };
+  EXPECT_EQ(evict(0), 0u);
+  EXPECT_EQ(evict(1), 1u);  // d, beside the trunk, which is looked at later
+  EXPECT_EQ(evict(1), 1u);  // one branch of two
+  EXPECT_EQ(evict(9), 1u);
+  EXPECT_EQ(tree_.evictable_pages(), 0u);
+  tree_.Unlock(trunk);
+}
+
+TEST_F(RadixTreeTest, EvictsATrunkAfterItsBranchesAndOnlyIfAskedFor) {
+  Add("aab");
+  Add("aac");
+  std::vector<PageId> evicted;
+  EXPECT_TRUE(tree_.EvictFrom(
+      *Start().node->ns, 2, [](const Node&, uint32_t) {}, evicted));
+  EXPECT_EQ(evicted.size(), 2u);
+  EXPECT_EQ(tree_.node_count(), 1u);
+}
+
+TEST(SegmentRefTest, OfNoSegmentCopiesToNone) {
+  const SegmentRef none;
+  const SegmentRef copy = none;
+  EXPECT_FALSE(copy);
+}
+
 }  // namespace
 }  // namespace pando

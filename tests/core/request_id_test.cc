@@ -54,6 +54,14 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   EXPECT_EQ(cache_.Stats().locks, 1u);
 }
 
+TEST_F(RequestIdTest, AnIdOfAnotherKindOfCallUnlocksNothing) {
+  Publish("a");
+  const auto lock = LockAs(kId, "a");
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, std::vector{lock->lock}, kId)),
+            "REQUEST_ID_REUSED");
+  EXPECT_EQ(cache_.Stats().locks, 1u);
+}
+
 TEST_F(RequestIdTest, ARepeatedInsertPublishesOnce) {
   const auto pages = Allocate(2);
   const auto tokens = Spell("ab");

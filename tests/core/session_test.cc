@@ -14,6 +14,16 @@ using ::testing::IsEmpty;
 
 using SessionTest = CacheFixture;
 
+TEST_F(SessionTest, IsIdleWithoutLocksAndReservedPages) {
+  Publish("a");
+  EXPECT_TRUE(cache_.IsIdle());
+  const LockId lock = Lock("a");
+  EXPECT_FALSE(cache_.IsIdle());
+  ASSERT_TRUE(Unlock(lock).ok());
+  Allocate(1);
+  EXPECT_FALSE(cache_.IsIdle());
+}
+
 TEST_F(SessionTest, CloseReleasesLocksAndFreesPages) {
   Publish("ab");
   Lock("ab");

@@ -1,0 +1,273 @@
+// CheckInvariants finds what is broken: each part of the cache is damaged by
+// hand, one value after another, and mended again.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/core/cache_fixture.h"
+
+namespace pando {
+
+// The way to what a cache owns; their friend.
+class DamagedCache {
+ public:
+  explicit DamagedCache(PrefixCache& cache) ABSL_NO_THREAD_SAFETY_ANALYSIS
+      : tree(cache.tree_),
+        pool(cache.pool_),
+        sessions(cache.sessions_),
+        quarantine(cache.quarantine_),
+        pending(cache.pending_),
+        evictable_pages(tree.evictable_pages_),
+        class_pages(tree.classes_[0].cached_pages),
+        namespaces(tree.namespaces_),
+        namespaces_by_number(tree.namespaces_by_number_),
+        reserved_by_class(pool.reserved_[0]),
+        first_free(pool.first_free_) {}
+
+  EvictionPolicy& order() { return *tree.classes_[0].order; }
+  uint32_t& count(PageState state) {
+    return pool.counts_[static_cast<size_t>(state)];
+  }
+  PageState& state(PageId page) { return pool.Record(page).state; }
+  uint32_t& next_free(PageId page) { return pool.Record(page).position; }
+
+  RadixTree& tree;
+  PagePool& pool;
+  SessionTable& sessions;
+  Quarantine& quarantine;
+  PendingPages& pending;
+  uint32_t& evictable_pages;
+  uint32_t& class_pages;
+  absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>>& namespaces;
+  absl::flat_hash_map<NamespaceNumber, Namespace*>& namespaces_by_number;
+  uint32_t& reserved_by_class;
+  uint32_t& first_free;
+};
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// Cached: "abc" and "abdd", that is the nodes ab, c and dd; and "x" in another
+// namespace.
+class DamageTest : public CacheFixture {
+ protected:
+  DamageTest() {
+    Publish("abc");
+    Publish("abdd");
+    Publish("x", other_key_);
+  }
+
+  Namespace& Home() { return *damaged_.tree.FindNamespace(kNoNamespace); }
+  Namespace& Other() { return *damaged_.tree.FindNamespace(other_key_); }
+  // The node in which the prompt ends.
+  Node& NodeOf(std::string_view letters) {
+    const auto tokens = Spell(letters);
+    return *damaged_.tree
+                .Walk(EndOf(*Home().root), tokens,
+                      static_cast<uint32_t>(letters.size()), nullptr)
+                .node;
+  }
+  LockRecord& LockOf(SessionId session, LockId lock) {
+    return *damaged_.sessions.FindLock(*damaged_.sessions.Find(session), lock);
+  }
+  // Locks the prompt and announces that the session computes what follows.
+  LockId Announce(std::string_view letters) {
+    const auto match = MatchAndLock(
+        letters, static_cast<uint32_t>(letters.size()) * kPageTokens);
+    EXPECT_EQ(Outcome(match), "OK");
+    return match.ok() ? match->lock : LockId();
+  }
+  WaitId WaitFor(std::string_view letters) {
+    const auto tokens = Spell(letters);
+    const auto match =
+        cache_.Match({.session = session_,
+                      .ns = kNoNamespace,
+                      .tokens = tokens,
+                      .lock = true,
+                      .reserve_tokens = static_cast<uint32_t>(tokens.size()),
+                      .wait = true});
+    EXPECT_EQ(Outcome(match), "OK");
+    return match.ok() ? match->wait : WaitId();
+  }
+  PendingPage& PendingAfter(const Node& node) {
+    PendingPage* found = nullptr;
+    damaged_.pending.ForEach([&](PendingPage& page) {
+      if (page.after == &node) found = &page;
+    });
+    return *found;
+  }
+
+  // What the check says while `value` is `damaged`.
+  template <typename T>
+  std::vector<std::string> Violations(T& value, T damaged) {
+    std::swap(value, damaged);
+    auto violations = cache_.CheckInvariants();
+    std::swap(value, damaged);
+    return violations;
+  }
+
+  const NamespaceKey other_key_{.extra_key = "other", .cache_salt = {}};
+  DamagedCache damaged_{cache_};
+};
+
+auto Tells(const std::string& violation) {
+  return Contains(HasSubstr(violation));
+}
+
+TEST_F(DamageTest, OfLockCounts) {
+  EXPECT_THAT(Violations(NodeOf("ab").lock_count, 1u),
+              Tells("lock_count is not its own locks plus its children's"));
+}
+
+TEST_F(DamageTest, OfLinksBetweenNodes) {
+  EXPECT_THAT(Violations(NodeOf("abc").parent, &NodeOf("abdd")),
+              Tells("is listed below another parent"));
+  EXPECT_THAT(Violations(NodeOf("abc").parent, static_cast<Node*>(nullptr)),
+              Tells("3 roots, but 2 namespaces"));
+  EXPECT_THAT(Violations(Home().root->first_child, static_cast<Node*>(nullptr)),
+              Tells("is the root of a namespace with nothing in it"));
+}
+
+TEST_F(DamageTest, OfTheListsOfNamespaces) {
+  const char* const kNotTheRoot = "is not the root of its namespace";
+  EXPECT_THAT(Violations(Home().root, &NodeOf("ab")), Tells(kNotTheRoot));
+  EXPECT_THAT(
+      Violations(damaged_.namespaces_by_number[Home().number], &Other()),
+      Tells(kNotTheRoot));
+
+  std::swap(damaged_.namespaces[kNoNamespace], damaged_.namespaces[other_key_]);
+  EXPECT_THAT(cache_.CheckInvariants(), Tells(kNotTheRoot));
+  std::swap(damaged_.namespaces[kNoNamespace], damaged_.namespaces[other_key_]);
+
+  damaged_.namespaces_by_number[NamespaceNumber(99)] = &Home();
+  EXPECT_THAT(cache_.CheckInvariants(), Tells("2 roots, but 2 namespaces"));
+  damaged_.namespaces_by_number.erase(NamespaceNumber(99));
+}
+
+TEST_F(DamageTest, OfTheRunOfANode) {
+  Node& node = NodeOf("abc");
+  EXPECT_THAT(Violations(node.page_count, 0u), Tells("has no pages"));
+  EXPECT_THAT(Violations(NodeOf("abdd").page_count, 1u),
+              Tells("the nodes of a segment hold 1 pages, but 2 are counted"));
+  EXPECT_THAT(Violations(node.first_page, 3u),
+              Tells("reaches past its segment"));
+  EXPECT_THAT(Violations(node.first_page, 1u),
+              AllOf(Tells("is not found by its first page"),
+                    Tells("is in two nodes"), Tells("is in no node")));
+  EXPECT_THAT(Violations(node.depth_pages, 1u),
+              Tells("does not begin where its parent ends"));
+  EXPECT_THAT(Violations(node.ns, &Other()),
+              Tells("is in another namespace than its parent"));
+}
+
+TEST_F(DamageTest, OfSums) {
+  EXPECT_THAT(
+      Violations(damaged_.evictable_pages, 7u),
+      Tells("the tree has 4 nodes, 6 evictable and 0 protected pages, but"));
+  EXPECT_THAT(Violations(Home().evictable_pages, 6u), Tells("a namespace has"));
+  EXPECT_THAT(Violations(damaged_.class_pages, 7u),
+              Tells("a class of namespaces has"));
+}
+
+TEST_F(DamageTest, OfTheOrderOfLru) {
+  Touch("abc");
+  Node& leaf = NodeOf("abc");
+  EXPECT_THAT(Violations(NodeOf("ab").last_access, uint64_t{0}),
+              Tells("is too far back in the order"));
+  damaged_.order().Remove(leaf);
+  EXPECT_THAT(cache_.CheckInvariants(),
+              AllOf(Tells("is missing in the order"),
+                    Tells("lru: 3 nodes in the order of 4")));
+  damaged_.order().Add(leaf);
+  EXPECT_THAT(cache_.CheckInvariants(), Tells("is newer than its parent"));
+  Touch("abc");
+}
+
+TEST_F(DamageTest, OfAnOrderByRank) {
+  cache_.SetEvictionPolicy(EvictionPolicyKind::kFifo);
+  Node& leaf = NodeOf("abc");
+  damaged_.order().Remove(leaf);
+  EXPECT_THAT(cache_.CheckInvariants(),
+              AllOf(Tells("fifo: node"), Tells("is missing in the order"),
+                    Tells("fifo: 2 leaves in the order of 3")));
+  damaged_.order().Add(leaf);
+
+  std::swap(leaf.id, NodeOf("abdd").id);
+  EXPECT_THAT(cache_.CheckInvariants(), Tells("is missing in the order"));
+  std::swap(leaf.id, NodeOf("abdd").id);
+}
+
+TEST_F(DamageTest, OfThePagesStates) {
+  const PageId cached = PagesOf("abc")[2];
+  const PageId free(damaged_.first_free);
+  EXPECT_THAT(Violations(damaged_.state(cached), PageState::kQuarantined),
+              Tells("is not sealed"));
+  const char* const kWrongCounts = "the counts by state or class are wrong";
+  EXPECT_THAT(Violations(damaged_.count(PageState::kSealed), 9u),
+              Tells(kWrongCounts));
+  EXPECT_THAT(Violations(damaged_.reserved_by_class, 1u), Tells(kWrongCounts));
+  EXPECT_THAT(Violations(damaged_.state(free), PageState::kSealed),
+              Tells("is in the free chain, but not free"));
+  EXPECT_THAT(Violations(damaged_.first_free, 0u),
+              Tells("0 pages in the free chain, but"));
+  EXPECT_THAT(Violations(damaged_.next_free(free), free.value()),
+              Tells("pages in the free chain, but"));
+}
+
+TEST_F(DamageTest, OfReservedPages) {
+  Allocate(2);
+  auto& reserved = damaged_.sessions.Find(session_)->reserved.pages;
+  EXPECT_THAT(Violations(reserved, {reserved[1], reserved[0]}),
+              Tells("is not reserved by its owner"));
+  EXPECT_THAT(Violations(reserved, {reserved[0]}),
+              Tells("a reserved page belongs to no session"));
+}
+
+TEST_F(DamageTest, OfQuarantinedPages) {
+  damaged_.quarantine.Add(session_, {PageId(1)}, absl::InfiniteFuture());
+  EXPECT_THAT(cache_.CheckInvariants(),
+              Tells("a quarantined page is in no batch"));
+  damaged_.quarantine.TakeOf(session_);
+}
+
+TEST_F(DamageTest, OfLocks) {
+  LockRecord& lock = LockOf(session_, Lock("abc"));
+  Session stranger;
+  stranger.id = SessionId(99);
+  EXPECT_THAT(Violations(lock.session, &stranger),
+              Tells("a lock belongs to no live session"));
+  Node gone;
+  EXPECT_THAT(Violations(lock.node, &gone),
+              Tells("a lock names a node that is gone"));
+}
+
+TEST_F(DamageTest, OfPagesThatAreBeingComputed) {
+  LockRecord& owner = LockOf(session_, Announce("abcz"));
+  Announce("abddz");
+  WaitFor("abcz");
+  PendingPage& page = PendingAfter(NodeOf("abc"));
+  const char* const kNotItsNext = "a page is not its owner's next one";
+  EXPECT_THAT(Violations(owner.pending, static_cast<PendingPage*>(nullptr)),
+              Tells(kNotItsNext));
+  EXPECT_THAT(Violations(owner.node, &NodeOf("ab")), Tells(kNotItsNext));
+  EXPECT_THAT(Violations(page.waits, {}), Tells("a wait is for no page"));
+  EXPECT_THAT(Violations(page.waits, {WaitId(99)}),
+              Tells("a wait is not for its page"));
+  std::swap(page.waits, PendingAfter(NodeOf("abdd")).waits);
+  EXPECT_THAT(cache_.CheckInvariants(), Tells("a wait is not for its page"));
+  std::swap(page.waits, PendingAfter(NodeOf("abdd")).waits);
+}
+
+TEST_F(DamageTest, OfAPageThatIsBeingComputedThoughItIsCached) {
+  Announce("abz");
+  PendingPage& page = PendingAfter(NodeOf("ab"));
+  EXPECT_THAT(Violations(page.tokens, Spell("c")),
+              Tells("a page is cached already"));
+}
+
+}  // namespace
+}  // namespace pando
