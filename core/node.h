@@ -52,6 +52,10 @@ struct Node {
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
   uint32_t end_pages() const { return depth_pages + page_count; }
+  // Always, unless something is broken.
+  bool is_within_segment() const {
+    return uint64_t{first_page} + page_count <= segment->page_count();
+  }
 
   const Token* tokens(uint32_t page_tokens) const {
     return segment->tokens() + size_t{first_page} * page_tokens;

@@ -82,6 +82,7 @@ std::vector<std::string> PrefixCache::CheckInvariants() {
   absl::flat_hash_set<PageId> in_tree;
   tree_.ForEachNode([&](const Node& node) {
     mutex_.AssertHeld();
+    if (!node.is_within_segment()) return;  // the tree has told
     for (PageId page : node.pages()) {
       if (!in_tree.insert(page).second) {
         violations.push_back(

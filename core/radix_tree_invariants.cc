@@ -75,16 +75,16 @@ void RadixTree::AppendViolations(
     of_namespace[node.ns].Add(node);
     used[&*node.segment] += node.page_count;
     expect(node.page_count > 0, node, "has no pages");
-    expect(node.first_page + node.page_count <= node.segment->page_count(),
-           node, "reaches past its segment");
+    expect(node.is_within_segment(), node, "reaches past its segment");
     expect(node.ns == node.parent->ns, node,
            "is in another namespace than its parent");
     expect(node.depth_pages == node.parent->end_pages(), node,
            "does not begin where its parent ends");
     // Also shows that siblings differ in their first page: the index holds one
     // node for each key.
-    expect(index_.Find(*node.parent, node.tokens(page_tokens_)) == &node, node,
-           "is not found by its first page");
+    expect(node.is_within_segment() &&
+               index_.Find(*node.parent, node.tokens(page_tokens_)) == &node,
+           node, "is not found by its first page");
     if (!node.is_locked()) unlocked[node.ns->quota_class].push_back(&node);
   });
   expect_sums(all, {evictable_pages_, protected_pages_, node_count()},
