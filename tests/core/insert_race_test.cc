@@ -72,6 +72,21 @@ TEST_F(InsertRaceTest, AnotherKindOfCallThatTakesTheIdFirstRefusesTheInsert) {
   EXPECT_EQ(Outcome(Insert()), "REQUEST_ID_REUSED");
 }
 
+TEST_F(InsertRaceTest, OfTwoThatTakeTheSameTokensOfAHeldPromptTheLaterFails) {
+  const auto insert_held = [&](size_t page) {
+    return cache_.Insert({.session = kSession,
+                          .ns = kNoNamespace,
+                          .tokens = {},
+                          .pages = std::span(pages_).subspan(page, 1),
+                          .anchor = lock_,
+                          .lock_action = LockAction::kRelock,
+                          .prompt_tokens = kPageTokens});
+  };
+  meanwhile = [&] { EXPECT_EQ(Outcome(insert_held(0)), "OK"); };
+  EXPECT_EQ(Outcome(insert_held(1)), "LOCK_MOVED");
+  EXPECT_EQ(Outcome(insert_held(1)), "OK");
+}
+
 TEST_F(InsertRaceTest, AnAnchorThatIsUnlockedFirstIsUnknown) {
   meanwhile = [&] {
     EXPECT_EQ(Outcome(cache_.Unlock(kSession, std::vector{lock_})), "OK");
