@@ -103,6 +103,7 @@ def test_accounts_that_do_not_add_up_are_a_failure(ctl, pandod, trace):
         ("replay", __file__),
         ("bench", "--prompt-tokens", 5, "--system-prompt-tokens", 6),
         ("bench", "--clients", 0),
+        ("bench", "--requests", 10**7, "--system-prompt-tokens", 1),
     ],
     ids=str,
 )

@@ -1,9 +1,11 @@
 // pandoctl replay, bench: requests of a recorded trace, or made up, as engines
 // would send them.
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "bench/replay/made_up_trace.h"
 #include "bench/replay/replays.h"
 #include "bench/replay/trace.h"
@@ -13,6 +15,8 @@
 
 namespace pando::ctl {
 namespace {
+
+constexpr uint64_t kMaxBlocks = 50'000'000;
 
 // The anchors, for a pool as large as the one that was replayed on.
 absl::Status AddAnchors(Server& server, const replay::Trace& trace,
@@ -77,6 +81,15 @@ absl::Status Bench(const Context& context) {
   if (chats.system_prompt_tokens > chats.prompt_tokens) {
     return absl::InvalidArgumentError(
         "--system-prompt-tokens is more than --prompt-tokens");
+  }
+  // A trace remembers the prompts in blocks as long as a system prompt.
+  const uint64_t blocks =
+      uint64_t{chats.requests} *
+      (chats.prompt_tokens / std::max(chats.system_prompt_tokens, 1u));
+  if (chats.system_prompt_tokens > 0 && blocks > kMaxBlocks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--requests times --prompt-tokens over --system-prompt-tokens is ",
+        blocks, "; at most ", kMaxBlocks));
   }
   return SendRequests(context, replay::MakeUpTrace(chats));
 }
