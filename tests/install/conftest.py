@@ -1,20 +1,14 @@
-"""A real pandod, and what `cmake --install` makes of the build that it is of."""
-
-import subprocess
+"""A real pandod, and what is installed of the build that it is of."""
 
 import pytest
-from pandod_process import Pandod, binary
+from installed import install_into
+from pandod_process import Pandod
 
 
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory):
     """Moved after it was installed, as it may be."""
-    installed = tmp_path_factory.mktemp("install") / "first"
-    subprocess.run(
-        ["cmake", "--install", binary().parents[1], "--prefix", installed],
-        check=True,
-        capture_output=True,
-    )
+    installed = install_into(tmp_path_factory.mktemp("install") / "first")
     return installed.rename(installed.with_name("moved"))
 
 

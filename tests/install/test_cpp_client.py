@@ -1,10 +1,10 @@
 """Projects that are built with nothing but what is installed, and then run."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from installed import pkg_config
 from pandod_process import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "cpp"
@@ -14,21 +14,10 @@ WORKER_SAYS = (
 )
 
 
-def output_of(*command: object, **environment: object) -> str:
-    added = {name: str(value) for name, value in environment.items()}
-    done = subprocess.run(
-        list(map(str, command)), env=os.environ | added, capture_output=True, text=True
-    )
+def output_of(*command: object) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def pkg_config(prefix: Path, *arguments: str) -> list[str]:
-    folder = prefix / "lib" / "pkgconfig"
-    answer = output_of(
-        "pkg-config", *arguments, "pando-client", PKG_CONFIG_PATH=folder
-    )
-    return answer.split()
 
 
 def configure(source: Path, build: Path, prefix: Path) -> subprocess.CompletedProcess:

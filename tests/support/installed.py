@@ -1,0 +1,27 @@
+"""What `cmake --install` makes of the build that pandod is of."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from pandod_process import binary
+
+
+def install_into(folder: Path) -> Path:
+    """Installs everything there; returns the prefix."""
+    subprocess.run(
+        ["cmake", "--install", binary().parents[1], "--prefix", folder],
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+def pkg_config(prefix: Path, *arguments: str) -> list[str]:
+    """What it says of the client that is installed there."""
+    folder = prefix / "lib" / "pkgconfig"
+    return subprocess.check_output(
+        ["pkg-config", *arguments, "pando-client"],
+        env=os.environ | {"PKG_CONFIG_PATH": str(folder)},
+        text=True,
+    ).split()
