@@ -35,7 +35,7 @@ class RpcServer {
     std::vector<std::string> addresses;
     int max_receive_bytes = 0;
     // Calls whose handlers take longer are logged; zero: none.
-    absl::Duration slow_call;
+    absl::Duration slow_call = absl::ZeroDuration();
   };
 
   RpcServer();
