@@ -1,11 +1,10 @@
 """docs/calls.md: each of its programs runs, prints what it says, makes every call."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from doc_programs import DocProgram
 from eventually import eventually
 from installed import install_into, pkg_config
 from metrics_page import MetricsPage
@@ -18,11 +17,7 @@ from pando_kv._proto.pando.v1 import (
 )
 from pandod_process import REPOSITORY, binary
 
-TEXT = (REPOSITORY / "docs" / "calls.md").read_text()
-ADDRESS = "unix:/run/pando/pando.sock"
-# What a line prints, perhaps after the name of the call.
-PRINTED = re.compile(r"[^\s#/].*?[ ;)](?:#|//) (?:Admin\.\w+: )?(.*)$", re.MULTILINE)
-
+CALLS = REPOSITORY / "docs" / "calls.md"
 CPP_PROGRAM = """
 #include <grpcpp/grpcpp.h>
 
@@ -41,22 +36,6 @@ int main() {
 %s
 }
 """
-
-
-def program(title: str) -> str:
-    """The pieces below one of the titles."""
-    (section,) = re.findall(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", TEXT, re.M | re.S)
-    return "\n".join(re.findall(r"^```(?:python|cpp)\n(.*?)^```$", section, re.M | re.S))
-
-
-def run(command: list[object], source: str, address: str) -> None:
-    """Compares what it prints, word by word, with what the comments say."""
-    assert ADDRESS in source
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == " ".join(PRINTED.findall(source)).split()
 
 
 def methods() -> set[tuple[str, str]]:
@@ -83,20 +62,20 @@ def expect_every_method_called(http: str) -> None:
 
 @pytest.mark.parametrize("title", ["Python", "By hand"])
 def test_python(title, pandod, http, tmp_path):
-    source = program(title)
+    program = DocProgram(CALLS, title, "python")
     script = tmp_path / "calls.py"
-    script.write_text(source.replace(ADDRESS, pandod.address))
-    run([sys.executable, script], source, pandod.address)
+    script.write_text(program.source(pandod.address))
+    program.check(sys.executable, script)
     expect_every_method_called(http)
 
 
 def test_cpp(pandod, http, tmp_path):
-    source = program("C++")
-    file = tmp_path / "calls.cc"
-    file.write_text(CPP_PROGRAM % source.replace(ADDRESS, pandod.address))
+    program = DocProgram(CALLS, "C++", "cpp")
+    source, built = tmp_path / "calls.cc", tmp_path / "calls"
+    source.write_text(CPP_PROGRAM % program.source(pandod.address))
     generated = binary().parents[1] / "proto" / "gen"
     flags = pkg_config(install_into(tmp_path / "prefix"), "--cflags", "--libs")
-    build = ["g++", "-std=c++20", f"-I{generated}", file, *flags]
-    subprocess.run([*build, "-o", tmp_path / "calls"], check=True)
-    run([tmp_path / "calls"], source, pandod.address)
+    compiler = ["g++", "-std=c++20", f"-I{generated}", source, *flags, "-o", built]
+    subprocess.run(compiler, check=True)
+    program.check(built)
     expect_every_method_called(http)
