@@ -21,12 +21,9 @@ def output_of(*command: object) -> str:
 
 
 def configure(source: Path, build: Path, prefix: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        ["cmake", "-G", "Ninja", "-S", source, "-B", build]
-        + [f"-DCMAKE_PREFIX_PATH={prefix}"],
-        capture_output=True,
-        text=True,
-    )
+    command = ["cmake", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    command += ["-S", source, "-B", build]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_a_project_finds_the_client_with_cmake(prefix, pandod, tmp_path):

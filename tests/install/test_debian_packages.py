@@ -1,4 +1,4 @@
-"""The Debian packages that cpack makes of the build: what is in them, and that it runs."""
+"""The Debian packages that cpack makes of the build: what is in them; it runs."""
 
 import os
 import re

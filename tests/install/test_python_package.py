@@ -49,7 +49,7 @@ def lowest_versions(metadata: Message) -> list[str]:
 
 @pytest.fixture(scope="module")
 def environment(wheel, metadata, tmp_path_factory) -> Path:
-    """The Python of one with the lowest versions that the package says it works with."""
+    """The Python of one with the lowest versions that the package allows."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Writes a man page, compressed: a template, and the options that the program's --help lists.
+"""Writes a man page, compressed: a template with what the program's --help lists.
 
 usage: generate.py PROGRAM VERSION TEMPLATE PAGE
 """
