@@ -108,6 +108,12 @@ def test_an_absent_server_is_unavailable(tmp_path):
     assert error.reason == "UNAVAILABLE"
 
 
+def test_a_call_that_a_server_cut_off_as_it_ended_is_unavailable(address):
+    error = _call(address, "CANCELLED x elsewhere.example")
+    assert type(error) is pando_kv.UnavailableError
+    assert error.reason == "CANCELLED"
+
+
 def test_invalid_requests_are_value_errors():
     assert issubclass(pando_kv.InvalidRequestError, ValueError)
 

@@ -34,6 +34,8 @@ T = TypeVar("T")
 # in which the connection is made again.
 _PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32)
 _MAX_MILLISECONDS = 2**32 - 1
+# Names of gRPC's codes, with which a connection breaks.
+_NO_ANSWER = ("UNAVAILABLE", "CANCELLED")
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def is_unsettled(error: BaseException) -> bool:
 
 def _is_broken(error: PandoError) -> bool:
     """No answer of the server, as opposed to one that refuses the call."""
-    return isinstance(error, UnavailableError) and error.reason == "UNAVAILABLE"
+    return isinstance(error, UnavailableError) and error.reason in _NO_ANSWER
 
 
 def _pending_wait_field(seconds: float) -> bytes:

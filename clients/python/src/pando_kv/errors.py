@@ -117,6 +117,8 @@ _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequestError,
     grpc.StatusCode.FAILED_PRECONDITION: NotAllowedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    # By a server that shuts down: the clients cancel no such call.
+    grpc.StatusCode.CANCELLED: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineError,
 }
 
