@@ -8,12 +8,10 @@ import pytest
 from event_follower import Follower, page_hashes, seed
 from eventually import eventually
 from load_client import load_client
+from marked_prompts import CACHE_SALT as SALT
 from pando_kv import Client, Namespace
 from pando_kv._proto.pando.v1 import types_pb2
 from pandod_process import PAGE_TOKENS
-
-SALT = "s"
-"""The only cache salt in NAMESPACES of load_client.py."""
 
 
 def publish(client: Client, tokens: np.ndarray, **options: object) -> None:

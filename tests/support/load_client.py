@@ -12,18 +12,11 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
+from dataclasses import asdict, dataclass
 
 import numpy as np
-from pando_kv import Client, Match, Namespace, PoolExhaustedError
-
-# Prompts are walks down a tree that all clients share: this many ways at each turn.
-WAYS = 3
-MAX_TURNS = 6
-MAX_TURN_TOKENS = 40
-NAMESPACES = [None, Namespace(), Namespace(extra_key=""), Namespace(cache_salt="s")]
-
+from marked_prompts import MarkedPages, Prompt, random_prompt
+from pando_kv import Client, Match, PoolExhaustedError
 
 @dataclass
 class Accounts:
@@ -41,46 +34,12 @@ class Accounts:
     checked_pages: int = 0
 
 
-@dataclass
-class Prompt:
-    namespace: Namespace | None
-    tokens: np.ndarray
-    digests: np.ndarray = field(repr=False)
-    """Of each whole page: what its memory must show."""
-
-
-def make_prompt(random: np.random.Generator, page_tokens: int) -> Prompt:
-    namespace = NAMESPACES[random.integers(len(NAMESPACES))]
-    way = [int(random.integers(WAYS)) for _ in range(random.integers(1, MAX_TURNS + 1))]
-    turns = [
-        np.random.default_rng([77, *way[: i + 1]]).integers(
-            0, 2**32, 1 + (sum(way[: i + 1]) * 13) % MAX_TURN_TOKENS, np.uint32
-        )
-        for i in range(len(way))
-    ]
-    tokens = np.concatenate(turns)
-    # Unset is the default namespace, whatever it is called.
-    digest = repr(namespace or Namespace()).encode()
-    digests = []
-    for end in range(page_tokens, tokens.size + 1, page_tokens):
-        page = tokens[end - page_tokens : end].tobytes()
-        digest = blake2b(digest + page, digest_size=8).digest()
-        digests.append(int.from_bytes(digest, "little"))
-    return Prompt(namespace, tokens, np.array(digests, np.uint64))
-
-
 class LoadClient:
     def __init__(self, client: Client, seed: int) -> None:
         self._client = client
         self._random = np.random.default_rng(seed)
         self._page_tokens = client.pool.layout.page_tokens
-        pool = client.attach_pool()
-        # (page, element) of every layer's keys and values, as 64-bit words.
-        self._words = [
-            view.reshape(view.shape[0], -1).view(np.uint64)
-            for layer in range(client.pool.layout.layers)
-            for view in (pool.keys(layer), pool.values(layer))
-        ]
+        self._pages = MarkedPages(client.attach_pool())
         self.accounts = Accounts()
 
     def run(self, requests: int, seconds: float) -> None:
@@ -89,7 +48,7 @@ class LoadClient:
         end = time.monotonic() + seconds
         while requests > 0 or time.monotonic() < end:
             requests -= 1
-            prompt = make_prompt(self._random, self._page_tokens)
+            prompt = random_prompt(self._random, self._page_tokens)
             with contextlib.suppress(PoolExhaustedError):
                 self._random.choice(kinds, p=weights)(prompt)
             if self._random.random() < 0.02:
@@ -192,18 +151,15 @@ class LoadClient:
         whole = prompt.digests.size - match.page_ids.size
         computed, left_over = np.split(match.reserved_page_ids, [whole])
         digests = prompt.digests[match.page_ids.size :]
-        for words in self._words:
-            words[computed] = digests[:, None]
-            words[left_over] = 0
+        self._pages.write(computed, digests)
+        self._pages.write(left_over, 0)
         self._check(prompt, np.concatenate([match.page_ids, computed]))
         return computed, left_over
 
     def _check(self, prompt: Prompt, pages: np.ndarray) -> None:
         """These are the first pages of the prompt, while they cannot be evicted."""
-        wanted = prompt.digests[: pages.size, None]
-        for words in self._words:
-            wrong = np.flatnonzero((words[pages] != wanted).any(axis=1))
-            assert not wrong.size, f"{prompt}: wrong KV in pages {pages[wrong]}"
+        wrong = self._pages.wrong(pages, prompt.digests[: pages.size])
+        assert not wrong.size, f"{prompt}: wrong KV in pages {wrong}"
         self.accounts.checked_pages += pages.size
 
 
