@@ -9,13 +9,19 @@ FUZZERS := cache_fuzzer service_fuzzer
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
+# Seconds of a soak, its workers, and where its choices begin (a random seed).
+SOAK_SECONDS ?= 300
+SOAK_WORKERS ?= 16
+SOAK_SEED ?=
+
 .PHONY: help setup build package demo test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz coverage bench format clean
+        test-tsan test-fuzz fuzz soak coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
 	@echo "make test   all tests, sanitizer runs included"
 	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
+	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
 	@echo "make bench  the benchmarks, with the floor beside each figure"
 	@echo "make build  pandod and everything else, optimised, in build/release"
@@ -86,6 +92,14 @@ fuzz: setup
 	    -artifact_prefix=build/fuzz/$$fuzzer- build/fuzz/corpus/$$fuzzer \
 	    || exit 1; \
 	done
+
+# tests/soak: `make test` runs a short one.
+soak: setup
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/release/bin/pandod PYTHONPATH=tests:tests/support \
+	  $(PYTHON) -m soak --seconds $(SOAK_SECONDS) --workers $(SOAK_WORKERS) \
+	  $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 # Lines and branches of core/ that its tests run, and the branches never taken.
 CORE_TESTS := core_test core_model_test core_stress_test

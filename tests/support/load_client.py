@@ -18,6 +18,7 @@ import numpy as np
 from marked_prompts import MarkedPages, Prompt, random_prompt
 from pando_kv import Client, Match, PoolExhaustedError
 
+
 @dataclass
 class Accounts:
     """What pandod must have counted for this client."""

@@ -1,0 +1,142 @@
+"""What must hold when all workers have left, asked from outside of pandod."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from metrics_page import MetricsPage
+from pando_kv import Client
+
+SETTLE_SECONDS = 60
+_CLOSING_SECONDS = 1
+_PAUSE_SECONDS = 0.02
+
+
+# gRPC adds a thread for timers when several are late at once, and keeps it.
+_TIMER_THREAD = "grpc_global_tim"
+_MAX_TIMER_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a process, as its kernel counts them."""
+
+    descriptors: int
+    threads: int
+    """Without those of gRPC's timers."""
+    timer_threads: int
+    memory_kib: int
+    """Resident, without the pool and what else is shared."""
+
+    @staticmethod
+    def of(pid: int) -> "Figures":
+        status = Path(f"/proc/{pid}/status").read_text().splitlines()
+        fields = dict(line.split(":", 1) for line in status)
+        names = [
+            (task / "comm").read_text().strip()
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        ]
+        timers = names.count(_TIMER_THREAD)
+        return Figures(
+            descriptors=len(os.listdir(f"/proc/{pid}/fd")),
+            threads=len(names) - timers,
+            timer_threads=timers,
+            memory_kib=int(fields["RssAnon"].split()[0]),
+        )
+
+
+def least(pid: int) -> Figures:
+    """Of a process that nobody uses, but for connections that are being closed."""
+    end = time.monotonic() + _CLOSING_SECONDS
+    figures = Figures.of(pid)
+    while time.monotonic() < end:
+        time.sleep(_PAUSE_SECONDS)
+        figures = min(figures, Figures.of(pid), key=lambda each: each.descriptors)
+    return figures
+
+
+def settled(find: Callable[[], list[str]]) -> list[str]:
+    """What is still wrong after a generous time; empty as soon as nothing is."""
+    end = time.monotonic() + SETTLE_SECONDS
+    while (wrong := find()) and time.monotonic() < end:
+        time.sleep(_PAUSE_SECONDS)
+    return wrong
+
+
+def differing(what: str, is_: float, must_be: float) -> list[str]:
+    return [] if is_ == must_be else [f"{what} is {is_:g}, must be {must_be:g}"]
+
+
+def held(client: Client) -> list[str]:
+    """What is held although only this client is left, which holds nothing."""
+    stats = client.stats()
+    pages = stats.pages
+    return [
+        *differing("sessions", stats.sessions, 1),
+        *differing("locks", stats.locks, 0),
+        *differing("waiting matches", stats.waiting_matches, 0),
+        *differing("reserved pages", pages.reserved, 0),
+        *differing("quarantined pages", pages.quarantined, 0),
+        *differing("protected pages", pages.protected, 0),
+        *differing(
+            "free and evictable pages",
+            pages.free + pages.evictable,
+            pages.capacity - pages.padding,
+        ),
+        *(f"invariant violated: {each}" for each in client.check_invariants()),
+    ]
+
+
+def unbalanced(metrics: MetricsPage) -> list[str]:
+    """Counters that do not add up, of one boot of pandod."""
+    total = metrics.sum
+    cached = total("pando_pool_pages", state="evictable") + total(
+        "pando_pool_pages", state="protected"
+    )
+    page_tokens = total("pando_pool_page_tokens")
+    inserted = total("pando_insert_tokens_total", result="new") / page_tokens
+    return [
+        *differing(
+            "locks taken less ended",
+            total("pando_locks_taken_total") - total("pando_locks_ended_total"),
+            total("pando_locks"),
+        ),
+        *differing(
+            "sessions opened less ended",
+            total("pando_sessions_opened_total") - total("pando_sessions_ended_total"),
+            total("pando_sessions"),
+        ),
+        *differing(
+            "pages inserted less evicted",
+            inserted - total("pando_evicted_pages_total"),
+            cached,
+        ),
+        *differing(
+            "waits begun less ended",
+            total("pando_pending_waits_total")
+            - total("pando_pending_waits_ended_total"),
+            total("pando_pending_matches"),
+        ),
+        *differing(
+            "violations of invariants", total("pando_invariant_violations_total"), 0
+        ),
+        *differing(
+            "pages changed while cached", total("pando_page_violations_total"), 0
+        ),
+    ]
+
+
+def more_than(before: Figures, now: Figures) -> list[str]:
+    """Descriptors and threads that were not there before."""
+    limits = {
+        "descriptors": before.descriptors,
+        "threads": before.threads,
+        "timer_threads": _MAX_TIMER_THREADS,
+    }
+    return [
+        f"{name} are {getattr(now, name)}, may be {limit}"
+        for name, limit in limits.items()
+        if getattr(now, name) > limit
+    ]

@@ -1,0 +1,204 @@
+"""What is done to the workers and to pandod while they work."""
+
+import heapq
+import itertools
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+import numpy as np
+from metrics_page import get
+from pando_kv import Client
+
+from soak.fleet import WorkerProcess
+from soak.journal import FOREVER, Disturbance, Journal
+from soak.system import GRACE_SECONDS, System
+
+POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
+_MAX_PAUSE_SECONDS = 4 * GRACE_SECONDS
+_POLL_SECONDS = 0.05
+
+
+class Disturbances:
+    """One at a time; what must be undone later is undone by `undo_due`."""
+
+    def __init__(
+        self, system: System, journal: Journal, random: np.random.Generator
+    ) -> None:
+        self._system = system
+        self._journal = journal
+        self._random = random
+        # (when, a number that makes it unique, what): a heap.
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._kinds = {
+            self.kill: 3,
+            self.pause: 4,
+            self.cut: 3,
+            self.cut_and_stop: 2,
+            self.hold_watcher: 3,
+            self.visit_rudely: 2,
+            self.flush: 1,
+            self.evict: 1,
+            self.switch_policy: 1,
+            self.reload: 1,
+            self.release_locks: 1,
+            self.look: 2,
+            self.hold_pandod: 1,
+        }
+
+    def one(self, may_restart: bool) -> None:
+        kinds = self._kinds | ({self.restart_pandod: 4} if may_restart else {})
+        weights = np.array(list(kinds.values()), float)
+        self._random.choice(list(kinds), p=weights / weights.sum())()
+
+    def undo_due(self) -> None:
+        while self._later and self._later[0][0] <= time.monotonic():
+            heapq.heappop(self._later)[2]()
+
+    def undo_all(self) -> None:
+        while self._later:
+            self.undo_due()
+            time.sleep(_POLL_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL, whatever it is doing, paused or not; another one takes its place."""
+        running = self._system.fleet.running
+        worker = running[self._random.integers(len(running))]
+        self._note("kill", worker)
+        self._system.fleet.kill(worker)
+        self._system.fleet.fill()
+
+    def pause(self) -> None:
+        """SIGSTOP, often for longer than the grace. Nothing may be lost."""
+        self._interrupt("pause", signal.SIGSTOP, stops=True)
+
+    def cut(self) -> None:
+        self._interrupt("cut", signal.SIGUSR1, stops=False)
+
+    def cut_and_stop(self) -> None:
+        """Often so long that the session is lost; when it goes on, it still writes."""
+        self._interrupt("cut_and_stop", signal.SIGUSR2, stops=True)
+
+    def hold_watcher(self) -> None:
+        watcher = self._system.watchers.some(self._random)
+        self._note("hold_watcher")
+        watcher.stop_reading()
+        self._after_a_while(watcher.go_on_reading)
+
+    def visit_rudely(self) -> None:
+        """Peers that send nonsense, or nothing, and stay a while."""
+        self._note("visit_rudely")
+        for path in (self._system.pandod.socket, self._system.pandod.memory_socket):
+            peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            peer.connect(str(path))
+            if self._random.random() < 0.5:
+                peer.sendall(self._random.bytes(self._random.integers(1, 100)))
+            self._after_a_while(peer.close)
+
+    def flush(self) -> None:
+        self._note("flush")
+        with self._operator() as client:
+            client.flush()
+
+    def evict(self) -> None:
+        self._note("evict")
+        with self._operator() as client:
+            client.evict(int(self._random.integers(1, 50)))
+
+    def switch_policy(self) -> None:
+        self._note("switch_policy")
+        with self._operator() as client:
+            client.set_eviction_policy(str(self._random.choice(POLICIES)))
+
+    def reload(self) -> None:
+        """SIGHUP with other options that can change live, or with a bad file."""
+        self._note("reload")
+        low = int(self._random.integers(0, 10))
+        policy = self._random.choice([*POLICIES, "no such policy"])
+        self._system.config.write_text(
+            f"low-free-pages: {low}\nhigh-free-pages: {2 * low}\n"
+            f"eviction-policy: {policy}\n"
+        )
+        os.kill(self._system.pandod.pid, signal.SIGHUP)
+
+    def release_locks(self) -> None:
+        """Takes them away from a worker in the middle of its request."""
+        noted = self._note("release_locks", until=FOREVER)
+        with self._operator() as client:
+            sessions = client.sessions().items
+            session = sessions[self._random.integers(len(sessions))]
+            client.release_locks(session.session_number)
+        noted.end = time.monotonic()
+
+    def look(self) -> None:
+        self._note("look")
+        with self._operator() as client:
+            client.sessions(), client.locks(), client.namespaces()
+            client.explain(self._random.integers(0, 2**32, 100, np.uint32))
+            client.dump_tree()
+        for path in ("/metrics", "/readyz", "/console/"):
+            get(self._system.http, path)
+
+    def hold_pandod(self) -> None:
+        """pandod itself is stopped; nothing may be lost."""
+        self._note("hold_pandod")
+        os.kill(self._system.pandod.pid, signal.SIGSTOP)
+        time.sleep(self._random.uniform(0, _MAX_PAUSE_SECONDS / 2))
+        os.kill(self._system.pandod.pid, signal.SIGCONT)
+
+    def restart_pandod(self) -> None:
+        """SIGKILL, or SIGTERM; then a new epoch."""
+        noted = self._note("restart_pandod", until=FOREVER)
+        self._system.watchers.close()
+        if self._random.random() < 0.7:
+            self._system.pandod.kill()
+        else:
+            code = self._system.pandod.stop()
+            assert code == 0, f"pandod ended with {code} after SIGTERM"
+        time.sleep(self._random.uniform(0, 1))
+        self._system.pandod.start()
+        self._system.watchers.open()
+        noted.end = time.monotonic()
+
+    def _operator(self) -> Client:
+        return Client(self._system.pandod.address, name="operator", timeout=30)
+
+    def _interrupt(self, kind: str, number: signal.Signals, *, stops: bool) -> None:
+        awake = [w for w in self._system.fleet.running if w.started and not w.paused]
+        if not awake:
+            return
+        worker = awake[self._random.integers(len(awake))]
+        noted = self._note(kind, worker, until=FOREVER if stops else None)
+        worker.send(number)
+        if stops:
+            worker.paused = True
+            self._after_a_while(lambda: self._go_on(worker, noted))
+
+    def _go_on(self, worker: WorkerProcess, noted: Disturbance) -> None:
+        if worker.process.poll() is None and not worker.is_stopped:
+            # It comes to the signal only between two steps.
+            self._after(_POLL_SECONDS, lambda: self._go_on(worker, noted))
+            return
+        worker.send(signal.SIGCONT)
+        worker.paused = False
+        noted.end = time.monotonic()
+
+    def _after_a_while(self, what: Callable[[], None]) -> None:
+        self._after(self._random.uniform(0, _MAX_PAUSE_SECONDS), what)
+
+    def _after(self, seconds: float, what: Callable[[], None]) -> None:
+        when = time.monotonic() + seconds
+        heapq.heappush(self._later, (when, next(self._numbers), what))
+
+    def _note(
+        self,
+        kind: str,
+        worker: WorkerProcess | None = None,
+        until: float | None = None,
+    ) -> Disturbance:
+        now = time.monotonic()
+        number = worker.number if worker else None
+        return self._journal.note(kind, now, until or now, number)

@@ -1,0 +1,48 @@
+"""Whether pandod's memory is flat under the same load."""
+
+from statistics import median
+
+# Of the samples in order of time: caches of known size fill up in the first part.
+# The medians of the two windows are compared.
+BEFORE = (0.4, 0.6)
+AFTER = (0.8, 1.0)
+# The allocator keeps what a burst took, in other places each time; a leak of one
+# small object a request is far more than that in some minutes.
+MAX_GROWTH_KIB = 1024
+# In a shorter record nothing is said: the caches are still filling.
+MIN_SECONDS = 120
+
+
+class MemoryRecord:
+    """Samples of one process, as it runs: when, in seconds, and KiB."""
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[float, int]] = []
+
+    def add(self, now: float, kib: int) -> None:
+        self._samples.append((now, kib))
+
+    def grown(self) -> list[str]:
+        if self._seconds < MIN_SECONDS or self._after - self._before <= MAX_GROWTH_KIB:
+            return []
+        return [f"memory grew by more than {MAX_GROWTH_KIB} KiB: {self}"]
+
+    def __str__(self) -> str:
+        return f"memory: {self._before:.0f} KiB, later {self._after:.0f} KiB"
+
+    @property
+    def _seconds(self) -> float:
+        return self._samples[-1][0] - self._samples[0][0]
+
+    @property
+    def _before(self) -> float:
+        return self._median(*BEFORE)
+
+    @property
+    def _after(self) -> float:
+        return self._median(*AFTER)
+
+    def _median(self, begin: float, end: float) -> float:
+        count = len(self._samples)
+        window = self._samples[int(begin * count) : int(end * count)]
+        return median(kib for _, kib in window)

@@ -1,0 +1,43 @@
+"""What is soaked: pandod, its workers, and watchers of its events."""
+
+from pathlib import Path
+
+from metrics_page import MetricsPage, free_address
+from pandod_process import Pandod
+
+from soak.fleet import Fleet
+from soak.watchers import Watchers
+
+GRACE_SECONDS = 1.0
+# Less than the workers want at one time: the pool is always full.
+POOL_PAGES_PER_WORKER = 4
+
+
+class System:
+    def __init__(self, folder: Path, workers: int, first_seed: int) -> None:
+        self.http = free_address()
+        self.config = folder / "pandod.yaml"
+        self.config.write_text("")
+        self.pandod = Pandod(
+            folder,
+            config=self.config,
+            http=self.http,
+            pool_pages=POOL_PAGES_PER_WORKER * workers,
+            session_grace=f"{GRACE_SECONDS}s",
+            # Longer than a worker that is cut off is stopped.
+            quarantine="20s",
+            drain_timeout="1s",
+            event_history=64,
+            check_invariants_every="500ms",
+            verify_pages=1,
+        )
+        self.watchers = Watchers(self.pandod.address)
+        self.fleet = Fleet(self.pandod.socket, folder, workers, first_seed)
+
+    def metrics(self) -> MetricsPage:
+        return MetricsPage(self.http)
+
+    def close(self) -> None:
+        self.fleet.close()
+        self.watchers.close()
+        self.pandod.close()
