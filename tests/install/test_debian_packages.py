@@ -138,6 +138,8 @@ def test_what_is_unpacked_runs(root, tmp_path):
     with subprocess.Popen(
         [*command, *options], env=clean_environment(), stderr=subprocess.DEVNULL
     ) as pandod:
-        eventually(lambda: run(tmp_path, *health).stdout == "SERVING\n")
-        pandod.terminate()
-        assert pandod.wait() == os.EX_OK
+        try:
+            eventually(lambda: run(tmp_path, *health).stdout == "SERVING\n")
+        finally:
+            pandod.terminate()
+    assert pandod.returncode == os.EX_OK
