@@ -49,6 +49,10 @@ constexpr std::array kReasons = {
                 absl::StatusCode::kResourceExhausted},
     ReasonEntry{Reason::kQuotaExceeded, "QUOTA_EXCEEDED",
                 absl::StatusCode::kResourceExhausted},
+    ReasonEntry{Reason::kSessionLimit, "SESSION_LIMIT",
+                absl::StatusCode::kResourceExhausted},
+    ReasonEntry{Reason::kRateLimited, "RATE_LIMITED",
+                absl::StatusCode::kResourceExhausted},
     ReasonEntry{Reason::kDraining, "DRAINING", absl::StatusCode::kUnavailable},
 };
 

@@ -27,6 +27,8 @@ enum class Reason {
   kLayoutMismatch,
   kPoolExhausted,
   kQuotaExceeded,
+  kSessionLimit,
+  kRateLimited,
   kDraining,
 };
 

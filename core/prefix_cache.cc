@@ -69,6 +69,7 @@ PrefixCache::PrefixCache(const Options& options)
       events_(options.capacity_pages),
       churn_(options.capacity_pages),
       limits_(quotas_.count()),
+      session_limits_(options.session_limits),
       low_free_pages_(options.low_free_pages),
       high_free_pages_(options.high_free_pages),
       class_limits_(quotas_.count()) {
@@ -129,6 +130,12 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
       PagesFor(request.reserve_tokens, options_.page_tokens);
   const uint32_t missing_pages =
       wanted_pages - std::min(wanted_pages, matched_pages);
+  if (request.lock) {
+    if (absl::Status limits = CheckSessionLimits(*session, 1, missing_pages);
+        !limits.ok()) {
+      return limits;
+    }
+  }
   const uint32_t quota_class =
       ns == nullptr ? quotas_.ClassOf(request.ns) : ns->quota_class;
   if (missing_pages > 0) {

@@ -26,6 +26,7 @@
 #include "core/quota_classes.h"
 #include "core/radix_tree.h"
 #include "core/requests.h"
+#include "core/session_limits.h"
 #include "core/session_table.h"
 #include "core/stats.h"
 #include "core/tree_copy.h"
@@ -56,6 +57,7 @@ class PrefixCache {
     uint32_t low_free_pages = 0;
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
+    SessionLimits session_limits = {};
     // Told of each wait that ended, but for cancelled ones: outside the mutex,
     // by the thread that ended it, maybe before the Match that began the wait
     // has returned. Needed when matches wait.
@@ -97,6 +99,9 @@ class PrefixCache {
   // its new cap is refused pages, or makes room, when it asks for more.
   // REQUIRES: the classes and their patterns are those of the options.
   void SetQuotas(const std::vector<QuotaClass>& classes);
+  // Changes what a session may have, of those that are open, too. A session
+  // that has more keeps it, and gets no more.
+  void SetSessionLimits(const SessionLimits& limits);
   // Changes the order of eviction, of what is cached already, too. Returns the
   // policy of before.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
@@ -190,6 +195,10 @@ class PrefixCache {
   };
 
   absl::StatusOr<Session*> FindSession(SessionId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the session may take so many locks and reserve so many pages more.
+  absl::Status CheckSessionLimits(const Session& session, uint32_t locks,
+                                  uint32_t pages)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -376,6 +385,7 @@ class PrefixCache {
   // Scratch.
   std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mutex_);  // of each class
+  SessionLimits session_limits_ ABSL_GUARDED_BY(mutex_);
   uint32_t low_free_pages_ ABSL_GUARDED_BY(mutex_);
   uint32_t high_free_pages_ ABSL_GUARDED_BY(mutex_);
   bool is_below_watermark_ ABSL_GUARDED_BY(mutex_) = false;

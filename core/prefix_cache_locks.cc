@@ -33,6 +33,9 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
       {.ns = request.ns, .tokens = request.tokens, .after = request.after},
       nullptr);
   if (!found.ok()) return std::move(found).status();
+  if (absl::Status limits = CheckSessionLimits(**session, 1, 0); !limits.ok()) {
+    return limits;
+  }
   LockResult result;
   result.locked_tokens = found->pages() * options_.page_tokens;
   Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root

@@ -39,20 +39,11 @@ NamespaceInfo InfoOf(const Namespace& ns) {
           .nodes = ns.nodes};
 }
 
-uint32_t CountLocks(const Session& session) {
-  uint32_t locks = 0;
-  for (const LockRecord* lock = session.first_lock; lock != nullptr;
-       lock = lock->next) {
-    ++locks;
-  }
-  return locks;
-}
-
 SessionInfo InfoOf(const Session& session, absl::Time now) {
   return {
       .number = session.number,
       .client_name = session.client_name,
-      .locks = CountLocks(session),
+      .locks = session.lock_count,
       .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),

@@ -59,6 +59,10 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
   auto answer = FindAnswer<std::vector<PageId>>(**session, request.request_id);
   if (!answer.ok()) return std::move(answer).status();
   if (*answer != nullptr) return **answer;
+  if (absl::Status limits = CheckSessionLimits(**session, 0, request.pages);
+      !limits.ok()) {
+    return limits;
+  }
   if (absl::Status room = CheckRoom(request.pages, quota_class, 0);
       !room.ok()) {
     return room;

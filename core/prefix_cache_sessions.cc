@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -52,6 +53,31 @@ absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
 absl::Status PrefixCache::CheckSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
   return FindSession(id).status();
+}
+
+void PrefixCache::SetSessionLimits(const SessionLimits& limits) {
+  absl::MutexLock hold(&mutex_);
+  session_limits_ = limits;
+}
+
+absl::Status PrefixCache::CheckSessionLimits(const Session& session,
+                                             uint32_t locks, uint32_t pages) {
+  const auto [max_locks, max_pages] = session_limits_;
+  if (locks > 0 && max_locks > 0 && session.lock_count >= max_locks) {
+    return MakeError(
+        Reason::kSessionLimit,
+        absl::StrCat("the session has ", session.lock_count,
+                     " locks; max-locks-per-session is ", max_locks));
+  }
+  const size_t reserved = session.reserved.pages.size();
+  if (pages > 0 && max_pages > 0 && reserved + pages > max_pages) {
+    return MakeError(
+        Reason::kSessionLimit,
+        absl::StrCat(pages, " pages are needed, but the session has reserved ",
+                     reserved, "; max-reserved-pages-per-session is ",
+                     max_pages));
+  }
+  return absl::OkStatus();
 }
 
 void PrefixCache::ProcessGone(SessionId id) {

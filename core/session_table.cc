@@ -38,6 +38,7 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
   lock.next = session.first_lock;
   if (lock.next != nullptr) lock.next->previous = &lock;
   session.first_lock = &lock;
+  ++session.lock_count;
   lock.older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = &lock;
   newest_ = &lock;
@@ -50,6 +51,7 @@ LockRecord* SessionTable::FindLock(const Session& session, LockId id) {
 }
 
 void SessionTable::RemoveLock(LockRecord& lock) {
+  --lock.session->lock_count;
   if (lock.previous != nullptr) {
     lock.previous->next = lock.next;
   } else {

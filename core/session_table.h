@@ -30,6 +30,7 @@ struct Session {
   absl::Time opened_at;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
+  uint32_t lock_count = 0;
   Answers answers;
   // The worker has mapped the pool, so it may write to its reserved pages.
   bool is_attached = false;

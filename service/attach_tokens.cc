@@ -4,8 +4,10 @@
 
 #include <cerrno>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "core/errors.h"
 
 namespace pando {
 
@@ -17,10 +19,18 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(SessionId session) {
   }
   const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
-  if (grants_.size() >= max_outstanding_) {
-    absl::erase_if(grants_, [now](const auto& entry) {
-      return entry.second.expires <= now;
-    });
+  absl::erase_if(grants_, [now](const auto& entry) {
+    return entry.second.expires <= now;
+  });
+  const auto own = absl::c_count_if(grants_, [session](const auto& entry) {
+    return entry.second.session == session;
+  });
+  if (static_cast<size_t>(own) >= max_per_session_) {
+    return MakeError(Reason::kSessionLimit,
+                     absl::StrFormat("the session has %u attach tokens that it "
+                                     "has not used; "
+                                     "max-attach-tokens-per-session is %u",
+                                     own, max_per_session_));
   }
   if (grants_.size() >= max_outstanding_) {
     return absl::ResourceExhaustedError(

@@ -20,13 +20,15 @@ namespace pando {
 using AttachToken = std::array<char, 16>;
 
 // The tokens handed out and not yet shown. Owned by MemorySocket; any thread
-// may call it. Holds at most max_outstanding tokens, each valid once and for
-// ttl at most.
+// may call it. Holds at most max_outstanding tokens, at most max_per_session of
+// a session, each valid once and for ttl at most.
 class AttachTokens {
  public:
-  AttachTokens(absl::Duration ttl, size_t max_outstanding)
+  AttachTokens(absl::Duration ttl, size_t max_outstanding,
+               size_t max_per_session)
       : ttl_(absl::ToChronoNanoseconds(ttl)),
-        max_outstanding_(max_outstanding) {}
+        max_outstanding_(max_outstanding),
+        max_per_session_(max_per_session) {}
 
   absl::StatusOr<AttachToken> Issue(SessionId session);
 
@@ -44,6 +46,7 @@ class AttachTokens {
 
   const std::chrono::nanoseconds ttl_;
   const size_t max_outstanding_;
+  const size_t max_per_session_;
   absl::Mutex mutex_;
   absl::flat_hash_map<AttachToken, Grant> grants_ ABSL_GUARDED_BY(mutex_);
 };

@@ -102,7 +102,8 @@ MemorySocket::MemorySocket(Config config, const KvPool* pool,
       on_attached_(std::move(on_attached)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      tokens_(config_.token_ttl, config_.max_tokens),
+      tokens_(config_.token_ttl, config_.max_tokens,
+              config_.max_tokens_per_session),
       thread_([this] { Run(); }) {}
 
 MemorySocket::~MemorySocket() {

@@ -53,6 +53,7 @@ class MemorySocket {
     std::string path;
     absl::Duration token_ttl = absl::Seconds(5);
     size_t max_tokens = 1024;
+    size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
     // Beyond it the peer that has been silent longest makes room, once it has

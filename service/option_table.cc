@@ -22,6 +22,7 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr uint32_t kMaxTokensPerRequest = 16 * 1024 * 1024;
 
 absl::Status BadValue(const std::string& name, const std::string& text,
@@ -262,6 +263,22 @@ std::vector<OptionSpec> MakeOptionTable() {
            "How long a token for the memory socket is valid"),
       Number("max-tokens-per-request", &Options::max_tokens_per_request, 1,
              kMaxTokensPerRequest, "Tokens that one call may carry"),
+      Live(Number("max-locks-per-session", &Options::max_locks_per_session, 0,
+                  kMaxUint32, "Locks that a session may have; 0 for no limit")),
+      Live(Number("max-reserved-pages-per-session",
+                  &Options::max_reserved_pages_per_session, 0, kMaxUint32,
+                  "Pages that a session may have reserved; 0 for no limit")),
+      Number("max-attach-tokens-per-session",
+             &Options::max_attach_tokens_per_session, 1, kMaxUint32,
+             "Tokens for the memory socket that a session may have unused"),
+      Live(Number("max-calls-per-second", &Options::max_calls_per_second, 0,
+                  kMaxUint32,
+                  "Calls of workers that a session may make in a second; those "
+                  "that name no session count as of one; 0 for no limit")),
+      Number("max-calls-per-connection", &Options::max_calls_per_connection, 1,
+             kMaxInt32,
+             "Calls of a connection that run at the same time, streams "
+             "included; more wait in the client"),
       Number("event-history", &Options::event_history, 1, kMaxUint32,
              "Events kept for watchers that come back or are slow"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,

@@ -236,6 +236,11 @@ KvShape ShapeOf(const Options& options) {
           .order = options.layout_order};
 }
 
+SessionLimits SessionLimitsOf(const Options& options) {
+  return {.max_locks = options.max_locks_per_session,
+          .max_reserved_pages = options.max_reserved_pages_per_session};
+}
+
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
                                          const char* const* env) {
   // The last of several values counts, so flags come after the environment.

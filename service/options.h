@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "core/eviction_policy.h"
 #include "core/quota_classes.h"
+#include "core/session_limits.h"
 #include "gpu/kv_layout.h"
 
 namespace pando {
@@ -58,6 +59,12 @@ struct Options {
   absl::Duration quarantine = absl::Seconds(10);
   absl::Duration attach_token_ttl = absl::Seconds(5);
   uint32_t max_tokens_per_request = 1048576;
+  uint32_t max_attach_tokens_per_session = 64;
+  uint32_t max_calls_per_connection = 10000;
+  // Of these, zero: no limit.
+  uint32_t max_locks_per_session = 65536;
+  uint32_t max_reserved_pages_per_session = 0;
+  uint32_t max_calls_per_second = 0;  // of a session
   // Events kept for watchers that come back or are slow.
   uint32_t event_history = 65536;
   absl::Duration drain_timeout = absl::Seconds(25);
@@ -73,6 +80,7 @@ struct Options {
 };
 
 KvShape ShapeOf(const Options& options);
+SessionLimits SessionLimitsOf(const Options& options);
 
 // What the command line asks for.
 struct CommandLine {

@@ -87,6 +87,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
               .low_free_pages = options.low_free_pages,
               .high_free_pages = options.high_free_pages,
               .quota_classes = options.quotas,
+              .session_limits = SessionLimitsOf(options),
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -127,7 +128,9 @@ absl::Status Server::StartMemorySocket() {
   if (!watcher.ok()) return watcher.status();
   watcher_ = *std::move(watcher);
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
-      {.path = options_.memory_socket, .token_ttl = options_.attach_token_ttl},
+      {.path = options_.memory_socket,
+       .token_ttl = options_.attach_token_ttl,
+       .max_tokens_per_session = options_.max_attach_tokens_per_session},
       pool_.get(), [this](SessionId session, pid_t pid) {
         return OnAttached(session, pid);
       });
@@ -190,6 +193,7 @@ void Server::MakeServices() {
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_);
   events_service_->Register(rpc_metrics_);
+  rpc_.call_rates().SetLimit(options_.max_calls_per_second);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
@@ -200,12 +204,14 @@ void Server::MakeServices() {
 }
 
 void Server::KeepHouse() {
+  ++turns_;
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) watcher_->Forget(gone);
   for (SessionNumber lost : expired.lost) {
     Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
   }
+  rpc_.call_rates().Prune();
   LogRepeats();
 }
 
@@ -220,6 +226,8 @@ absl::Status Server::StartRpc() {
   config.addresses.push_back("unix:" + options_.socket);
   if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
   config.slow_call = options_.slow_call;
+  config.max_calls_per_connection =
+      static_cast<int>(options_.max_calls_per_connection);
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
   constexpr mode_t kOwnerAndGroupOnly = 0117;  // the socket is made 0660
   const mode_t before = umask(kOwnerAndGroupOnly);

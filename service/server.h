@@ -51,6 +51,8 @@ class Server {
   void Reload(const Options& given);
   // As they are now.
   const Options& options() const { return options_; }
+  // Counts up as long as the polling thread turns.
+  uint64_t turns() const { return turns_; }
   // No session holds a lock or a reserved page.
   bool IsIdle() { return cache_.IsIdle(); }
 
@@ -83,6 +85,7 @@ class Server {
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   std::atomic<bool> is_draining_ = false;
+  std::atomic<uint64_t> turns_ = 0;
   RpcMetrics rpc_metrics_;
   PrefixCache cache_;
   SelfCheck self_check_;

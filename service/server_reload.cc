@@ -29,6 +29,8 @@ void Server::Apply(const OptionChanges& changes) {
   session_service_->set_grace(options_.session_grace);
   cache_.SetWatermark(options_.low_free_pages, options_.high_free_pages);
   cache_.SetQuotas(options_.quotas);
+  cache_.SetSessionLimits(SessionLimitsOf(options_));
+  rpc_.call_rates().SetLimit(options_.max_calls_per_second);
   // What an operator has set stays until another policy is configured.
   if (absl::c_linear_search(changes.live, "eviction-policy")) {
     cache_.SetEvictionPolicy(options_.eviction_policy);

@@ -1,13 +1,33 @@
 #include "service/rpc/grpc_status.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "core/errors.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 namespace pando {
+namespace {
+
+// Of a payload that is the message itself.
+constexpr absl::string_view kRetryInfo =
+    "type.googleapis.com/google.rpc.RetryInfo";
+
+}  // namespace
+
+absl::Status WithRetryAfter(absl::Status status, absl::Duration time) {
+  google::rpc::RetryInfo info;
+  const int64_t nanoseconds = absl::ToInt64Nanoseconds(time);
+  info.mutable_retry_delay()->set_seconds(nanoseconds / 1'000'000'000);
+  info.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(nanoseconds % 1'000'000'000));
+  status.SetPayload(kRetryInfo, absl::Cord(info.SerializeAsString()));
+  return status;
+}
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   const auto code = static_cast<grpc::StatusCode>(status.code());
@@ -22,6 +42,11 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   details.set_code(status.raw_code());
   details.set_message(message);
   details.add_details()->PackFrom(info);
+  if (const auto retry = status.GetPayload(kRetryInfo); retry.has_value()) {
+    google::protobuf::Any* detail = details.add_details();
+    detail->set_type_url(std::string(kRetryInfo));
+    detail->set_value(std::string(*retry));
+  }
   return grpc::Status(code, message, details.SerializeAsString());
 }
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <pthread.h>
 
 #include <utility>
 
@@ -87,6 +88,8 @@ absl::Status RpcServer::Start(const Config& config) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             config.max_calls_per_connection);
   builder.SetMaxReceiveMessageSize(config.max_receive_bytes);
   builder.SetMaxSendMessageSize(-1);
   for (grpc::Service* service : services_) builder.RegisterService(service);
@@ -105,6 +108,7 @@ absl::Status RpcServer::Start(const Config& config) {
 }
 
 void RpcServer::Poll() {
+  pthread_setname_np(pthread_self(), "polling");
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->Run(ok);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "service/rpc/call_rates.h"
 #include "service/rpc/event.h"
 #include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
@@ -34,6 +36,8 @@ class RpcServer {
     // "unix:/path" or "host:port"; at least one.
     std::vector<std::string> addresses;
     int max_receive_bytes = 0;
+    // That run at the same time; more wait in the client.
+    int max_calls_per_connection = std::numeric_limits<int>::max();
     // Calls whose handlers take longer are logged; zero: none.
     absl::Duration slow_call = absl::ZeroDuration();
   };
@@ -73,6 +77,7 @@ class RpcServer {
     return slow_call_ > absl::ZeroDuration() && time >= slow_call_;
   }
   void set_slow_call(absl::Duration slow_call) { slow_call_ = slow_call; }
+  CallRates& call_rates() { return call_rates_; }
   // The ports of the TCP addresses, in order; 0 for Unix sockets.
   const std::vector<int>& ports() const { return ports_; }
 
@@ -88,6 +93,7 @@ class RpcServer {
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<int> ports_;
   absl::Duration slow_call_;
+  CallRates call_rates_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
   std::atomic<bool> is_ending_ = false;

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/ids.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
@@ -67,7 +68,7 @@ class UnaryCall final : public Event, public WaitingCall {
       case Next::kAnswer:  // not ok: the server stops, nothing has arrived
         if (ok && !server_->is_stopping()) {
           metrics_.Start();
-          Answer();
+          Begin();
         }
         break;
     }
@@ -96,6 +97,19 @@ class UnaryCall final : public Event, public WaitingCall {
          server_->queue(), this);
   }
 
+  // A session may call too often.
+  void Begin() {
+    absl::Status admitted;
+    if constexpr (requires { request_.session_id(); }) {
+      admitted = server_->call_rates().Admit(SessionId(request_.session_id()));
+    }
+    if (admitted.ok()) {
+      Answer();
+    } else {
+      Reply(admitted);
+    }
+  }
+
   void Answer() {
     const absl::Time start = absl::Now();
     const std::optional<absl::Status> status =
@@ -105,15 +119,19 @@ class UnaryCall final : public Event, public WaitingCall {
       if (!std::exchange(is_relieved_, true)) Relieve();
       return;
     }
+    Reply(*status);
+  }
+
+  void Reply(const absl::Status& status) {
     next_ = Next::kArm;
-    metrics_.Record(*status, handling_);
-    if (server_->IsSlow(handling_)) LogSlowCall(Answered(*status));
-    if (!status->ok()) LogRefusedCall(Answered(*status));
+    metrics_.Record(status, handling_);
+    if (server_->IsSlow(handling_)) LogSlowCall(Answered(status));
+    if (!status.ok()) LogRefusedCall(Answered(status));
     handling_ = absl::ZeroDuration();
-    if (status->ok()) {
+    if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
-      responder_->FinishWithError(ToGrpcStatus(*status), this);
+      responder_->FinishWithError(ToGrpcStatus(status), this);
     }
   }
 

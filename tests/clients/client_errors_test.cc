@@ -55,6 +55,21 @@ TEST(ClientErrorsTest, DetailsOfOtherKindsAreSkipped) {
             reason::kDraining);
 }
 
+TEST(ClientErrorsTest, WhenToTryAgainIsTheServers) {
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(2);
+  retry.mutable_retry_delay()->set_nanos(5);
+  google::rpc::Status details;
+  details.add_details()->PackFrom(Info("RATE_LIMITED"));
+  details.add_details()->PackFrom(retry);
+  const absl::Status status =
+      FromGrpc(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often",
+                            details.SerializeAsString()));
+  EXPECT_EQ(ReasonOf(status), reason::kRateLimited);
+  EXPECT_EQ(RetryAfter(status), absl::Seconds(2) + absl::Nanoseconds(5));
+  EXPECT_EQ(RetryAfter(absl::InternalError("")), std::nullopt);
+}
+
 TEST(ClientErrorsTest, DetailsThatAreGarbageGiveNoReason) {
   EXPECT_EQ(ReasonOf(FromGrpc(
                 grpc::Status(grpc::StatusCode::INTERNAL, "", "\xff\xff\xff"))),

@@ -8,7 +8,8 @@ std::ostream& operator<<(std::ostream& out, const GridPoint& point) {
   return out << EvictionPolicyName(point.policy) << ", " << point.page_tokens
              << " tokens a page, " << point.capacity_pages << " pages"
              << (point.is_bigram ? ", bigram" : "")
-             << (point.has_quotas ? ", quotas" : "");
+             << (point.has_quotas ? ", quotas" : "")
+             << (point.has_limits ? ", limits" : "");
 }
 
 GridPoint AnyGridPoint(const Choices& choices) {
@@ -16,7 +17,8 @@ GridPoint AnyGridPoint(const Choices& choices) {
           .page_tokens = kPageSizes[choices(kPageSizes.size())],
           .is_bigram = choices(2) == 1,
           .has_quotas = choices(2) == 1,
-          .capacity_pages = 2 + choices(46)};
+          .capacity_pages = 2 + choices(46),
+          .has_limits = choices(3) == 1};
 }
 
 // Patterns of extra_key: see NamespaceOf. The first class is that of the
@@ -36,6 +38,9 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
          .cap_pages = pages * 2 / 3},
         {.name = "sure", .pattern = "b*", .floor_pages = pages / 4},
         {.name = "small", .pattern = "d*", .cap_pages = 0}};
+  }
+  if (point.has_limits) {
+    options.session_limits = {.max_locks = 3, .max_reserved_pages = pages / 3};
   }
   return options;
 }

@@ -25,6 +25,7 @@ struct GridPoint {
   bool is_bigram;  // the namespace of most prompts
   bool has_quotas;
   uint32_t capacity_pages;
+  bool has_limits;  // of what a session may have
 };
 std::ostream& operator<<(std::ostream& out, const GridPoint& point);
 

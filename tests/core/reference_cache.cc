@@ -70,6 +70,11 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
        token += page_tokens()) {
     ++missing;
   }
+  if (request.lock) {
+    if (absl::Status limits = CheckLimits(*session, 1, missing); !limits.ok()) {
+      return limits;
+    }
+  }
   const size_t quota_class = quota_.ClassOf(request.ns);
   const auto path = index_.PathTo(place);
   const auto held_back = std::count_if(
@@ -268,6 +273,9 @@ absl::StatusOr<LockResult> ReferenceCache::Lock(const LockRequest& request,
   if (!place.ok()) return place.status();
   index_.Extend(*place, UnitsOf(request.ns, request.tokens),
                 request.tokens.size());
+  if (absl::Status limits = CheckLimits(*session, 1, 0); !limits.ok()) {
+    return limits;
+  }
   index_.EndNodeAt(*place);
   index_.Touch(*place);
   if (absl::Status added = AddLock(*session, *place, choice); !added.ok()) {

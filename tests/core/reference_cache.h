@@ -177,6 +177,9 @@ class ReferenceCache {
   // `held_back` evictable pages of the class are not counted.
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
+  // Whether the session may have so many locks and reserved pages more.
+  absl::Status CheckLimits(const Session& session, uint32_t locks,
+                           uint32_t pages) const;
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
   bool EvictOne(const ReferenceIndex::Filter& may_evict);

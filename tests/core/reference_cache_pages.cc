@@ -17,6 +17,10 @@ absl::StatusOr<std::vector<PageId>> ReferenceCache::Allocate(
   if (*answer != nullptr) {
     return std::get<std::vector<PageId>>((*answer)->result);
   }
+  if (absl::Status limits = CheckLimits(*session, 0, request.pages);
+      !limits.ok()) {
+    return limits;
+  }
   const size_t quota_class = quota_.ClassOf(request.ns);
   if (absl::Status room = CheckRoom(quota_class, request.pages, 0);
       !room.ok()) {
@@ -139,6 +143,18 @@ absl::Status ReferenceCache::CheckOwned(const Session& session,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
+                                         uint32_t pages) const {
+  const SessionLimits& limits = options_.session_limits;
+  const bool has_locks = limits.max_locks == 0 || locks == 0 ||
+                         session.locks.size() + locks <= limits.max_locks;
+  const bool has_pages =
+      limits.max_reserved_pages == 0 || pages == 0 ||
+      session.reserved.size() + pages <= limits.max_reserved_pages;
+  if (has_locks && has_pages) return absl::OkStatus();
+  return MakeError(Reason::kSessionLimit, "");
 }
 
 // What is over the class's cap its own pages make room for; for the rest,

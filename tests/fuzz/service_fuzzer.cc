@@ -298,8 +298,9 @@ class Calls {
   PrefixCache cache_{
       {.page_tokens = kPageTokens,
        .capacity_pages = kCapacity,
-       .quota_classes = {
-           {.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}}}};
+       .quota_classes =
+           {{.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}},
+       .session_limits = {.max_locks = 8, .max_reserved_pages = 12}}};
   SelfCheck self_check_{&cache_};
   PrefixCacheService prefixes_{&cache_,    nullptr, nullptr,
                                kMaxTokens, kEpoch,  &is_draining_};

@@ -2,10 +2,12 @@
 #ifndef PANDO_ERRORS_H_
 #define PANDO_ERRORS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 namespace pando {
 inline namespace client {
@@ -13,6 +15,9 @@ inline namespace client {
 // The stable reason of a failed call, or "" when it has none (a broken
 // connection, a deadline). docs/protocol.md lists every reason.
 std::string ReasonOf(const absl::Status& status);
+
+// After which time the call may be tried again, where the server says so.
+std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 // The reasons that a worker acts on; the others mean a mistake of the caller.
 namespace reason {
@@ -25,6 +30,11 @@ inline constexpr std::string_view kPoolExhausted = "POOL_EXHAUSTED";
 // The namespace's class is at its cap: as kPoolExhausted, but only requests of
 // that class count.
 inline constexpr std::string_view kQuotaExceeded = "QUOTA_EXCEEDED";
+// The session has as many locks, reserved pages or unused attach tokens as it
+// may: it succeeds once some are given back.
+inline constexpr std::string_view kSessionLimit = "SESSION_LIMIT";
+// The session calls too often: RetryAfter says when it may again.
+inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
 // The server is shutting down: finish what runs, admit nothing new.
 inline constexpr std::string_view kDraining = "DRAINING";
 // The lock is not, or no longer, one of the session.

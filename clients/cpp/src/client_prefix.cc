@@ -122,7 +122,7 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
 
   const absl::Status status = connection_->SendAfter(session, after, [&] {
     auto& request = Reused<v1::MatchPrefixRequest>();
-    if (needs_session) request.set_session_id(session.id);
+    request.set_session_id(session.id);
     FillMatch(tokens, options, after, request);
     const auto attempt = [&] {
       if (waits) request.set_pending_wait_ms(PendingWaitMs(wait_end));

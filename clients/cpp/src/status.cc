@@ -13,15 +13,23 @@ inline namespace client {
 namespace {
 
 constexpr char kReasonPayload[] = "pando/reason";
+constexpr char kRetryPayload[] = "pando/retry_after";
 
-std::string ReasonIn(const std::string& error_details) {
+// The first detail of this kind; empty when there is none.
+template <typename Detail>
+Detail DetailIn(const std::string& error_details) {
   google::rpc::Status details;
-  if (!details.ParseFromString(error_details)) return "";
-  for (const google::protobuf::Any& detail : details.details()) {
-    google::rpc::ErrorInfo info;
-    if (detail.UnpackTo(&info)) return info.reason();
+  if (!details.ParseFromString(error_details)) return {};
+  for (const google::protobuf::Any& any : details.details()) {
+    Detail detail;
+    if (any.UnpackTo(&detail)) return detail;
   }
-  return "";
+  return {};
+}
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
 }
 
 }  // namespace
@@ -29,10 +37,16 @@ std::string ReasonIn(const std::string& error_details) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   // The codes of the two are the same numbers.
-  return WithReason(
-      absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                   status.error_message()),
-      ReasonIn(status.error_details()));
+  absl::Status same(static_cast<absl::StatusCode>(status.error_code()),
+                    status.error_message());
+  const std::string details = status.error_details();
+  if (const auto retry = DetailIn<google::rpc::RetryInfo>(details);
+      retry.has_retry_delay()) {
+    same.SetPayload(
+        kRetryPayload,
+        absl::Cord(absl::FormatDuration(ToDuration(retry.retry_delay()))));
+  }
+  return WithReason(same, DetailIn<google::rpc::ErrorInfo>(details).reason());
 }
 
 absl::Status WithReason(absl::Status status, std::string_view reason) {
@@ -45,6 +59,15 @@ absl::Status WithReason(absl::Status status, std::string_view reason) {
 std::string ReasonOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kReasonPayload);
   return payload ? std::string(*payload) : "";
+}
+
+std::optional<absl::Duration> RetryAfter(const absl::Status& status) {
+  const auto payload = status.GetPayload(kRetryPayload);
+  absl::Duration time;
+  if (!payload || !absl::ParseDuration(std::string(*payload), &time)) {
+    return std::nullopt;
+  }
+  return time;
 }
 
 }  // namespace client

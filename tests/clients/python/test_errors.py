@@ -26,6 +26,8 @@ CASES = [
     ("ABORTED", "LOCK_MOVED", pando_kv.LockMovedError),
     ("RESOURCE_EXHAUSTED", "POOL_EXHAUSTED", pando_kv.PoolExhaustedError),
     ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", pando_kv.QuotaExceededError),
+    ("RESOURCE_EXHAUSTED", "SESSION_LIMIT", pando_kv.SessionLimitError),
+    ("RESOURCE_EXHAUSTED", "RATE_LIMITED", pando_kv.RateLimitedError),
     ("UNAVAILABLE", "DRAINING", pando_kv.UnavailableError),
     ("INTERNAL", "INTERNAL", pando_kv.PandoError),
 ]
@@ -40,6 +42,9 @@ def _fail(request: bytes, context: grpc.ServicerContext) -> bytes:
             reason=reason, domain=domain, metadata={"limit": "7"}
         )
     )
+    retry = error_details_pb2.RetryInfo()
+    retry.retry_delay.FromMilliseconds(1250)
+    status.details.add().Pack(retry)
     context.set_trailing_metadata(
         [("grpc-status-details-bin", status.SerializeToString())]
     )
@@ -87,6 +92,7 @@ def test_a_reason_gives_its_error_class(address, code, reason, kind):
     assert error.reason == reason
     assert error.message == "why"
     assert error.metadata == {"limit": "7"}
+    assert error.retry_after == 1.25
     assert str(error) == f"{reason}: why"
 
 
@@ -105,6 +111,7 @@ def test_details_of_another_domain_are_not_read_as_reasons(address):
 def test_an_absent_server_is_unavailable(tmp_path):
     error = _call(f"unix:{tmp_path}/nobody", "x x x")
     assert type(error) is pando_kv.UnavailableError
+    assert error.retry_after is None
     assert error.reason == "UNAVAILABLE"
 
 

@@ -77,7 +77,7 @@ def match_prefix(
     def call_from(place: Place) -> Call[Match[LockT]]:
         kind = prefix_cache_pb2.MatchPrefixRequest
         request = kind(
-            session_id=session.session_id if lock or reserve_tokens else 0,
+            session_id=session.session_id,
             namespace=namespace_message(namespace),
             after=handle_message(place.after),
             max_tokens=max_tokens,

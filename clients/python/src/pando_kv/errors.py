@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import grpc
+from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 _DOMAIN = "pando"
@@ -15,16 +16,22 @@ class PandoError(Exception):
     """A call failed and changed nothing, unless a subclass says otherwise.
 
     `reason` is the server's stable name of the failure, or the name of the gRPC
-    code where the failure did not come from Pando itself.
+    code where the failure did not come from Pando itself. `retry_after` is the time
+    in seconds after which the call may be tried again, where the server says so.
     """
 
     def __init__(
-        self, reason: str, message: str, metadata: Mapping[str, str] | None = None
+        self,
+        reason: str,
+        message: str,
+        metadata: Mapping[str, str] | None = None,
+        retry_after: float | None = None,
     ) -> None:
-        super().__init__(reason, message, metadata)
+        super().__init__(reason, message, metadata, retry_after)
         self.reason = reason
         self.message = message
         self.metadata: Mapping[str, str] = metadata or {}
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
@@ -74,6 +81,16 @@ class QuotaExceededError(PandoError):
     """
 
 
+class SessionLimitError(PandoError):
+    """The session has as many locks, reserved pages or unused attach tokens as it
+    may. Worth retrying when it has given some back.
+    """
+
+
+class RateLimitedError(PandoError):
+    """The session calls too often; `retry_after` says when it may again."""
+
+
 class HandleGoneError(PandoError):
     """Nothing is left of a prefix handle. The clients handle it by themselves: they
     send the whole prompt instead.
@@ -109,7 +126,9 @@ _BY_REASON: dict[str, type[PandoError]] = {
     "PAGE_NOT_OWNED": PageNotOwnedError,
     "POOL_EXHAUSTED": PoolExhaustedError,
     "QUOTA_EXCEEDED": QuotaExceededError,
+    "RATE_LIMITED": RateLimitedError,
     "REQUEST_ID_REUSED": RequestIdReusedError,
+    "SESSION_LIMIT": SessionLimitError,
     "SESSION_LOST": SessionLostError,
 }
 
@@ -126,18 +145,36 @@ _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
 def from_rpc_error(error: grpc.RpcError) -> PandoError:
     """The typed error of a failed call, synchronous or asyncio."""
     code: grpc.StatusCode = error.code()
-    info = _error_info(error)
+    details = _details(error)
+    info = _error_info(details)
     reason = info.reason if info else code.name
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, PandoError)
-    return kind(reason, error.details() or "", dict(info.metadata) if info else None)
+    return kind(
+        reason,
+        error.details() or "",
+        dict(info.metadata) if info else None,
+        _retry_after(details),
+    )
 
 
-def _error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo | None:
+def _details(error: grpc.RpcError) -> list[any_pb2.Any]:
     for key, value in error.trailing_metadata() or ():
-        if key != _STATUS_DETAILS:
-            continue
-        for detail in status_pb2.Status.FromString(value).details:
-            info = error_details_pb2.ErrorInfo()
-            if detail.Unpack(info) and info.domain == _DOMAIN:
-                return info
+        if key == _STATUS_DETAILS:
+            return list(status_pb2.Status.FromString(value).details)
+    return []
+
+
+def _error_info(details: list[any_pb2.Any]) -> error_details_pb2.ErrorInfo | None:
+    for detail in details:
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info) and info.domain == _DOMAIN:
+            return info
+    return None
+
+
+def _retry_after(details: list[any_pb2.Any]) -> float | None:
+    for detail in details:
+        info = error_details_pb2.RetryInfo()
+        if detail.Unpack(info):
+            return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
     return None

@@ -1,0 +1,16 @@
+#ifndef PANDO_CORE_SESSION_LIMITS_H_
+#define PANDO_CORE_SESSION_LIMITS_H_
+
+#include <cstdint>
+
+namespace pando {
+
+// What a session may have at once; zero: no limit.
+struct SessionLimits {
+  uint32_t max_locks = 0;
+  uint32_t max_reserved_pages = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSION_LIMITS_H_

@@ -1,0 +1,40 @@
+#include "service/rpc/call_rates.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "service/monotonic_clock.h"
+#include "service/rpc/grpc_status.h"
+
+namespace pando {
+namespace {
+
+constexpr absl::Duration kFullAfter = absl::Seconds(1);
+
+}  // namespace
+
+absl::Status CallRates::Admit(SessionId session) {
+  if (calls_per_second_ == 0) return absl::OkStatus();
+  const absl::Time now = MonotonicNow();
+  Bucket& bucket = buckets_[session];
+  bucket = std::max(bucket, now - kFullAfter);
+  if (bucket > now) {
+    return WithRetryAfter(
+        MakeError(Reason::kRateLimited,
+                  absl::StrCat("the session makes more calls than "
+                               "max-calls-per-second, which is ",
+                               calls_per_second_)),
+        bucket - now);
+  }
+  bucket += absl::Seconds(1) / calls_per_second_;
+  return absl::OkStatus();
+}
+
+void CallRates::Prune() {
+  const absl::Time full = MonotonicNow() - kFullAfter;
+  absl::erase_if(buckets_,
+                 [full](const auto& entry) { return entry.second <= full; });
+}
+
+}  // namespace pando

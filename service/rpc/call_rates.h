@@ -1,0 +1,40 @@
+#ifndef PANDO_SERVICE_RPC_CALL_RATES_H_
+#define PANDO_SERVICE_RPC_CALL_RATES_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/ids.h"
+
+namespace pando {
+
+// How often each session may call: `calls_per_second` of them, and after a
+// pause up to a second's worth at once. Owned by RpcServer; lives on the
+// polling thread. Calls that name no session count as those of one.
+class CallRates {
+ public:
+  // Zero: no limit.
+  void SetLimit(uint32_t calls_per_second) {
+    calls_per_second_ = calls_per_second;
+  }
+
+  // Counts a call, unless it is one too many: RATE_LIMITED, with the time after
+  // which it would not be.
+  absl::Status Admit(SessionId session);
+  // Forgets those who paused.
+  void Prune();
+
+ private:
+  // A token bucket: a token falls into it every 1 / calls_per_second_ seconds,
+  // and it holds what falls in a second.
+  using Bucket = absl::Time;  // when the next token that is taken fell into it
+
+  uint32_t calls_per_second_ = 0;
+  absl::flat_hash_map<SessionId, Bucket> buckets_;  // that are not full
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_RPC_CALL_RATES_H_

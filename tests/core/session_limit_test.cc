@@ -1,0 +1,87 @@
+// What a session may have at once.
+
+#include "tests/core/cache_fixture.h"
+
+namespace pando {
+namespace {
+
+class SessionLimitTest : public CacheFixture {
+ protected:
+  SessionLimitTest() {
+    cache_.SetSessionLimits({.max_locks = 2, .max_reserved_pages = 5});
+  }
+
+  absl::StatusOr<MatchResult> Admit(std::string_view letters,
+                                    uint64_t request_id = 0) {
+    const std::vector<Token> tokens = Spell(letters);
+    return cache_.Match({.session = session_,
+                         .ns = kNoNamespace,
+                         .tokens = tokens,
+                         .lock = true,
+                         .reserve_tokens = static_cast<uint32_t>(tokens.size()),
+                         .request_id = RequestId(request_id)});
+  }
+  absl::StatusOr<LockResult> Lock() {
+    return cache_.Lock({.session = session_, .ns = kNoNamespace, .tokens = {}});
+  }
+};
+
+TEST_F(SessionLimitTest, OneLockTooManyIsRefusedAndChangesNothing) {
+  const LockId first = Lock()->lock;
+  ASSERT_EQ(Outcome(Lock()), "OK");
+  EXPECT_EQ(Lock().status().message(),
+            "the session has 2 locks; max-locks-per-session is 2");
+  EXPECT_EQ(Outcome(Admit("a")), "SESSION_LIMIT");
+  EXPECT_EQ(cache_.Stats().locks, 2u);
+  EXPECT_EQ(cache_.Stats().pages.reserved, 0u);
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, {{first}})), "OK");
+  EXPECT_EQ(Outcome(Admit("a")), "OK");
+}
+
+TEST_F(SessionLimitTest, ReservedPagesOverTheLimitAreRefused) {
+  Allocate(3);
+  const auto refused =
+      cache_.Allocate({.session = session_, .ns = kNoNamespace, .pages = 3});
+  EXPECT_EQ(refused.status().message(),
+            "3 pages are needed, but the session has reserved 3; "
+            "max-reserved-pages-per-session is 5");
+  EXPECT_EQ(Outcome(Admit("abc")), "SESSION_LIMIT");
+  EXPECT_EQ(cache_.Stats().locks, 0u);
+  EXPECT_EQ(Outcome(Admit("ab")), "OK");
+}
+
+TEST_F(SessionLimitTest, OtherSessionsHaveTheirOwn) {
+  Allocate(5);
+  EXPECT_EQ(Allocate(OpenSession(), 5).size(), 5u);
+}
+
+TEST_F(SessionLimitTest, WhatIsPublishedIsNotReserved) {
+  Publish("abcde");
+  EXPECT_EQ(Allocate(5).size(), 5u);
+}
+
+TEST_F(SessionLimitTest, ARepeatIsAnsweredThoughTheLimitIsReached) {
+  const auto first = Admit("abcde", 7);
+  ASSERT_EQ(Outcome(first), "OK");
+  ASSERT_EQ(Outcome(Lock()), "OK");
+  EXPECT_EQ(Admit("abcde", 7)->lock, first->lock);
+}
+
+TEST_F(SessionLimitTest, MatchesWithoutLockAreNotLimited) {
+  ASSERT_EQ(Outcome(Lock()), "OK");
+  ASSERT_EQ(Outcome(Lock()), "OK");
+  const std::vector<Token> tokens = Spell("a");
+  EXPECT_EQ(Outcome(cache_.Match({.ns = kNoNamespace, .tokens = tokens})),
+            "OK");
+}
+
+TEST_F(SessionLimitTest, ALowerLimitTakesNothingAway) {
+  Allocate(5);
+  cache_.SetSessionLimits({.max_locks = 0, .max_reserved_pages = 1});
+  EXPECT_EQ(cache_.Stats().pages.reserved, 5u);
+  cache_.SetSessionLimits({});
+  EXPECT_EQ(Allocate(8).size(), 8u);
+}
+
+}  // namespace
+}  // namespace pando
