@@ -12,12 +12,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "service/logging/log.h"
 #include "service/metrics/catalogue.h"
+#include "service/monotonic_clock.h"
 #include "service/options.h"
 #include "service/server.h"
+#include "service/service_manager.h"
+#include "service/watchdog.h"
 
 namespace pando {
 namespace {
@@ -46,6 +50,8 @@ const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP});
 
 // Reads the options again, as at the start.
 void Reload(Server& server, int argc, char** argv) {
+  TellServiceManager(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                                  absl::ToUnixMicros(MonotonicNow())));
   const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
   if (command.ok()) {
     server.Reload(command->options);
@@ -53,24 +59,31 @@ void Reload(Server& server, int argc, char** argv) {
     Log(LogLevel::kError, "the options stay as they are",
         {{"error", command.status().message()}});
   }
+  TellServiceManager("READY=1");
 }
 
 // Returns the signal that it is to stop by.
-int WaitForStop(Server& server, int argc, char** argv) {
-  int signal = 0;
-  while (sigwait(&kSignals, &signal) == 0 && signal == SIGHUP) {
-    Reload(server, argc, argv);
+int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
+  const timespec period = absl::ToTimespec(watchdog.period());
+  while (true) {
+    const int signal = sigtimedwait(&kSignals, nullptr, &period);
+    if (signal == SIGHUP) {
+      Reload(server, argc, argv);
+    } else if (signal > 0) {
+      return signal;
+    }
+    watchdog.Look();
   }
-  return signal;
 }
 
 // Waits until running requests have finished, the time is up, or a second
 // signal comes.
-void Drain(Server& server) {
+void Drain(Server& server, Watchdog& watchdog) {
   constexpr timespec kStep = {.tv_sec = 0, .tv_nsec = 50'000'000};
   server.BeginDrain();
-  const absl::Time deadline = absl::Now() + server.options().drain_timeout;
-  while (!server.IsIdle() && absl::Now() < deadline) {
+  const absl::Time deadline = MonotonicNow() + server.options().drain_timeout;
+  while (!server.IsIdle() && MonotonicNow() < deadline) {
+    watchdog.Look();
     siginfo_t sent;
     // From this process: an operator's call asks for what is being done.
     if (sigtimedwait(&kStopSignals, &sent, &kStep) > 0 &&
@@ -111,10 +124,13 @@ int Main(int argc, char** argv) {
     StopLog(EXIT_FAILURE);
     return EXIT_FAILURE;
   }
-  const int signal = WaitForStop(**server, argc, argv);
+  TellServiceManager("READY=1\nSTATUS=serving");
+  Watchdog watchdog([&] { return (*server)->turns(); });
+  const int signal = WaitForStop(**server, watchdog, argc, argv);
+  TellServiceManager("STOPPING=1\nSTATUS=draining");
   Log(LogLevel::kInfo, "draining",
       {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  Drain(**server);
+  Drain(**server, watchdog);
   server->reset();
   Log(LogLevel::kInfo, "stopped");
   StopLog(EXIT_SUCCESS);

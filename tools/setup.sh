@@ -13,7 +13,7 @@ packages=(
   bubblewrap ca-certificates ccache chromium chromium-driver clang clang-format
   cmake dpkg-dev file g++ git libabsl-dev libbenchmark-dev libclang-rt-14-dev
   libcli11-dev libcivetweb-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libjs-chart.js libprotobuf-dev libspdlog-dev libssl-dev libyaml-cpp-dev make
+  libjs-chart.js libprotobuf-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev make
   mandoc ninja-build nlohmann-json3-dev node-d3 pkgconf prometheus-cpp-dev
   protobuf-compiler protobuf-compiler-grpc python3 python3-venv zlib1g-dev zsh
   "$@"

@@ -24,6 +24,7 @@ NOT_TO_BUILD = {
     "libclang-rt-14-dev",
     "libgmock-dev",
     "libgtest-dev",
+    "libsystemd-dev",
     "make",
     "mandoc",
     "pkgconf",

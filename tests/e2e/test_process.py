@@ -75,7 +75,8 @@ def test_the_documentation_has_every_option_as_pandod_prints_it():
 
 
 def test_print_config_prints_a_file_that_means_the_same(tmp_path):
-    first = run("--print-config", "--pool-bytes=1GiB", "--socket=a.sock", PANDO_LAYERS="3")
+    flags = ("--pool-bytes=1GiB", "--socket=a.sock")
+    first = run("--print-config", *flags, PANDO_LAYERS="3")
     assert (first.returncode, first.stderr) == (0, "")
     assert "\nlayers: 3  # PANDO_LAYERS\n" in first.stdout
     config = tmp_path / "config.yaml"

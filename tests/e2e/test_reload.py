@@ -68,7 +68,7 @@ def test_what_needs_a_restart_is_named_each_time(start_pandod, config):
         ("slow-call: [1us", "yaml-cpp"),
         # It would fit to the pool that needs a restart.
         (
-            "slow-call: 1us\npool-pages: 999\nlow-free-pages: 90\nhigh-free-pages: 90\n",
+            "slow-call: 1us\npool-pages: 999\nlow-free-pages: 9\nhigh-free-pages: 90\n",
             "high-free-pages is 90; must be less than the pages of the pool, 50",
         ),
     ],

@@ -1,0 +1,68 @@
+"""The systemd unit: what can be said of it without running it."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from pandod_process import REPOSITORY, binary
+
+FOLDER = REPOSITORY / "deploy" / "systemd"
+UNIT = (FOLDER / "pandod.service").read_text()
+# Of 100, by the scale of systemd-analyze; a service without any protection has 96.
+MOST_EXPOSURE = 20
+
+
+def analyze(*arguments: object) -> subprocess.CompletedProcess[str]:
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("there is no systemd-analyze")
+    return subprocess.run(
+        [tool, *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+
+
+def seconds_of(name: str) -> int:
+    return int(re.search(rf"^{name}=(\d+)$", UNIT, re.MULTILINE).group(1))
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """The unit, for the pandod that is tested."""
+    path = tmp_path / "pandod.service"
+    text = UNIT.replace("/usr/bin/pandod", str(binary()))
+    path.write_text(re.sub("Documentation=.*\n", "", text))
+    return path
+
+
+def test_systemd_finds_no_fault(unit):
+    checked = analyze("verify", unit)
+    assert checked.returncode == 0, checked.stderr
+    # Also of what it only warns of; other units of the machine are not ours.
+    assert "pandod.service" not in checked.stderr, checked.stderr
+
+
+def test_it_is_well_protected(unit):
+    rated = analyze(
+        "security", "--no-pager", "--offline=yes", f"--threshold={MOST_EXPOSURE}", unit
+    )
+    assert rated.returncode == 0, rated.stdout + rated.stderr
+
+
+def test_it_is_killed_only_after_its_own_time_to_drain():
+    printed = subprocess.check_output([binary(), "--print-config"], text=True)
+    drain_timeout = yaml.safe_load(printed)["drain-timeout"]
+    assert seconds_of("TimeoutStopSec") > int(drain_timeout.removesuffix("s"))
+
+
+def test_its_sockets_are_in_its_own_folder():
+    printed = subprocess.check_output([binary(), "--print-config"], text=True)
+    assert Path(yaml.safe_load(printed)["socket"]).parent == Path("/run/pando")
+    assert "\nRuntimeDirectory=pando\n" in UNIT
+
+
+def test_its_user_is_made():
+    user = re.search(r"^User=(.*)$", UNIT, re.MULTILINE).group(1)
+    assert f"\nu {user} " in (FOLDER / "pando.sysusers").read_text()
