@@ -115,6 +115,18 @@ def test_the_configuration_is_kept_when_the_package_is_upgraded(programs, tmp_pa
     assert (tmp_path / "conffiles").read_text() == f"/{CONFIG}\n"
 
 
+def test_its_scripts_know_the_service_and_its_user(programs, tmp_path):
+    subprocess.run(["dpkg-deb", "-e", programs, tmp_path], check=True)
+    packed = {Path(path).name for path in files_of(programs)}
+    named = set()
+    for script in ("postinst", "prerm", "postrm"):
+        subprocess.run(["sh", "-n", tmp_path / script], check=True)
+        text = (tmp_path / script).read_text()
+        named |= set(re.findall(r"pandod?\.(?:conf|service)", text))
+    assert named == {"pando.conf", "pandod.service"}
+    assert named <= packed
+
+
 def test_pandod_takes_the_configuration(root):
     checked = run(root, "usr/bin/pandod", "--config", CONFIG, "--check-config")
     assert checked.returncode == 0, checked.stderr
