@@ -176,5 +176,6 @@ def _retry_after(details: list[any_pb2.Any]) -> float | None:
     for detail in details:
         info = error_details_pb2.RetryInfo()
         if detail.Unpack(info):
-            return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
+            delay = info.retry_delay
+            return float(delay.seconds + delay.nanos / 1e9)
     return None
