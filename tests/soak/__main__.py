@@ -1,4 +1,4 @@
-"""Soaks a pandod: see soak.py.
+"""Soaks the pandod that PANDOD names: see soak.py.
 
 usage: python -m soak [--seconds N] [--workers N] [--seed N], as `make soak` does
 """

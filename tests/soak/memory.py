@@ -2,14 +2,13 @@
 
 from statistics import median
 
-# Of the samples in order of time: caches of known size fill up in the first part.
-# The medians of the two windows are compared.
-BEFORE = (0.4, 0.6)
+# The medians of these parts of the samples, in order of time, are compared.
+BEFORE = (0.3, 0.5)
 AFTER = (0.8, 1.0)
 # The allocator keeps what a burst took, in other places each time; a leak of one
 # small object a request is far more than that in some minutes.
 MAX_GROWTH_KIB = 1024
-# In a shorter record nothing is said: the caches are still filling.
+# In a shorter one nothing is said: it is still warming up.
 MIN_SECONDS = 120
 
 

@@ -11,7 +11,7 @@ from soak import accounts
 from soak.accounts import Figures, settled
 from soak.disturbances import Disturbances
 from soak.journal import Journal
-from soak.memory import MemoryRecord
+from soak.memory import MIN_SECONDS, MemoryRecord
 from soak.requests import Requests
 from soak.system import System
 from soak.table import Table
@@ -22,6 +22,8 @@ DISTURBANCE_SECONDS = 0.5
 TICK_SECONDS = 0.05
 STOP_SECONDS = 60
 REHEARSED_REQUESTS = 50
+# Evicted runs that pandod remembers: until then its memory grows, and then no more.
+REMEMBERED_RUNS = 65_536
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,8 @@ class Soak:
             self._system.close()
 
     def _restarts(self, seconds: float) -> None:
-        pandod, watchers = self._system.pandod, self._system.watchers
-        pandod.start()
-        watchers.open()
+        self._system.pandod.start()
+        self._system.watchers.open()
         self._load("restarts", seconds, may_restart=True)
         self._disturbances.restart_pandod()
         self._leave()
@@ -67,8 +68,8 @@ class Soak:
     def _endurance(self, seconds: float) -> None:
         """In one life of pandod: it must need no more at the end than before."""
         pandod, watchers = self._system.pandod, self._system.watchers
-        pandod.start()
-        before = self._rehearsed()
+        self._system.pandod.start()
+        before = self._rehearsed(seconds)
         watchers.open()
         memory = MemoryRecord()
         self._load("endurance", seconds, memory=memory)
@@ -81,7 +82,7 @@ class Soak:
         self._stop_pandod()
         self._print_summary(memory)
 
-    def _rehearsed(self) -> Figures:
+    def _rehearsed(self, seconds: float) -> Figures:
         """What pandod needs once everything was used, and is no more."""
         watchers = self._system.watchers
         watchers.open()
@@ -89,9 +90,20 @@ class Soak:
             requests = Requests(client, self._random)
             for _ in range(REHEARSED_REQUESTS):
                 requests.one()
+            if seconds >= MIN_SECONDS:
+                self._fill_memory_of_evictions(client)
         self._system.metrics()
         watchers.close()
         return accounts.least(self._system.pandod.pid)
+
+    def _fill_memory_of_evictions(self, client: Client) -> None:
+        page_tokens = client.pool.layout.page_tokens
+        count = client.pool.capacity_pages // 2
+        for _ in range(0, REMEMBERED_RUNS, count):
+            for page in client.allocate_pages(count):
+                tokens = self._random.integers(0, 2**32, page_tokens, np.uint32)
+                client.insert(tokens, [page])
+            client.flush()
 
     def _load(
         self,

@@ -72,7 +72,7 @@ def test_pages_that_somebody_else_writes_are_found(pandod, seed):
     with Client(pandod.address) as client, Client(pandod.address) as vandal:
         requests = Requests(client, np.random.default_rng(seed))
         pages = MarkedPages(vandal.attach_pool())
-        with pytest.raises(Violation, match="wrong KV|written by somebody else"):
+        with pytest.raises(Violation, match=r"wrong KV|written by somebody else"):
             for _ in range(100):
                 requests.one()
                 pages.write(np.arange(POOL_PAGES), 7)
