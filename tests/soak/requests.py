@@ -178,9 +178,10 @@ class Requests:
         self._check(prompt, table, match.lock)
         whole = prompt.digests.size - table.size
         computed, left_over = np.split(match.reserved_page_ids, [whole])
+        # Who was stopped meanwhile writes when its session may be lost already.
+        self._compute()
         self._pages.write(left_over, 0)
         self._pages.write(computed, prompt.digests[table.size :])
-        self._compute()
         self._check(prompt, np.concatenate([table, computed]), match.lock)
         return Admission(prompt, match.lock, table, computed, left_over)
 
