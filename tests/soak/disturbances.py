@@ -159,6 +159,8 @@ class Disturbances:
             code = self._system.pandod.stop()
             assert code == 0, f"pandod ended with {code} after SIGTERM"
         time.sleep(self._random.uniform(0, 1))
+        # With a bad file of `reload` it would not start.
+        self._system.config.write_text("")
         self._system.pandod.start()
         self._system.watchers.open()
         noted.end = time.monotonic()

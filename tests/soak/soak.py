@@ -79,7 +79,7 @@ class Soak:
     def _endurance(self, seconds: float) -> None:
         """In one life of pandod: it must need no more at the end than before."""
         pandod, watchers = self._system.pandod, self._system.watchers
-        self._system.pandod.start()
+        pandod.start()
         before = self._rehearsed(seconds)
         watchers.open()
         memory = MemoryRecord()
