@@ -23,6 +23,8 @@ class UniqueFd {
 
   bool valid() const { return fd_ >= 0; }
   int get() const { return fd_; }
+  // Somebody else closes it.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;

@@ -15,7 +15,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
-#include "service/unix_listener.h"
 
 namespace pando {
 namespace {
@@ -74,20 +73,13 @@ std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
   return fds;
 }
 
-pid_t PeerPid(int fd) {
-  ucred credentials = {};
-  socklen_t size = sizeof(credentials);
-  getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-  return credentials.pid;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
     Config config, const KvPool* pool, OnAttached on_attached) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::StatusOr<UniqueFd> listener = ListenOnUnixSocket(config.path);
+  absl::StatusOr<UniqueFd> listener = ListenOnUnixSocket(config.socket);
   if (!listener.ok()) return listener.status();
   return absl::WrapUnique(
       new MemorySocket(std::move(config), pool, std::move(on_attached),
@@ -109,7 +101,7 @@ MemorySocket::MemorySocket(Config config, const KvPool* pool,
 MemorySocket::~MemorySocket() {
   eventfd_write(stop_.get(), 1);
   thread_.join();
-  unlink(config_.path.c_str());
+  unlink(path().c_str());
 }
 
 MemorySocket::Stats MemorySocket::stats() const {
@@ -158,20 +150,18 @@ void MemorySocket::AcceptPeers() {
     const bool is_full = peers_.size() >= config_.max_peers;
     if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
-    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr,
-                        SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-          errno == ENOMEM) {
-        accept_after_ = now + kDescriptorRetry;
-      }
-      return;
+    AcceptResult accepted = AcceptConnection(listener_.get());
+    if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
+    if (!accepted.fd.valid()) return;
+    const UnixPeer identity = UnixPeerOf(accepted.fd.get());
+    if (config_.filter != nullptr && !config_.filter->Admit(identity, path())) {
+      continue;
     }
     if (is_full) {
       ++dropped_;
       peers_.pop_front();
     }
-    peers_.push_back({std::move(fd), now,
+    peers_.push_back({std::move(accepted.fd), identity, now,
                       now + absl::ToChronoNanoseconds(config_.peer_deadline),
                       AttachToken{}});
   }
@@ -217,7 +207,7 @@ void MemorySocket::Answer(const Peer& peer) {
   for (const KvShard& shard : pool_->shards()) {
     Append(message, shard.size_bytes);
   }
-  if (!on_attached_(*session, PeerPid(peer.fd.get()))) {
+  if (!on_attached_(*session, peer.identity.pid)) {
     ++refused_;
     Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
     return;

@@ -20,6 +20,8 @@
 #include "gpu/kv_pool.h"
 #include "gpu/unique_fd.h"
 #include "service/attach_tokens.h"
+#include "service/security/peer_filter.h"
+#include "service/unix_listener.h"
 
 namespace pando {
 
@@ -50,7 +52,9 @@ enum class MemorySocketStatus : uint32_t {
 class MemorySocket {
  public:
   struct Config {
-    std::string path;
+    UnixSocket socket;
+    // Who may connect; outlives the socket. Null: all.
+    PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
     size_t max_tokens = 1024;
     size_t max_tokens_per_session = 64;
@@ -87,7 +91,7 @@ class MemorySocket {
     return tokens_.Issue(session);
   }
   Stats stats() const;
-  const std::string& path() const { return config_.path; }
+  const std::string& path() const { return config_.socket.path; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -95,6 +99,7 @@ class MemorySocket {
   // A connection whose token is not complete yet.
   struct Peer {
     UniqueFd fd;
+    UnixPeer identity;
     Clock::time_point arrived;
     Clock::time_point deadline;
     AttachToken token;

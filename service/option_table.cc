@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <regex>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -153,6 +154,43 @@ OptionSpec List(std::string name, std::vector<std::string> Options::*field,
           }};
 }
 
+// Whole numbers with commas between them.
+OptionSpec Numbers(std::string name, std::vector<uint32_t> Options::*field,
+                   std::string help) {
+  return {name, "LIST", help,
+          [=](const std::string& text, Options& options) {
+            options.*field = {};
+            if (text.empty()) return absl::OkStatus();
+            for (const absl::string_view part : absl::StrSplit(text, ',')) {
+              uint32_t& value = (options.*field).emplace_back();
+              if (!absl::SimpleAtoi(part, &value)) {
+                return BadValue(name, text,
+                                "whole numbers with commas between");
+              }
+            }
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrJoin(options.*field, ",");
+          }};
+}
+
+// Permissions of a file.
+OptionSpec Mode(std::string name, mode_t Options::*field, std::string help) {
+  return {name, "MODE", help,
+          [=](const std::string& text, Options& options) {
+            static const std::regex form("0?[0-7]{3}");
+            if (!std::regex_match(text, form)) {
+              return BadValue(name, text, "octal, from 000 to 777");
+            }
+            options.*field = static_cast<mode_t>(std::stoul(text, nullptr, 8));
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrFormat("0%o", options.*field);
+          }};
+}
+
 OptionSpec Time(std::string name, absl::Duration Options::*field,
                 absl::Duration min, absl::Duration max, std::string help) {
   return {
@@ -203,6 +241,15 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("memory-socket", &Options::memory_socket, "PATH",
            "Unix socket that hands out the pool's memory; memory.sock beside "
            "socket when empty"),
+      Mode("socket-mode", &Options::socket_mode,
+           "Permissions of both socket files"),
+      Text("socket-group", &Options::socket_group, "GROUP",
+           "Group of both socket files, by name or number; that of the process "
+           "when empty"),
+      Numbers("allowed-uids", &Options::allowed_uids,
+              "Users whose processes may connect to the sockets, beside "
+              "pandod's own, with commas between; whoever the permissions let "
+              "in when empty"),
       Text("tcp", &Options::tcp, "HOST:PORT",
            "Address that gRPC is also served on; off when empty"),
       Text("http", &Options::http, "HOST:PORT",

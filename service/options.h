@@ -1,6 +1,8 @@
 #ifndef PANDO_SERVICE_OPTIONS_H_
 #define PANDO_SERVICE_OPTIONS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +22,12 @@ struct Options {
   std::string socket = "/run/pando/pando.sock";
   // Empty: memory.sock beside socket.
   std::string memory_socket;
+  // Of both socket files.
+  mode_t socket_mode = 0660;
+  // Name or number; empty: the group of the process.
+  std::string socket_group;
+  // Whose processes may connect to them; empty: whoever the mode lets in.
+  std::vector<uint32_t> allowed_uids;
   // host:port; empty: off.
   std::string tcp;
   std::string http = "127.0.0.1:9464";

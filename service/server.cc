@@ -1,10 +1,11 @@
 #include "service/server.h"
 
-#include <sys/stat.h>
+#include <grp.h>
 
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/logging/log.h"
@@ -12,7 +13,6 @@
 #include "service/metrics/collector.h"
 #include "service/monotonic_clock.h"
 #include "service/random_id.h"
-#include "service/unix_listener.h"
 #include "service/wire.h"
 
 namespace pando {
@@ -59,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   std::unique_ptr<Server> server(
       new Server(options, std::move(on_exit), *std::move(pool)));
   if (absl::Status s = server->MakeVerifier(); !s.ok()) return s;
+  if (absl::Status s = server->ResolveGroup(); !s.ok()) return s;
   if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
   server->MakeServices();
   if (absl::Status s = server->StartRpc(); !s.ok()) return s;
@@ -94,6 +95,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
                   },
               .clock = absl::GetCurrentTimeNanos}),
       self_check_(&cache_),
+      peer_filter_(options.allowed_uids),
       pending_matches_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
@@ -121,6 +123,24 @@ absl::Status Server::MakeVerifier() {
   return absl::OkStatus();
 }
 
+absl::Status Server::ResolveGroup() {
+  const std::string& name = options_.socket_group;
+  if (name.empty()) return absl::OkStatus();
+  gid_t group = 0;
+  if (const struct group* known = getgrnam(name.c_str())) {
+    group = known->gr_gid;
+  } else if (!absl::SimpleAtoi(name, &group)) {
+    return absl::NotFoundError(
+        absl::StrCat("socket-group is '", name, "'; there is no such group"));
+  }
+  socket_group_ = group;
+  return absl::OkStatus();
+}
+
+UnixSocket Server::SocketAt(const std::string& path) const {
+  return {path, options_.socket_mode, socket_group_};
+}
+
 absl::Status Server::StartMemorySocket() {
   absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
       ProcessWatcher::Start(
@@ -128,7 +148,8 @@ absl::Status Server::StartMemorySocket() {
   if (!watcher.ok()) return watcher.status();
   watcher_ = *std::move(watcher);
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
-      {.path = options_.memory_socket,
+      {.socket = SocketAt(options_.memory_socket),
+       .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
       pool_.get(), [this](SessionId session, pid_t pid) {
@@ -220,20 +241,15 @@ absl::Duration Server::WatermarkPeriod() const {
 }
 
 absl::Status Server::StartRpc() {
-  // gRPC would take the path from a server that lives.
-  if (absl::Status s = RemoveStaleSocket(options_.socket); !s.ok()) return s;
   RpcServer::Config config;
-  config.addresses.push_back("unix:" + options_.socket);
-  if (!options_.tcp.empty()) config.addresses.push_back(options_.tcp);
+  config.socket = SocketAt(options_.socket);
+  config.filter = &peer_filter_;
+  config.tcp = options_.tcp;
   config.slow_call = options_.slow_call;
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
-  constexpr mode_t kOwnerAndGroupOnly = 0117;  // the socket is made 0660
-  const mode_t before = umask(kOwnerAndGroupOnly);
-  absl::Status started = rpc_.Start(config);
-  umask(before);
-  return started;
+  return rpc_.Start(config);
 }
 
 absl::Status Server::StartHttp() {
@@ -249,6 +265,7 @@ absl::Status Server::StartHttp() {
                                     .pending_matches = &pending_matches_,
                                     .events = events_service_.get(),
                                     .rpc = &rpc_metrics_,
+                                    .peers = &peer_filter_,
                                     .pool = FiguresOf(*pool_, options_)})},
       .is_ready = [this] { return !is_draining_; }};
   if (options_.console) {

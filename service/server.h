@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,8 +27,10 @@
 #include "service/prefix_cache_service.h"
 #include "service/process_watcher.h"
 #include "service/rpc/rpc_server.h"
+#include "service/security/peer_filter.h"
 #include "service/self_check.h"
 #include "service/session_service.h"
+#include "service/unix_listener.h"
 
 namespace pando {
 
@@ -66,6 +70,8 @@ class Server {
   // On the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
+  absl::Status ResolveGroup();
+  UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
   void MakeServices();
   absl::Status StartRpc();
@@ -89,6 +95,8 @@ class Server {
   RpcMetrics rpc_metrics_;
   PrefixCache cache_;
   SelfCheck self_check_;
+  std::optional<gid_t> socket_group_;
+  PeerFilter peer_filter_;
   std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.

@@ -44,7 +44,7 @@ void SessionStream::OnFirstRead(bool ok) {
                       .method = service_->metrics_->method(),
                       .status = session.status(),
                       .time = absl::Now() - arrived_at_,
-                      .context = context_});
+                      .peer = service_->server_->PeerNameOf(context_)});
       Finish(session.status());
     }
   } else {

@@ -7,14 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 
 namespace pando {
 namespace {
-
-constexpr mode_t kSocketMode = 0660;
-constexpr int kBacklog = 64;
 
 absl::Status Error(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
@@ -37,8 +35,7 @@ UniqueFd MakeSocket() {
       socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-}  // namespace
-
+// Makes way for a socket at path.
 absl::Status RemoveStaleSocket(const std::string& path) {
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
   if (!address.ok()) return address.status();
@@ -64,26 +61,39 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<UniqueFd> ListenOnUnixSocket(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<UniqueFd> ListenOnUnixSocket(const UnixSocket& socket) {
+  const std::string& path = socket.path;
   absl::Status clear = RemoveStaleSocket(path);
   if (!clear.ok()) return clear;
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
   UniqueFd listener = MakeSocket();
   if (!listener.valid()) return Error("cannot make a socket for", path);
-  // Before bind: the file is at no moment open to more than this. After it:
-  // the umask may have taken the group's access away.
-  if (fchmod(listener.get(), kSocketMode) != 0 ||
-      bind(listener.get(), reinterpret_cast<sockaddr*>(&*address),
+  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&*address),
            sizeof(*address)) != 0) {
     return Error("cannot bind", path);
   }
-  if (chmod(path.c_str(), kSocketMode) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
+  // Nobody can connect before it listens, whatever the mode is until then.
+  constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
+  if ((socket.group.has_value() &&
+       chown(path.c_str(), kAsItIs, *socket.group) != 0) ||
+      chmod(path.c_str(), socket.mode) != 0 ||
+      listen(listener.get(), SOMAXCONN) != 0) {
     absl::Status status = Error("cannot listen on", path);
     unlink(path.c_str());
     return status;
   }
   return listener;
+}
+
+AcceptResult AcceptConnection(int listener) {
+  UniqueFd fd(
+      accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  const bool is_out_of_descriptors =
+      !fd.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                      errno == ENOMEM);
+  return {std::move(fd), is_out_of_descriptors};
 }
 
 }  // namespace pando

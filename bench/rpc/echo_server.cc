@@ -44,8 +44,8 @@ int Main(int argc, char** argv) {
       server, [&grpc](auto... call) { grpc.RequestInsert(call...); },
       [](const auto&, auto&) { return absl::OkStatus(); },
       metrics.ForMethod(v1::PrefixCache::service_full_name(), "Insert"));
-  const absl::Status started = server.Start(
-      {.addresses = {"unix:" + socket}, .max_receive_bytes = 64 << 20});
+  const absl::Status started =
+      server.Start({.socket = {socket}, .max_receive_bytes = 64 << 20});
   if (!started.ok()) {
     std::cerr << started << std::endl;
     return 1;

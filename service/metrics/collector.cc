@@ -70,6 +70,7 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
                                 ? PageVerifier::Counts()
                                 : sources_.verifier->counts(),
           .methods = sources_.rpc->Figures(),
+          .refused_connections = sources_.peers->refused(),
           .pool = sources_.pool,
           .process = ReadProcessFigures()};
 }

@@ -13,6 +13,7 @@
 #include "service/page_verifier.h"
 #include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
+#include "service/security/peer_filter.h"
 #include "service/self_check.h"
 
 namespace pando {
@@ -31,6 +32,7 @@ class MetricsCollector : public prometheus::Collectable {
     const PendingMatches* pending_matches;
     const EventsService* events;
     const RpcMetrics* rpc;
+    const PeerFilter* peers;
     PoolFigures pool;
   };
 

@@ -46,6 +46,10 @@ std::vector<Metric> RpcCallMetrics() {
                   }
                 }
               }),
+      Counter("pando_refused_connections_total",
+              "Connections to the Unix sockets that were refused because of "
+              "their user.",
+              [](const Snapshot& s) { return s.refused_connections; }),
       HistogramMetric(
           "grpc_server_handling_seconds",
           "Time in the handler of a call, without transport, "

@@ -44,6 +44,7 @@ struct MetricsSnapshot {
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;
+  uint64_t refused_connections = 0;
   PoolFigures pool;
   ProcessFigures process;
 };

@@ -16,7 +16,7 @@ void LogCall(LogLevel level, absl::string_view words,
        {"code", absl::StatusCodeToString(call.status.code())},
        {"reason", reason.has_value() ? ReasonName(*reason) : ""},
        {"duration_us", absl::ToInt64Microseconds(call.time)},
-       {"peer", call.context.peer()},
+       {"peer", call.peer},
        {"request_id", call.request_id}});
 }
 

@@ -1,9 +1,8 @@
 #ifndef PANDO_SERVICE_RPC_CALL_LOG_H_
 #define PANDO_SERVICE_RPC_CALL_LOG_H_
 
-#include <grpcpp/server_context.h>
-
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -17,7 +16,7 @@ struct AnsweredCall {
   absl::string_view method;
   const absl::Status& status;
   absl::Duration time;  // in its handler
-  const grpc::ServerContext& context;
+  std::string peer;
   uint64_t request_id = 0;  // zero: none
 };
 

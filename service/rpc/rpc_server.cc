@@ -2,12 +2,13 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/server_posix.h>
 #include <pthread.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 
@@ -77,10 +78,8 @@ absl::Status RpcServer::Start(const Config& config) {
   // hand each event over: HealthService does the same on our queue.
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  ports_.resize(config.addresses.size());
-  for (size_t i = 0; i < config.addresses.size(); ++i) {
-    builder.AddListeningPort(config.addresses[i],
-                             grpc::InsecureServerCredentials(), &ports_[i]);
+  if (!config.tcp.empty()) {
+    builder.AddListeningPort(config.tcp, grpc::InsecureServerCredentials());
   }
   // A second server on the same port must fail, not share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -96,15 +95,36 @@ absl::Status RpcServer::Start(const Config& config) {
   queue_ = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", absl::StrJoin(config.addresses, " and "),
-        ": is the address free and the folder writable?"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", config.tcp,
+                                               ": is the address free?"));
   }
   for (const auto& call : calls_) call->Run(true);
   for (auto& timer : timers_) timer->Open(queue_.get());
   for (auto& wakeup : wakeups_) wakeup->Open(queue_.get());
   thread_ = std::thread([this] { Poll(); });
+  return Listen(config);
+}
+
+absl::Status RpcServer::Listen(const Config& config) {
+  if (config.socket.path.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<UnixAcceptor>> acceptor = UnixAcceptor::Start(
+      config.socket, config.filter, [this](UniqueFd fd, const UnixPeer& peer) {
+        AddConnection(std::move(fd), peer);
+      });
+  if (!acceptor.ok()) return acceptor.status();
+  acceptor_ = *std::move(acceptor);
   return absl::OkStatus();
+}
+
+void RpcServer::AddConnection(UniqueFd fd, const UnixPeer& peer) {
+  peers_.Put(fd.get(), peer);
+  grpc::AddInsecureChannelFromFd(server_.get(), fd.release());
+}
+
+std::string RpcServer::PeerNameOf(const grpc::ServerContext& call) const {
+  const std::string name = call.peer();
+  const std::optional<UnixPeer> peer = peers_.Find(name);
+  return peer.has_value() ? NameOf(*peer) : name;
 }
 
 void RpcServer::Poll() {
@@ -122,6 +142,7 @@ void RpcServer::RunOnPollingThread(std::function<void()> action) {
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   is_ending_ = true;
+  acceptor_.reset();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   Stop stop(this);
   thread_.join();

@@ -14,12 +14,15 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "gpu/unique_fd.h"
 #include "service/rpc/call_rates.h"
 #include "service/rpc/event.h"
 #include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
+#include "service/security/peer_table.h"
+#include "service/security/unix_peer.h"
+#include "service/unix_acceptor.h"
 
 namespace pando {
 
@@ -33,8 +36,12 @@ namespace pando {
 class RpcServer {
  public:
   struct Config {
-    // "unix:/path" or "host:port"; at least one.
-    std::vector<std::string> addresses;
+    // With no path: none.
+    UnixSocket socket;
+    // Who may connect to it; outlives the server. Null: all.
+    PeerFilter* filter = nullptr;
+    // host:port; empty: none.
+    std::string tcp = {};
     int max_receive_bytes = 0;
     // That run at the same time; more wait in the client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
@@ -78,24 +85,27 @@ class RpcServer {
   }
   void set_slow_call(absl::Duration slow_call) { slow_call_ = slow_call; }
   CallRates& call_rates() { return call_rates_; }
-  // The ports of the TCP addresses, in order; 0 for Unix sockets.
-  const std::vector<int>& ports() const { return ports_; }
+  // Who makes the call: "unix:uid=1000,pid=42", or what gRPC calls it.
+  std::string PeerNameOf(const grpc::ServerContext& call) const;
 
  private:
   class Errand;
   class Stop;
 
+  absl::Status Listen(const Config& config);
+  void AddConnection(UniqueFd fd, const UnixPeer& peer);
   void Poll();
 
   std::vector<grpc::Service*> services_;
   absl::flat_hash_set<std::unique_ptr<Event>> calls_;
   std::vector<std::unique_ptr<Timer>> timers_;
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
-  std::vector<int> ports_;
   absl::Duration slow_call_;
   CallRates call_rates_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
+  PeerTable peers_;
+  std::unique_ptr<UnixAcceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone
   std::thread thread_;

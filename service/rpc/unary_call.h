@@ -140,7 +140,7 @@ class UnaryCall final : public Event, public WaitingCall {
                          .method = metrics_.method(),
                          .status = status,
                          .time = handling_,
-                         .context = *context_};
+                         .peer = server_->PeerNameOf(*context_)};
     if constexpr (requires { request_.request_id(); }) {
       call.request_id = request_.request_id();
     }

@@ -103,7 +103,7 @@ class MemorySocketTest : public testing::Test {
         (std::filesystem::temp_directory_path() / "pando_memory_socket_XXXXXX")
             .string();
     dir_ = mkdtemp(name.data());
-    config_.path = dir_ + "/memory.sock";
+    config_.socket.path = dir_ + "/memory.sock";
     config_.peer_deadline = absl::Hours(1);
   }
   ~MemorySocketTest() override { std::filesystem::remove_all(dir_); }
@@ -195,7 +195,7 @@ TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const UniqueFd peer = Connect(config_.path);
+    const UniqueFd peer = Connect(config_.socket.path);
     Write(peer, token);
     const Answer answer = Receive(peer);
     const bool ok = answer.fds.size() == kShards &&
@@ -352,16 +352,16 @@ TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
 TEST_F(MemorySocketTest, TheSocketFileIsForUserAndGroupAndGoesWithTheServer) {
   auto socket = Start();
   struct stat info;
-  ASSERT_EQ(stat(config_.path.c_str(), &info), 0);
+  ASSERT_EQ(stat(config_.socket.path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0660u);
   socket.reset();
-  EXPECT_FALSE(std::filesystem::exists(config_.path));
+  EXPECT_FALSE(std::filesystem::exists(config_.socket.path));
 }
 
 TEST_F(MemorySocketTest, TheSocketFileOfADeadServerIsReplaced) {
   // Closing a listener leaves its file behind, as a crash does.
-  ASSERT_TRUE(ListenOnUnixSocket(config_.path).ok());
-  ASSERT_TRUE(std::filesystem::exists(config_.path));
+  ASSERT_TRUE(ListenOnUnixSocket(config_.socket).ok());
+  ASSERT_TRUE(std::filesystem::exists(config_.socket.path));
   const auto socket = Start();
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
 }
@@ -370,19 +370,20 @@ TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
   const auto socket = Start();
   const absl::Status status = TryStart().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(status.message(), "another server listens on " + config_.path);
+  EXPECT_EQ(status.message(),
+            "another server listens on " + config_.socket.path);
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
 }
 
 TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {
-  ASSERT_TRUE(UniqueFd(creat(config_.path.c_str(), 0600)).valid());
+  ASSERT_TRUE(UniqueFd(creat(config_.socket.path.c_str(), 0600)).valid());
   EXPECT_EQ(TryStart().status().message(),
-            config_.path + " exists and is not a socket");
-  EXPECT_TRUE(std::filesystem::is_regular_file(config_.path));
+            config_.socket.path + " exists and is not a socket");
+  EXPECT_TRUE(std::filesystem::is_regular_file(config_.socket.path));
 }
 
 TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
-  config_.path = dir_ + "/" + std::string(200, 'x');
+  config_.socket.path = dir_ + "/" + std::string(200, 'x');
   EXPECT_THAT(std::string(TryStart().status().message()),
               HasSubstr("must have from 1 to 107"));
 }

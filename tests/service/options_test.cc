@@ -89,6 +89,9 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
       new std::vector<std::pair<std::string, std::string>>{
           {"socket", "/tmp/a.sock"},
           {"memory-socket", "/tmp/b.sock"},
+          {"socket-mode", "0600"},
+          {"socket-group", "pando"},
+          {"allowed-uids", "1000,1001"},
           {"tcp", "0.0.0.0:7000"},
           {"http", "[::1]:80"},
           {"console", "no"},
@@ -387,6 +390,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"--tcp=localhost:70000",
                  "tcp is 'localhost:70000'; must be host:port with a port up "
                  "to 65535, or empty"},
+        BadValue{"--socket-mode=888",
+                 "socket-mode is '888'; must be octal, from 000 to 777"},
+        BadValue{"--socket-mode=02660",
+                 "socket-mode is '02660'; must be octal, from 000 to 777"},
+        BadValue{
+            "--allowed-uids=,",
+            "allowed-uids is ','; must be whole numbers with commas between"},
+        BadValue{"--allowed-uids=1000,root",
+                 "allowed-uids is '1000,root'; must be whole numbers with "
+                 "commas between"},
         BadValue{"--socket=",
                  "socket is '', 0 bytes; must be a path of 1 to "
                  "107 bytes"},

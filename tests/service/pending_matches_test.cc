@@ -41,14 +41,13 @@ class PendingMatchesTest : public testing::Test {
         (std::filesystem::temp_directory_path() / "pando_pending_XXXXXX")
             .string();
     folder_ = mkdtemp(folder.data());
-    const std::string address = "unix:" + folder_ + "/grpc.sock";
+    const std::string path = folder_ + "/grpc.sock";
     service_.Register(server_, metrics_);
     drain_ = server_.AddWakeup([this] { pending_.ResumeAll(); });
     EXPECT_TRUE(
-        server_.Start({.addresses = {address}, .max_receive_bytes = 1 << 20})
-            .ok());
-    stub_ = v1::PrefixCache::NewStub(
-        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+        server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
+    stub_ = v1::PrefixCache::NewStub(grpc::CreateChannel(
+        "unix:" + path, grpc::InsecureChannelCredentials()));
   }
   ~PendingMatchesTest() override {
     server_.Shutdown(absl::ZeroDuration());

@@ -40,7 +40,8 @@ class WaitingServer {
         (std::filesystem::temp_directory_path() / "pando_waiting_XXXXXX")
             .string();
     folder_ = mkdtemp(folder.data());
-    address_ = "unix:" + folder_ + "/grpc.sock";
+    const std::string path = folder_ + "/grpc.sock";
+    address_ = "unix:" + path;
     server_.AddService(&grpc_);
     AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
         server_, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
@@ -50,8 +51,7 @@ class WaitingServer {
         metrics_.ForMethod("service", "MatchPrefix"));
     wakeup_ = server_.AddWakeup([this] { ResumeAll(); });
     EXPECT_TRUE(
-        server_.Start({.addresses = {address_}, .max_receive_bytes = 1 << 20})
-            .ok());
+        server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
   }
   ~WaitingServer() {
     server_.Shutdown(absl::ZeroDuration());
