@@ -172,6 +172,16 @@ void AddCommonFlags(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.timeout_s, "Seconds for each call")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
+  auto* const ca = app.add_option("--tls-ca", options.tls_ca,
+                                  "File that signs pandod's certificate, PEM");
+  auto* const certificate = app.add_option(
+      "--tls-certificate", options.tls_certificate, "Our own, PEM");
+  auto* const key = app.add_option("--tls-key", options.tls_key, "Its key");
+  ca->needs(certificate)->needs(key);
+  certificate->needs(ca);
+  key->needs(ca);
+  app.add_option("--token-file", options.token_file,
+                 "File with a bearer token that pandod knows");
   app.add_option("-o,--output", options.format, "Format of the answer")
       ->check(CLI::IsMember(kFormats))
       ->capture_default_str();

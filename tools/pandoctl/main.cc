@@ -2,8 +2,10 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
+#include "tools/pandoctl/access.h"
 #include "tools/pandoctl/command_line.h"
 #include "tools/pandoctl/exit_code.h"
 #include "tools/pandoctl/verbs.h"
@@ -11,15 +13,22 @@
 namespace pando::ctl {
 namespace {
 
+absl::Status Run(const Command& command) {
+  const Options& options = command.options;
+  absl::StatusOr<Access> access = ReadAccess(options);
+  if (!access.ok()) return access.status();
+  Server server(options.address, absl::Seconds(options.timeout_s),
+                *std::move(access));
+  const Output output(options.format);
+  return command.verb({server, output, options});
+}
+
 int Main(int argc, const char* const* argv) {
   int exit_code = kOk;
   const std::optional<Command> command =
       ParseCommandLine(argc, argv, &exit_code);
   if (!command.has_value()) return exit_code;
-  const Options& options = command->options;
-  Server server(options.address, absl::Seconds(options.timeout_s));
-  const Output output(options.format);
-  const absl::Status status = command->verb({server, output, options});
+  const absl::Status status = Run(*command);
   if (!status.ok()) {
     std::fprintf(stderr, "pandoctl: %s\n",
                  std::string(status.message()).c_str());

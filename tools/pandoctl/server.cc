@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,11 +21,16 @@ std::string Target(const std::string& address) {
   return absl::StartsWith(address, "/") ? "unix:" + address : address;
 }
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
+std::shared_ptr<grpc::Channel> Connect(const std::string& target,
+                                       const Access& access) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(target, access.credentials, arguments);
+}
+
+void ShowToken(grpc::ClientContext& context, const std::string& token) {
+  if (token.empty()) return;
+  context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
@@ -54,10 +60,12 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address) {
 }  // namespace
 
 struct Server::Stubs {
-  Stubs(const std::string& target, absl::Duration call_timeout)
+  Stubs(const std::string& target, absl::Duration call_timeout,
+        const Access& access)
       : address(target),
         timeout(call_timeout),
-        channel(Connect(target)),
+        token(access.token),
+        channel(Connect(target, access)),
         admin(channel),
         events(channel),
         pool(channel),
@@ -73,6 +81,7 @@ struct Server::Stubs {
       const Request& request) {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
+    ShowToken(context, token);
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (!status.ok()) return FromGrpc(status, address);
@@ -81,6 +90,7 @@ struct Server::Stubs {
 
   const std::string address;
   const absl::Duration timeout;
+  const std::string token;
   const std::shared_ptr<grpc::Channel> channel;
   v1::Admin::Stub admin;
   v1::Events::Stub events;
@@ -89,13 +99,17 @@ struct Server::Stubs {
   grpc::health::v1::Health::Stub health;
 };
 
-Server::Server(const std::string& address, absl::Duration timeout)
-    : address_(Target(address)), timeout_(timeout) {}
+Server::Server(const std::string& address, absl::Duration timeout,
+               Access access)
+    : address_(Target(address)),
+      timeout_(timeout),
+      access_(std::move(access)) {}
 
 Server::~Server() = default;
 
 Server::Stubs& Server::stubs() {
-  if (stubs_ == nullptr) stubs_ = std::make_unique<Stubs>(address_, timeout_);
+  if (stubs_ == nullptr)
+    stubs_ = std::make_unique<Stubs>(address_, timeout_, access_);
   return *stubs_;
 }
 
@@ -179,6 +193,7 @@ absl::StatusOr<v1::DumpTreeResponse> Server::DumpTree(
     const v1::DumpTreeRequest& request) {
   grpc::ClientContext context;
   SetDeadline(context, timeout_);
+  ShowToken(context, access_.token);
   const auto stream = stubs().admin.DumpTree(&context, request);
   v1::DumpTreeResponse whole, part;
   while (stream->Read(&part)) whole.MergeFrom(part);
@@ -190,6 +205,7 @@ absl::StatusOr<v1::DumpTreeResponse> Server::DumpTree(
 absl::Status Server::WatchEvents(
     const std::function<bool(const v1::Event&)>& on_event) {
   grpc::ClientContext context;
+  ShowToken(context, access_.token);
   const auto stream = stubs().events.Watch(&context, v1::WatchRequest());
   v1::WatchResponse response;
   while (stream->Read(&response)) {

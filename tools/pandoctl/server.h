@@ -13,6 +13,7 @@
 #include "pando/v1/events.pb.h"
 #include "pando/v1/pool.pb.h"
 #include "pando/v1/prefix_cache.pb.h"
+#include "tools/pandoctl/access.h"
 
 namespace pando::ctl {
 
@@ -22,7 +23,7 @@ namespace pando::ctl {
 class Server {
  public:
   // `address` is "unix:/path", "/path" or "host:port".
-  Server(const std::string& address, absl::Duration timeout);
+  Server(const std::string& address, absl::Duration timeout, Access access);
   ~Server();
 
   const std::string& address() const { return address_; }
@@ -61,6 +62,7 @@ class Server {
 
   const std::string address_;
   const absl::Duration timeout_;
+  const Access access_;
   std::unique_ptr<Stubs> stubs_;
 };
 

@@ -41,6 +41,8 @@ std::string ReadAll(std::istream& in) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
+}  // namespace
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
   std::string text = ReadAll(file);
@@ -49,8 +51,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
   return text;
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<uint32_t>> PromptOf(const Options& options) {
   if (!options.tokens.empty()) {

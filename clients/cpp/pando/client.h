@@ -25,6 +25,15 @@
 namespace pando {
 inline namespace client {
 
+// What a client over TCP shows, and whom it trusts: files in PEM, read by
+// Connect. The server's certificate must be signed by `ca` and name the host of
+// the address.
+struct TlsFiles {
+  std::string ca;
+  std::string certificate;  // the client's own, with its chain
+  std::string key;
+};
+
 struct ConnectOptions {
   // "unix:/path", "/path" or "host:port".
   std::string address = {};
@@ -36,6 +45,11 @@ struct ConnectOptions {
   // Called, on a thread of the client, when a session is lost: every lock and
   // page id obtained before is void. It may use the client but not destroy it.
   std::function<void()> on_session_lost = nullptr;
+  // Needed where the server has a certificate.
+  std::optional<TlsFiles> tls = {};
+  // The bearer token, where the server recognises its callers by one; only TLS
+  // keeps it secret on the way. Empty: none.
+  std::string token = {};
 };
 
 struct AttachOptions {

@@ -37,6 +37,8 @@ inline constexpr std::string_view kSessionLimit = "SESSION_LIMIT";
 inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
 // The server is shutting down: finish what runs, admit nothing new.
 inline constexpr std::string_view kDraining = "DRAINING";
+// No credential of the server fits this client.
+inline constexpr std::string_view kNoCredential = "NO_CREDENTIAL";
 // The lock is not, or no longer, one of the session.
 inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
 // Nothing is left of a handle. Client handles it by itself.

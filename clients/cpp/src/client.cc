@@ -14,8 +14,10 @@ Client::~Client() { connection_->End(); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     ConnectOptions options) {
-  std::unique_ptr<Client> client(
-      new Client(std::make_shared<Connection>(std::move(options))));
+  const absl::StatusOr<ChannelCredentials> credentials = CredentialsOf(options);
+  if (!credentials.ok()) return credentials.status();
+  std::unique_ptr<Client> client(new Client(
+      std::make_shared<Connection>(std::move(options), *credentials)));
   if (absl::Status status = client->connection_->AwaitOpened(); !status.ok()) {
     return status;
   }

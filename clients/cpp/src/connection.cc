@@ -29,7 +29,8 @@ std::string TargetOf(const std::string& address) {
   return address.starts_with('/') ? "unix:" + address : address;
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& address, const ChannelCredentials& credentials) {
   grpc::ChannelArguments args;
   args.SetMaxReceiveMessageSize(kUnlimited);
   args.SetMaxSendMessageSize(kUnlimited);
@@ -41,8 +42,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   // The server is on this machine: look for it often when it is away.
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(TargetOf(address),
-                                   grpc::InsecureChannelCredentials(), args);
+  return grpc::CreateCustomChannel(TargetOf(address), credentials, args);
 }
 
 }  // namespace
@@ -53,9 +53,10 @@ absl::Status CheckAfter(const PrefixHandle& after, size_t tokens) {
       "after: a prefix of ", after.tokens, " tokens, given ", tokens));
 }
 
-Connection::Connection(ConnectOptions options)
+Connection::Connection(ConnectOptions options,
+                       const ChannelCredentials& credentials)
     : options_(std::move(options)),
-      channel_(MakeChannel(options_.address)),
+      channel_(MakeChannel(options_.address, credentials)),
       prefix_cache_(v1::PrefixCache::NewStub(channel_)),
       page_pool_(v1::PagePool::NewStub(channel_)),
       admin_(v1::Admin::NewStub(channel_)),
@@ -63,6 +64,7 @@ Connection::Connection(ConnectOptions options)
       last_request_id_(absl::Uniform<uint64_t>(absl::BitGen())),
       session_(v1::Sessions::NewStub(channel_),
                {.client_name = options_.name,
+                .token = options_.token,
                 .timeout = options_.timeout,
                 .on_lost = options_.on_session_lost}) {}
 

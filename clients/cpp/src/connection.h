@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "clients/cpp/src/access.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/status.h"
 #include "pando/client.h"
@@ -37,7 +38,7 @@ class Connection {
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                         Response*);
 
-  explicit Connection(ConnectOptions options);
+  Connection(ConnectOptions options, const ChannelCredentials& credentials);
 
   absl::Status AwaitOpened();
   // Ends the session. Calls made later fail.
@@ -69,6 +70,7 @@ class Connection {
                         absl::Time deadline) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
+    ShowToken(options_.token, context);
     return FromGrpc((stub.*method)(&context, request, response));
   }
 
@@ -106,6 +108,7 @@ class Connection {
   v1::Admin::Stub& admin() { return *admin_; }
   v1::Events::Stub& events() { return *events_; }
   absl::Duration timeout() const { return options_.timeout; }
+  const std::string& token() const { return options_.token; }
 
  private:
   const ConnectOptions options_;

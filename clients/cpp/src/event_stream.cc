@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "clients/cpp/src/access.h"
 #include "clients/cpp/src/status.h"
 
 namespace pando {
@@ -16,9 +17,11 @@ constexpr absl::Duration kHalfCloseLimit = absl::Seconds(1);
 
 }  // namespace
 
-EventStream::EventStream(v1::Sessions::Stub& stub,
+EventStream::EventStream(v1::Sessions::Stub& stub, const std::string& token,
                          std::function<bool()> stopping)
-    : stopping_(std::move(stopping)), stub_(stub) {}
+    : stopping_(std::move(stopping)), stub_(stub) {
+  ShowToken(token, context_);
+}
 
 EventStream::~EventStream() {
   queue_.Shutdown();

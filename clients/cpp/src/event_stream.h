@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,8 +28,9 @@ inline namespace client {
 // called.
 class EventStream {
  public:
-  // `stopping` ends a wait early.
-  EventStream(v1::Sessions::Stub& stub, std::function<bool()> stopping);
+  // `token` as in ConnectOptions. `stopping` ends a wait early.
+  EventStream(v1::Sessions::Stub& stub, const std::string& token,
+              std::function<bool()> stopping);
   ~EventStream();
 
   // Sends the request and waits for the answer, at most until the deadline.

@@ -121,6 +121,7 @@ void EventWatch::Cancel() { stream_->context.TryCancel(); }
 std::unique_ptr<EventWatch> Client::WatchEvents(const WatchOptions& options) {
   auto stream = std::make_unique<EventWatch::Stream>();
   stream->connection = connection_;
+  ShowToken(connection_->token(), stream->context);
   v1::WatchRequest request;
   if (options.after_sequence) {
     request.set_after_sequence(*options.after_sequence);

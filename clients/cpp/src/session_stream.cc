@@ -62,7 +62,7 @@ void SessionStream::Run() {
 }
 
 absl::Status SessionStream::Serve() {
-  EventStream stream(*stub_, [this] { return stopping(); });
+  EventStream stream(*stub_, options_.token, [this] { return stopping(); });
   v1::OpenSessionRequest request;
   request.set_client_name(options_.client_name);
   request.set_resume_session_id(session().id);

@@ -41,6 +41,7 @@ class SessionStream {
  public:
   struct Options {
     std::string client_name;
+    std::string token;
     // How long one attempt to open may take.
     absl::Duration timeout;
     // Called on the thread when a session is lost.

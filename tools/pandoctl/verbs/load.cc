@@ -32,6 +32,10 @@ absl::Status AddAnchors(Server& server, const replay::Trace& trace,
 }
 
 absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
+  if (!context.options.tls_ca.empty() || !context.options.token_file.empty()) {
+    return absl::InvalidArgumentError(
+        "the workers of replay and bench show neither certificates nor tokens");
+  }
   const absl::Status agreed =
       Confirm(context,
               "Fill the cache with prompts that nobody needs? They evict what "

@@ -6,6 +6,7 @@
 from pando_kv._session import Session
 from pando_kv.client import Client, Lock
 from pando_kv.errors import (
+    AccessDeniedError,
     DeadlineError,
     HandleGoneError,
     InvalidRequestError,
@@ -58,9 +59,11 @@ from pando_kv.results import (
     QuotaClass,
     Stats,
 )
+from pando_kv.tls import Tls
 from pando_kv.torch_views import TorchViews
 
 __all__ = [
+    "AccessDeniedError",
     "AllBlocksCleared",
     "BlocksRemoved",
     "BlocksStored",
@@ -109,6 +112,7 @@ __all__ = [
     "Shard",
     "SnapshotEnd",
     "Stats",
+    "Tls",
     "TorchViews",
     "TreeDump",
     "TreeNode",

@@ -12,12 +12,7 @@ import grpc
 
 from pando_kv import _prefix_calls
 from pando_kv._call import Attempts, Call, is_unsettled
-from pando_kv._channel import (
-    CHANNEL_OPTIONS,
-    CLOSE_TIMEOUT,
-    SETTLE_PAUSE,
-    target_of,
-)
+from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._locks import LockHandle
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
@@ -28,13 +23,14 @@ T = TypeVar("T")
 class Connection:
     """The channel and the task that keeps the session alive."""
 
-    def __init__(self, address: str, sessions: SessionTracker, timeout: float) -> None:
+    def __init__(
+        self, access: Access, sessions: SessionTracker, timeout: float
+    ) -> None:
         self.sessions = sessions
         self.timeout = timeout
         asyncio.get_running_loop()  # or an error here, rather than a hang later
-        self._channel = grpc.aio.insecure_channel(
-            target_of(address), options=CHANNEL_OPTIONS
-        )
+        self._channel = access.channel(grpc.aio)
+        self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -79,7 +75,9 @@ class Connection:
     def stream(self, method: str, request: bytes, timeout: float | None = None) -> Any:
         """The messages of an answer of many; cancel() ends it."""
         self.sessions.require_open()
-        return self._channel.unary_stream(method)(request, timeout=timeout)
+        return self._channel.unary_stream(method)(
+            request, timeout=timeout, metadata=self._metadata
+        )
 
     async def close(self) -> None:
         self.sessions.close()
@@ -104,7 +102,9 @@ class Connection:
                 request, timeout = attempts.next()
                 try:
                     method = self._method(attempts.method)
-                    response = await method(request, timeout=timeout)
+                    response = await method(
+                        request, timeout=timeout, metadata=self._metadata
+                    )
                     break
                 except grpc.RpcError as error:
                     await asyncio.sleep(attempts.pause_after(error))
@@ -134,7 +134,9 @@ class Connection:
         open_stream = self._channel.stream_stream(OPEN_METHOD)
         while not self._closing.is_set():
             try:
-                async for event in open_stream(self._requests()):
+                async for event in open_stream(
+                    self._requests(), metadata=self._metadata
+                ):
                     self.sessions.handle(event)
                 error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
             except grpc.RpcError as rpc_error:

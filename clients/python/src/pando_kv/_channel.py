@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import grpc
+
+from pando_kv.tls import Tls
 
 # Seconds that close() waits for the server to end the session.
 CLOSE_TIMEOUT = 2.0
@@ -10,7 +16,7 @@ CLOSE_TIMEOUT = 2.0
 # Seconds before a call whose outcome is unknown is repeated in the background.
 SETTLE_PAUSE = 0.5
 
-CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+_OPTIONS: list[tuple[str, Any]] = [
     # The server limits tokens, not bytes.
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -23,6 +29,32 @@ CHANNEL_OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
-def target_of(address: str) -> str:
-    """What gRPC calls the address: a path is that of a Unix socket."""
-    return f"unix:{address}" if address.startswith("/") else address
+@dataclass(frozen=True)
+class Access:
+    """Where pandod is, and what the client shows it."""
+
+    address: str
+    tls: Tls | None = None
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...] | None:
+        """Of each call."""
+        return (("authorization", f"Bearer {self.token}"),) if self.token else None
+
+    def channel(self, grpc_or_aio: Any) -> Any:
+        """A channel of the module `grpc` or `grpc.aio`."""
+        address = self.address
+        # A path is that of a Unix socket.
+        target = f"unix:{address}" if address.startswith("/") else address
+        if self.tls is None:
+            return grpc_or_aio.insecure_channel(target, options=_OPTIONS)
+        return grpc_or_aio.secure_channel(target, _credentials(self.tls), _OPTIONS)
+
+
+def _credentials(tls: Tls) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        root_certificates=Path(tls.ca).read_bytes(),
+        private_key=Path(tls.key).read_bytes(),
+        certificate_chain=Path(tls.certificate).read_bytes(),
+    )

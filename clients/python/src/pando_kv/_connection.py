@@ -14,12 +14,7 @@ import grpc
 
 from pando_kv import _prefix_calls
 from pando_kv._call import Attempts, Call, is_unsettled
-from pando_kv._channel import (
-    CHANNEL_OPTIONS,
-    CLOSE_TIMEOUT,
-    SETTLE_PAUSE,
-    target_of,
-)
+from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._locks import LockHandle
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
@@ -30,12 +25,13 @@ T = TypeVar("T")
 class Connection:
     """The channel and the thread that keeps the session alive."""
 
-    def __init__(self, address: str, sessions: SessionTracker, timeout: float) -> None:
+    def __init__(
+        self, access: Access, sessions: SessionTracker, timeout: float
+    ) -> None:
         self.sessions = sessions
         self.timeout = timeout
-        self._channel = grpc.insecure_channel(
-            target_of(address), options=CHANNEL_OPTIONS
-        )
+        self._channel = access.channel(grpc)
+        self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
         self._closing = threading.Event()
         # Requests of the current stream; None half-closes it.
@@ -77,7 +73,9 @@ class Connection:
             while True:
                 request, timeout = attempts.next()
                 try:
-                    response = self._method(attempts.method)(request, timeout=timeout)
+                    response = self._method(attempts.method)(
+                        request, timeout=timeout, metadata=self._metadata
+                    )
                     break
                 except grpc.RpcError as error:
                     time.sleep(attempts.pause_after(error))
@@ -89,7 +87,7 @@ class Connection:
         """The messages of an answer of many; cancel() ends it."""
         self.sessions.require_open()
         messages: Iterator[bytes] = self._channel.unary_stream(method)(
-            request, timeout=timeout
+            request, timeout=timeout, metadata=self._metadata
         )
         return messages
 
@@ -129,7 +127,9 @@ class Connection:
             if self._closing.is_set():
                 requests.put(None)
             try:
-                for event in open_stream(iter(requests.get, None)):
+                for event in open_stream(
+                    iter(requests.get, None), metadata=self._metadata
+                ):
                     self.sessions.handle(event)
                 error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
             except grpc.RpcError as rpc_error:

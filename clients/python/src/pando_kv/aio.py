@@ -10,6 +10,7 @@ from typing import Any
 from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._aio_connection import Connection
 from pando_kv._aio_operator_client import AsyncOperatorClient
+from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -24,6 +25,7 @@ from pando_kv.results import (
     PrefixQuery,
     PrefixScore,
 )
+from pando_kv.tls import Tls
 
 
 class AsyncClient(AsyncOperatorClient):
@@ -48,10 +50,17 @@ class AsyncClient(AsyncOperatorClient):
         name: str = "",
         timeout: float = 5.0,
         on_session_lost: Callable[[Session], None] | None = None,
+        tls: Tls | None = None,
+        token: str | None = None,
     ) -> None:
-        """For "unix:/path", "/path" or "host:port"; made in the event loop."""
+        """For "unix:/path", "/path" or "host:port"; made in the event loop.
+
+        `tls` and `token` as for `pando_kv.Client`.
+        """
         self._sessions = SessionTracker(name, on_session_lost)
-        self._connection = Connection(address, self._sessions, timeout)
+        self._connection = Connection(
+            Access(address, tls, token), self._sessions, timeout
+        )
         self._make_lock = partial(AsyncLock, self._connection)
 
     async def connect(self) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
 from pando_kv._operator_client import OperatorClient
@@ -24,6 +25,7 @@ from pando_kv.results import (
     PrefixQuery,
     PrefixScore,
 )
+from pando_kv.tls import Tls
 
 
 class Client(OperatorClient):
@@ -50,13 +52,20 @@ class Client(OperatorClient):
         name: str = "",
         timeout: float = 5.0,
         on_session_lost: Callable[[Session], None] | None = None,
+        tls: Tls | None = None,
+        token: str | None = None,
     ) -> None:
         """Opens a session at "unix:/path", "/path" or "host:port".
+
+        `tls` is needed where pandod has a certificate, `token` where it recognises its
+        callers by bearer tokens; only TLS keeps it secret on the way.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
         self._sessions = SessionTracker(name, on_session_lost)
-        self._connection = Connection(address, self._sessions, timeout)
+        self._connection = Connection(
+            Access(address, tls, token), self._sessions, timeout
+        )
         self._make_lock = partial(Lock, self._connection)
         # Ends the session also when the client is dropped or the process exits.
         self._finalizer = weakref.finalize(self, self._connection.close)

@@ -101,6 +101,10 @@ class RequestIdReusedError(InvalidRequestError):
     """A request id was used for another kind of call; the clients never do that."""
 
 
+class AccessDeniedError(PandoError):
+    """pandod does not know the caller, or does not let it do this: see `reason`."""
+
+
 class UnavailableError(PandoError):
     """The server is away, or is shutting down. The client keeps reconnecting.
 
@@ -135,6 +139,8 @@ _BY_REASON: dict[str, type[PandoError]] = {
 _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequestError,
     grpc.StatusCode.FAILED_PRECONDITION: NotAllowedError,
+    grpc.StatusCode.UNAUTHENTICATED: AccessDeniedError,
+    grpc.StatusCode.PERMISSION_DENIED: AccessDeniedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
     # By a server that shuts down: the clients cancel no such call.
     grpc.StatusCode.CANCELLED: UnavailableError,

@@ -1,0 +1,46 @@
+#include "clients/cpp/src/access.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace pando {
+inline namespace client {
+namespace {
+
+absl::Status ReadFile(const std::string& path, std::string& text) {
+  std::ifstream file(path);
+  std::stringstream read;
+  read << file.rdbuf();
+  if (!file.good()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tls: ", path, " cannot be read"));
+  }
+  text = read.str();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ChannelCredentials> CredentialsOf(
+    const ConnectOptions& options) {
+  if (!options.tls.has_value()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions files;
+  for (absl::Status status :
+       {ReadFile(options.tls->ca, files.pem_root_certs),
+        ReadFile(options.tls->certificate, files.pem_cert_chain),
+        ReadFile(options.tls->key, files.pem_private_key)}) {
+    if (!status.ok()) return status;
+  }
+  return grpc::SslCredentials(files);
+}
+
+void ShowToken(const std::string& token, grpc::ClientContext& context) {
+  if (!token.empty()) {
+    context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
+  }
+}
+
+}  // namespace client
+}  // namespace pando

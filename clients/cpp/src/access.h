@@ -1,0 +1,27 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_ACCESS_H_
+#define PANDO_CLIENTS_CPP_SRC_ACCESS_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/security/credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pando/client.h"
+
+namespace pando {
+inline namespace client {
+
+using ChannelCredentials = std::shared_ptr<grpc::ChannelCredentials>;
+
+// An error names the file that cannot be read.
+absl::StatusOr<ChannelCredentials> CredentialsOf(const ConnectOptions& options);
+
+// Shows the token in a call; empty: none.
+void ShowToken(const std::string& token, grpc::ClientContext& context);
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_ACCESS_H_
