@@ -54,6 +54,14 @@ constexpr std::array kReasons = {
     ReasonEntry{Reason::kRateLimited, "RATE_LIMITED",
                 absl::StatusCode::kResourceExhausted},
     ReasonEntry{Reason::kDraining, "DRAINING", absl::StatusCode::kUnavailable},
+    ReasonEntry{Reason::kNoCredential, "NO_CREDENTIAL",
+                absl::StatusCode::kUnauthenticated},
+    ReasonEntry{Reason::kRoleRefused, "ROLE_REFUSED",
+                absl::StatusCode::kPermissionDenied},
+    ReasonEntry{Reason::kNamespaceRefused, "NAMESPACE_REFUSED",
+                absl::StatusCode::kPermissionDenied},
+    ReasonEntry{Reason::kSessionRefused, "SESSION_REFUSED",
+                absl::StatusCode::kPermissionDenied},
 };
 
 const ReasonEntry& EntryOf(Reason reason) {

@@ -30,6 +30,10 @@ enum class Reason {
   kSessionLimit,
   kRateLimited,
   kDraining,
+  kNoCredential,
+  kRoleRefused,
+  kNamespaceRefused,
+  kSessionRefused,
 };
 
 // "POOL_EXHAUSTED" and so on.

@@ -11,7 +11,8 @@
 
 namespace pando {
 
-absl::StatusOr<AttachToken> AttachTokens::Issue(SessionId session) {
+absl::StatusOr<AttachToken> AttachTokens::Issue(
+    SessionId session, std::optional<UnixPeer> holder) {
   AttachToken token;
   if (getrandom(token.data(), token.size(), 0) !=
       static_cast<ssize_t>(token.size())) {
@@ -37,17 +38,21 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(SessionId session) {
         absl::StrFormat("%u attach tokens are outstanding; at most %u may be",
                         grants_.size(), max_outstanding_));
   }
-  grants_[token] = {session, now + ttl_};
+  grants_[token] = {session, holder, now + ttl_};
   return token;
 }
 
-std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token) {
+std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token,
+                                              const UnixPeer& shown_by) {
   absl::MutexLock lock(&mutex_);
   const auto found = grants_.find(token);
   if (found == grants_.end()) return std::nullopt;
   const Grant grant = found->second;
   grants_.erase(found);
-  if (grant.expires <= Clock::now()) return std::nullopt;
+  if (grant.expires <= Clock::now() ||
+      grant.holder.value_or(shown_by) != shown_by) {
+    return std::nullopt;
+  }
   return grant.session;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/ids.h"
+#include "service/security/unix_peer.h"
 
 namespace pando {
 
@@ -30,17 +31,21 @@ class AttachTokens {
         max_outstanding_(max_outstanding),
         max_per_session_(max_per_session) {}
 
-  absl::StatusOr<AttachToken> Issue(SessionId session);
+  // For `holder` alone, who asked for it; none: it is not known who did.
+  absl::StatusOr<AttachToken> Issue(SessionId session,
+                                    std::optional<UnixPeer> holder);
 
-  // The session the token was issued to; nothing when it is unknown, used or
-  // too old. Either way it is not valid any more.
-  std::optional<SessionId> Redeem(const AttachToken& token);
+  // The session the token was issued to; nothing when it is unknown, used, too
+  // old, or another's. In any case it is not valid any more.
+  std::optional<SessionId> Redeem(const AttachToken& token,
+                                  const UnixPeer& shown_by);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   struct Grant {
     SessionId session;
+    std::optional<UnixPeer> holder;
     Clock::time_point expires;
   };
 

@@ -120,16 +120,25 @@ int HttpServer::HandleRequest(mg_connection* connection) {
 }
 
 int HttpServer::Respond(mg_connection* connection) const {
+  const HttpReply reply = Reply(connection);
+  Send(connection, reply);
+  return reply.status;
+}
+
+HttpReply HttpServer::Reply(mg_connection* connection) const {
+  // HTTP/1.0 knows no such header; browsers always send one.
+  const char* const host = mg_get_header(connection, "Host");
+  if (host != nullptr && !hosts_.Include(host)) {
+    return {403, kPlainText,
+            "not asked by a name of this server; see --http-hosts\n"};
+  }
   const mg_request_info* request = mg_get_request_info(connection);
   const std::string_view path = request->local_uri;
   const bool is_for_console =
       config_.console != nullptr &&
       (path == "/console" || path.starts_with("/console/"));
-  const HttpReply reply = is_for_console
-                              ? AnswerConsole(connection)
-                              : Answer(request->request_method, path);
-  Send(connection, reply);
-  return reply.status;
+  return is_for_console ? AnswerConsole(connection)
+                        : Answer(request->request_method, path);
 }
 
 HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "service/http_message.h"
+#include "service/served_hosts.h"
 
 struct mg_connection;
 struct mg_context;
@@ -24,6 +25,7 @@ namespace pando {
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
 //   /console/...   what the console answers, if there is one
+// and 403 to whoever asks by a name that is not its own.
 // Owned by Server. Its threads call the collectables, is_ready and the console,
 // at the same time too; nothing is called after destruction.
 class HttpServer {
@@ -31,6 +33,8 @@ class HttpServer {
   struct Config {
     // host:port; port 0 takes any free one.
     std::string address;
+    // Other names by which it may be asked.
+    std::vector<std::string> hosts = {};
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
     std::function<bool()> is_ready;
     // Null: there is none. Bodies are no longer than this many bytes.
@@ -51,15 +55,18 @@ class HttpServer {
     void operator()(mg_context* context) const;
   };
 
-  explicit HttpServer(Config config) : config_(std::move(config)) {}
+  explicit HttpServer(Config config)
+      : config_(std::move(config)), hosts_(config_.address, config_.hosts) {}
 
   static int HandleRequest(mg_connection* connection);
   int Respond(mg_connection* connection) const;
+  HttpReply Reply(mg_connection* connection) const;
   HttpReply AnswerConsole(mg_connection* connection) const;
   HttpReply Answer(std::string_view method, std::string_view path) const;
   std::string Metrics() const;
 
   const Config config_;
+  const ServedHosts hosts_;
   // Last, so that its threads are gone before what they use.
   std::unique_ptr<mg_context, StopContext> context_;
 };

@@ -191,7 +191,8 @@ bool MemorySocket::ReceiveToken(Peer& peer) {
 }
 
 void MemorySocket::Answer(const Peer& peer) {
-  const std::optional<SessionId> session = tokens_.Redeem(peer.token);
+  const std::optional<SessionId> session =
+      tokens_.Redeem(peer.token, peer.identity);
   if (!session) {
     ++refused_;
     Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});

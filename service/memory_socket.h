@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -27,7 +28,8 @@ namespace pando {
 
 enum class MemorySocketStatus : uint32_t {
   kOk = 0,
-  // The token is unknown, used or too old, or its session has ended.
+  // The token is unknown, used, too old or another process's, or its session
+  // has ended.
   kBadToken = 1,
   // The server could not export the memory.
   kUnavailable = 2,
@@ -87,8 +89,9 @@ class MemorySocket {
   MemorySocket& operator=(const MemorySocket&) = delete;
 
   // Any thread may call these.
-  absl::StatusOr<AttachToken> IssueToken(SessionId session) {
-    return tokens_.Issue(session);
+  absl::StatusOr<AttachToken> IssueToken(SessionId session,
+                                         std::optional<UnixPeer> holder) {
+    return tokens_.Issue(session, holder);
   }
   Stats stats() const;
   const std::string& path() const { return config_.socket.path; }

@@ -53,6 +53,9 @@ absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
     changes.live.push_back(spec.name);
   }
   ChangeQuotas(given.quotas, changes);
+  if (running.credentials != given.credentials) {
+    changes.need_restart.emplace_back("credentials");
+  }
   if (absl::Status status = CheckPages(changes.options); !status.ok()) {
     return status;
   }

@@ -32,6 +32,25 @@ absl::Status CheckAddress(const std::string& name, const std::string& address) {
       address));
 }
 
+// TCP is served with certificates, or in the clear because somebody wants that.
+absl::Status CheckTcp(const Options& options) {
+  const bool all = !options.tls_certificate.empty() &&
+                   !options.tls_key.empty() && !options.tls_client_ca.empty();
+  const bool none = options.tls_certificate.empty() &&
+                    options.tls_key.empty() && options.tls_client_ca.empty();
+  if (options.tcp.empty()) {
+    if (none && !options.tcp_insecure) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "tls-certificate, tls-key, tls-client-ca or tcp-insecure is given, "
+        "which needs tcp");
+  }
+  if (options.tcp_insecure ? none : all) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "tcp is '%s'; needs all of tls-certificate, tls-key and tls-client-ca, "
+      "or tcp-insecure yes and none of them",
+      options.tcp));
+}
+
 // What only GPUs have is not asked of the host; each shard has a device.
 absl::Status CompleteDevices(Options& options) {
   if (options.pool_memory == "host") {
@@ -132,8 +151,9 @@ absl::Status CompleteOptions(Options& options) {
   for (absl::Status status :
        {CheckSocketPath("socket", options.socket),
         CheckSocketPath("memory-socket", options.memory_socket),
-        CheckAddress("tcp", options.tcp), CheckAddress("http", options.http),
-        CompleteDevices(options), ResolvePool(options)}) {
+        CheckAddress("tcp", options.tcp), CheckTcp(options),
+        CheckAddress("http", options.http), CompleteDevices(options),
+        ResolvePool(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

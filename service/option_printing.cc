@@ -49,6 +49,42 @@ void AppendQuotas(const std::vector<QuotaClass>& quotas, YAML::Emitter& out) {
   out << YAML::EndSeq;
 }
 
+void AppendNamespaces(const std::vector<NamespacePattern>& namespaces,
+                      YAML::Emitter& out) {
+  out << YAML::Key << "namespaces" << YAML::Value << YAML::BeginSeq;
+  for (const NamespacePattern& pattern : namespaces) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "extra_key" << YAML::Value << pattern.extra_key;
+    out << YAML::Key << "cache_salt" << YAML::Value << pattern.cache_salt;
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void AppendCredentials(const std::vector<Credential>& credentials,
+                       YAML::Emitter& out) {
+  out << YAML::BeginSeq;
+  for (const Credential& credential : credentials) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "name" << YAML::Value << credential.name;
+    out << YAML::Key << "role" << YAML::Value
+        << std::string(RoleName(credential.role));
+    if (credential.uid.has_value()) {
+      out << YAML::Key << "uid" << YAML::Value << *credential.uid;
+    } else if (!credential.token_file.empty()) {
+      out << YAML::Key << "token_file" << YAML::Value << credential.token_file;
+    } else {
+      out << YAML::Key << "certificate_name" << YAML::Value
+          << credential.certificate_name;
+    }
+    if (!credential.namespaces.empty()) {
+      AppendNamespaces(credential.namespaces, out);
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
 }  // namespace
 
 std::string Summary(const Options& options) {
@@ -70,6 +106,12 @@ std::string Summary(const Options& options) {
             ? absl::StrFormat("cap of %u pages", *quota.cap_pages)
             : "no cap");
   }
+  for (const Credential& credential : options.credentials) {
+    absl::StrAppendFormat(&summary, "credential %s, role %s, %s namespaces\n",
+                          credential.name,
+                          std::string(RoleName(credential.role)),
+                          credential.namespaces.empty() ? "all" : "some");
+  }
   return summary;
 }
 
@@ -86,6 +128,12 @@ std::string ConfigFile(
   out << YAML::Key << "quotas" << YAML::Comment(source_of("quotas"))
       << YAML::Value;
   AppendQuotas(options.quotas, out);
+  // There is no empty list of them.
+  if (!options.credentials.empty()) {
+    out << YAML::Key << "credentials" << YAML::Comment(source_of("credentials"))
+        << YAML::Value;
+    AppendCredentials(options.credentials, out);
+  }
   out << YAML::EndMap;
   return absl::StrCat(out.c_str(), "\n");
 }

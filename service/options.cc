@@ -86,8 +86,7 @@ class Parser {
           ->type_name(spec.value_name)
           ->default_str(spec.get(defaults));
     }
-    app_.config_formatter(
-        std::make_shared<YamlConfig>(OptionNames(), &quotas_));
+    app_.config_formatter(std::make_shared<YamlConfig>(OptionNames(), &lists_));
     Add(app_.set_config("--config", "", "YAML file of options"))
         ->type_name("PATH");
     app_.add_flag("--check-config", check_config_,
@@ -104,7 +103,8 @@ class Parser {
         "--pool-pages is also the environment variable PANDO_POOL_PAGES and "
         "the YAML key\npool-pages, or pages in a map pool; so for every option "
         "with a value. Flags\noverride the environment, which overrides the "
-        "file. The file alone has quotas.\n");
+        "file. The file alone has quotas and\n"
+        "credentials.\n");
   }
 
   absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
@@ -128,7 +128,8 @@ class Parser {
     absl::Status status = RefuseUnknownFlags();
     if (status.ok()) status = Store(line.options);
     if (!status.ok()) return status;
-    line.options.quotas = quotas_;
+    line.options.quotas = lists_.quotas;
+    line.options.credentials = lists_.credentials;
     if (print_options_) line.print = OptionCatalogueJson();
     line.print_metrics = print_metrics_;
     return line;
@@ -178,8 +179,9 @@ class Parser {
   // Where the value of an option is from.
   std::string SourceOf(const std::string& name) const {
     if (name == YamlConfig::kQuotas) {
-      return quotas_.empty() ? "default" : ConfigPath();
+      return lists_.quotas.empty() ? "default" : ConfigPath();
     }
+    if (name == YamlConfig::kCredentials) return ConfigPath();
     const CLI::Option* option = app_.get_option("--" + name);
     const std::vector<CLI::Option*>& order = app_.parse_order();
     for (size_t i = order.size(); i-- > 0;) {
@@ -199,7 +201,7 @@ class Parser {
   bool print_config_ = false;
   bool print_options_ = false;
   bool print_metrics_ = false;
-  std::vector<QuotaClass> quotas_;
+  ConfigLists lists_;
 };
 
 // What may be said in one way only.

@@ -13,6 +13,7 @@
 #include "core/quota_classes.h"
 #include "core/session_limits.h"
 #include "gpu/kv_layout.h"
+#include "service/security/credential.h"
 
 namespace pando {
 
@@ -28,9 +29,17 @@ struct Options {
   std::string socket_group;
   // Whose processes may connect to them; empty: whoever the mode lets in.
   std::vector<uint32_t> allowed_uids;
-  // host:port; empty: off.
+  // host:port; empty: off. With certificates on both sides, whose files are
+  // named here, or without any.
   std::string tcp;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool tcp_insecure = false;
   std::string http = "127.0.0.1:9464";
+  // Names that http may be asked by, beside IP addresses, localhost and its
+  // own.
+  std::vector<std::string> http_hosts;
   bool console = true;
   bool console_show_tokens = false;
 
@@ -62,6 +71,8 @@ struct Options {
   uint32_t high_free_pages = 0;
   // From the list under quotas in the YAML file alone.
   std::vector<QuotaClass> quotas;
+  // Likewise under credentials; empty: everybody may do everything.
+  std::vector<Credential> credentials;
 
   absl::Duration session_grace = absl::Seconds(2);
   absl::Duration quarantine = absl::Seconds(10);

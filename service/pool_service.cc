@@ -18,10 +18,12 @@ void PoolService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestDescribePool(call...); },
       [this](const auto& in, auto& out) { return DescribePool(in, out); },
       of("DescribePool"));
-  AddUnaryMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
+  AddWaitingMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
       server, [this](auto... call) { grpc_.RequestAttachPool(call...); },
-      [this](const auto& in, auto& out) { return AttachPool(in, out); },
-      of("AttachPool"));
+      [this](const auto& in, auto& out, const WaitingCall& call) {
+        return AttachPool(in, out, call.peer());
+      },
+      of("AttachPool"), Waiting::kNever);
   AddUnaryMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
       server, [this](auto... call) { grpc_.RequestAllocatePages(call...); },
       [this](const auto& in, auto& out) { return AllocatePages(in, out); },
@@ -40,7 +42,8 @@ absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
 }
 
 absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
-                                     v1::AttachPoolResponse& response) {
+                                     v1::AttachPoolResponse& response,
+                                     std::optional<UnixPeer> caller) {
   const SessionId session(request.session_id());
   if (absl::Status live = cache_->CheckSession(session); !live.ok()) {
     return live;
@@ -53,7 +56,8 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                         "or model differ (see DescribePool)",
                         request.fingerprint(), description_.fingerprint()));
   }
-  const absl::StatusOr<AttachToken> token = memory_->IssueToken(session);
+  const absl::StatusOr<AttachToken> token =
+      memory_->IssueToken(session, caller);
   if (!token.ok()) return token.status();
   response.set_token(token->data(), token->size());
   response.set_memory_socket(memory_->path());

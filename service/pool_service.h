@@ -2,6 +2,7 @@
 #define PANDO_SERVICE_POOL_SERVICE_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,7 +34,8 @@ class PoolService {
   absl::Status DescribePool(const v1::DescribePoolRequest& request,
                             v1::DescribePoolResponse& response);
   absl::Status AttachPool(const v1::AttachPoolRequest& request,
-                          v1::AttachPoolResponse& response);
+                          v1::AttachPoolResponse& response,
+                          std::optional<UnixPeer> caller);
   absl::Status AllocatePages(const v1::AllocatePagesRequest& request,
                              v1::AllocatePagesResponse& response);
   absl::Status FreePages(const v1::FreePagesRequest& request,

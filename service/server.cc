@@ -13,6 +13,7 @@
 #include "service/metrics/collector.h"
 #include "service/monotonic_clock.h"
 #include "service/random_id.h"
+#include "service/security/tls_credentials.h"
 #include "service/wire.h"
 
 namespace pando {
@@ -22,6 +23,8 @@ namespace {
 constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 // How often free pages are counted.
 constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
+// How often the files of tokens are looked at.
+constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 // Of a request, beside its tokens.
@@ -60,6 +63,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       new Server(options, std::move(on_exit), *std::move(pool)));
   if (absl::Status s = server->MakeVerifier(); !s.ok()) return s;
   if (absl::Status s = server->ResolveGroup(); !s.ok()) return s;
+  if (absl::Status s = server->MakeAccessControl(); !s.ok()) return s;
   if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
   server->MakeServices();
   if (absl::Status s = server->StartRpc(); !s.ok()) return s;
@@ -240,11 +244,29 @@ absl::Duration Server::WatermarkPeriod() const {
   return options_.low_free_pages > 0 ? kWatermarkPeriod : absl::ZeroDuration();
 }
 
+absl::Status Server::MakeAccessControl() {
+  if (options_.credentials.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<AccessControl>> access = AccessControl::Create(
+      options_.credentials,
+      [this](SessionId session) { return cache_.CheckSession(session).ok(); });
+  if (!access.ok()) return access.status();
+  access_ = *std::move(access);
+  rpc_.AddTimer(kTokenPeriod, [this] { access_->RefreshTokens(); });
+  return absl::OkStatus();
+}
+
 absl::Status Server::StartRpc() {
   RpcServer::Config config;
   config.socket = SocketAt(options_.socket);
   config.filter = &peer_filter_;
   config.tcp = options_.tcp;
+  config.access = access_.get();
+  if (!options_.tls_certificate.empty()) {
+    auto credentials = MakeTlsCredentials(
+        {options_.tls_certificate, options_.tls_key, options_.tls_client_ca});
+    if (!credentials.ok()) return credentials.status();
+    config.tcp_credentials = *std::move(credentials);
+  }
   config.slow_call = options_.slow_call;
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
@@ -257,6 +279,7 @@ absl::Status Server::StartHttp() {
   regret_ = std::make_unique<RegretMeter>(&cache_);
   HttpServer::Config config{
       .address = options_.http,
+      .hosts = options_.http_hosts,
       .collectables = {std::make_shared<MetricsCollector>(
           MetricsCollector::Sources{.cache = &cache_,
                                     .self_check = &self_check_,

@@ -27,6 +27,7 @@
 #include "service/prefix_cache_service.h"
 #include "service/process_watcher.h"
 #include "service/rpc/rpc_server.h"
+#include "service/security/access_control.h"
 #include "service/security/peer_filter.h"
 #include "service/self_check.h"
 #include "service/session_service.h"
@@ -74,6 +75,7 @@ class Server {
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
   void MakeServices();
+  absl::Status MakeAccessControl();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
@@ -97,6 +99,7 @@ class Server {
   SelfCheck self_check_;
   std::optional<gid_t> socket_group_;
   PeerFilter peer_filter_;
+  std::unique_ptr<AccessControl> access_;  // null: everybody may do all
   std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.

@@ -54,7 +54,12 @@ void SessionService::AnnounceDrain() {
 }
 
 absl::StatusOr<SessionId> SessionService::Open(
-    const v1::OpenSessionRequest& request, SessionStream* stream) {
+    const v1::OpenSessionRequest& request, const grpc::ServerContext& call,
+    SessionStream* stream) {
+  static const Permission permission =
+      PermissionFor(v1::Sessions::service_full_name(), "Open");
+  absl::Status admitted = server_->Admit(permission, call, request);
+  if (!admitted.ok()) return admitted;
   if (request.client_name().size() > kMaxClientNameBytes) {
     return MakeError(
         Reason::kInvalidField,
@@ -76,6 +81,7 @@ absl::StatusOr<SessionId> SessionService::Open(
     const SessionNumber number =
         cache_->OpenSession(session, request.client_name());
     current_[session] = {stream, number};
+    server_->Own(session, call);
     Log(LogLevel::kInfo, "session opened",
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }

@@ -59,6 +59,7 @@ class SessionService {
 
   // Opens or resumes the session that `stream` asks for.
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
+                                 const grpc::ServerContext& call,
                                  SessionStream* stream);
   // `stream` ended: by the worker, or it broke.
   void StreamClosed(SessionId session, SessionStream* stream);

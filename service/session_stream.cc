@@ -29,7 +29,8 @@ void SessionStream::OnArrived(bool ok) {
 
 void SessionStream::OnFirstRead(bool ok) {
   if (ok && !is_done_) {
-    const absl::StatusOr<SessionId> session = service_->Open(request_, this);
+    const absl::StatusOr<SessionId> session =
+        service_->Open(request_, context_, this);
     if (session.ok()) {
       session_ = *session;
       v1::SessionOpened* opened = event_.mutable_opened();

@@ -14,6 +14,9 @@
 namespace pando {
 namespace {
 
+// Who floods a socket with connections makes others wait behind so many.
+constexpr int kBacklog = 128;
+
 absl::Status Error(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
 }
@@ -79,7 +82,7 @@ absl::StatusOr<UniqueFd> ListenOnUnixSocket(const UnixSocket& socket) {
   if ((socket.group.has_value() &&
        chown(path.c_str(), kAsItIs, *socket.group) != 0) ||
       chmod(path.c_str(), socket.mode) != 0 ||
-      listen(listener.get(), SOMAXCONN) != 0) {
+      listen(listener.get(), kBacklog) != 0) {
     absl::Status status = Error("cannot listen on", path);
     unlink(path.c_str());
     return status;

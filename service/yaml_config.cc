@@ -3,9 +3,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "service/unknown_name.h"
+#include "service/yaml_credentials.h"
+#include "service/yaml_entry.h"
 #include "service/yaml_quotas.h"
 
 namespace pando {
@@ -41,7 +44,7 @@ void Flatten(const YAML::Node& node, const std::string& key,
 std::vector<CLI::ConfigItem> YamlConfig::from_config(
     std::istream& input) const {
   std::vector<CLI::ConfigItem> found;
-  bool has_quotas = false;
+  std::set<std::string> lists;
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(input);
     if (documents.empty() || documents.front().IsNull()) return found;
@@ -52,12 +55,16 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(
     if (!root.IsMap()) FailInConfig(root, "must be a map of options");
     for (const auto& entry : root) {
       const std::string key = entry.first.as<std::string>();
-      if (key != kQuotas) {
+      if (key != kQuotas && key != kCredentials) {
         Flatten(entry.second, key, known_keys_, found);
-      } else if (std::exchange(has_quotas, true)) {
-        FailInConfig(entry.first, "quotas is given twice");
-      } else {
-        *quotas_ = ReadQuotas(entry.second);
+        continue;
+      }
+      if (!lists.insert(key).second) {
+        FailInConfig(entry.first, key + " is given twice");
+      }
+      if (key == kQuotas) lists_->quotas = ReadQuotas(entry.second);
+      if (key == kCredentials) {
+        lists_->credentials = ReadCredentials(entry.second);
       }
     }
   } catch (const YAML::Exception& error) {

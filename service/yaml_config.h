@@ -8,23 +8,30 @@
 #include <vector>
 
 #include "core/quota_classes.h"
+#include "service/security/credential.h"
 
 namespace pando {
 
+// What the file has beside options.
+struct ConfigLists {
+  std::vector<QuotaClass> quotas;
+  std::vector<Credential> credentials;
+};
+
 // Lets CLI11 read its config file as YAML. Owned by the CLI::App of one parse.
 // Keys of nested maps are joined with '-', so that {pool: {pages: 1}} and
-// {pool-pages: 1} are the same. The list under quotas, which is no option, goes
-// its own way. Reports errors as CLI11 wants it: by throwing a
-// CLI::ConfigError.
+// {pool-pages: 1} are the same. The lists, which are no options, go their own
+// way. Reports errors as CLI11 wants it: by throwing a CLI::ConfigError.
 class YamlConfig final : public CLI::Config {
  public:
   static constexpr char kQuotas[] = "quotas";
+  static constexpr char kCredentials[] = "credentials";
 
-  // Keys that are not among these are errors. `quotas` gets the list.
-  YamlConfig(std::vector<std::string> known_keys,
-             std::vector<QuotaClass>* quotas)
-      : known_keys_(std::move(known_keys)), quotas_(quotas) {
+  // Keys that are not among these are errors. `lists` gets the lists.
+  YamlConfig(std::vector<std::string> known_keys, ConfigLists* lists)
+      : known_keys_(std::move(known_keys)), lists_(lists) {
     known_keys_.push_back(kQuotas);
+    known_keys_.push_back(kCredentials);
   }
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
@@ -37,7 +44,7 @@ class YamlConfig final : public CLI::Config {
 
  private:
   std::vector<std::string> known_keys_;
-  std::vector<QuotaClass>* const quotas_;
+  ConfigLists* const lists_;
 };
 
 }  // namespace pando

@@ -1,16 +1,14 @@
 #include "service/yaml_quotas.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <optional>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "service/unknown_name.h"
+#include "service/yaml_entry.h"
 
 namespace pando {
 namespace {
@@ -41,37 +39,17 @@ void Store(const std::string& key, const YAML::Node& value,
     quota.floor_pages = PagesOf(value, where, key);
   } else if (key == "cap_pages") {
     quota.cap_pages = PagesOf(value, where, key);
-  } else if (!value.IsScalar() || value.Scalar().empty()) {
-    FailInConfig(value, absl::StrFormat("%s: %s must be a text that is not "
-                                        "empty",
-                                        where, key));
-  } else if (key == "class") {
-    quota.name = value.Scalar();
   } else {
-    quota.pattern = value.Scalar();
+    (key == "class" ? quota.name : quota.pattern) = ReadText(value, where, key);
   }
 }
 
 QuotaClass ReadQuota(const YAML::Node& entry, const std::string& where) {
-  if (!entry.IsMap()) {
-    FailInConfig(entry, absl::StrFormat("%s must be a map of %s", where,
-                                        absl::StrJoin(Keys(), ", ")));
-  }
   QuotaClass quota;
-  absl::flat_hash_set<std::string> given;
-  for (const auto& field : entry) {
-    const std::string key = field.first.as<std::string>();
-    if (!absl::c_linear_search(Keys(), key)) {
-      FailInConfig(field.first, UnknownName("key of " + where, key, Keys()));
-    }
-    if (!given.insert(key).second) {
-      FailInConfig(field.first,
-                   absl::StrFormat("%s: %s is given twice", where, key));
-    }
-    Store(key, field.second, where, quota);
-  }
+  const auto fields = ReadEntry(entry, where, Keys());
+  for (const auto& [key, value] : fields) Store(key, value, where, quota);
   for (const std::string key : {"class", "extra_key"}) {
-    if (!given.contains(key)) {
+    if (fields.find(key) == fields.end()) {
       FailInConfig(entry, absl::StrFormat("%s: %s is missing", where, key));
     }
   }
@@ -85,12 +63,6 @@ QuotaClass ReadQuota(const YAML::Node& entry, const std::string& where) {
 }
 
 }  // namespace
-
-void FailInConfig(const YAML::Node& node, const std::string& message) {
-  throw CLI::ConfigError(
-      absl::StrFormat("line %d: %s", node.Mark().line + 1, message),
-      CLI::ExitCodes::ConfigError);
-}
 
 std::vector<QuotaClass> ReadQuotas(const YAML::Node& list) {
   std::vector<QuotaClass> quotas;

@@ -10,13 +10,9 @@
 
 namespace pando {
 
-// Throws what CLI11 takes for an error in its config file, with the line.
-[[noreturn]] void FailInConfig(const YAML::Node& node,
-                               const std::string& message);
-
 // The quota classes that a list in the config file describes. Each is a map of
 // class, extra_key, floor_pages and cap_pages; the last two may be left out.
-// Fails as above.
+// Throws CLI::ConfigError.
 std::vector<QuotaClass> ReadQuotas(const YAML::Node& list);
 
 }  // namespace pando

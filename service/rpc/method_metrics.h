@@ -25,8 +25,8 @@ inline constexpr auto kRpcSeconds = std::to_array(
 // first counts for all that are not here.
 inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
     {"Unknown", "OK", "Canceled", "InvalidArgument", "NotFound",
-     "ResourceExhausted", "FailedPrecondition", "Aborted", "Unimplemented",
-     "Internal", "Unavailable"});
+     "ResourceExhausted", "FailedPrecondition", "Aborted", "PermissionDenied",
+     "Unauthenticated", "Unimplemented", "Internal", "Unavailable"});
 
 // What was counted of one method.
 struct MethodFigures {

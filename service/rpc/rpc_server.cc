@@ -73,13 +73,17 @@ void RpcServer::StartCall(std::unique_ptr<Event> call) {
 
 absl::Status RpcServer::Start(const Config& config) {
   slow_call_ = config.slow_call;
+  access_ = config.access;
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's own health service brings threads that poll our connections and
   // hand each event over: HealthService does the same on our queue.
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   if (!config.tcp.empty()) {
-    builder.AddListeningPort(config.tcp, grpc::InsecureServerCredentials());
+    builder.AddListeningPort(config.tcp,
+                             config.tcp_credentials != nullptr
+                                 ? config.tcp_credentials
+                                 : grpc::InsecureServerCredentials());
   }
   // A second server on the same port must fail, not share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -122,9 +126,8 @@ void RpcServer::AddConnection(UniqueFd fd, const UnixPeer& peer) {
 }
 
 std::string RpcServer::PeerNameOf(const grpc::ServerContext& call) const {
-  const std::string name = call.peer();
-  const std::optional<UnixPeer> peer = peers_.Find(name);
-  return peer.has_value() ? NameOf(*peer) : name;
+  const std::optional<UnixPeer> peer = CallerOf(call).peer;
+  return peer.has_value() ? NameOf(*peer) : std::string(call.peer());
 }
 
 void RpcServer::Poll() {

@@ -20,7 +20,9 @@
 #include "service/rpc/event.h"
 #include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
+#include "service/security/access_control.h"
 #include "service/security/peer_table.h"
+#include "service/security/permissions.h"
 #include "service/security/unix_peer.h"
 #include "service/unix_acceptor.h"
 
@@ -42,6 +44,10 @@ class RpcServer {
     PeerFilter* filter = nullptr;
     // host:port; empty: none.
     std::string tcp = {};
+    // Null: in the clear.
+    std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
+    // Decides on each call; outlives the server. Null: everybody may do all.
+    AccessControl* access = nullptr;
     int max_receive_bytes = 0;
     // That run at the same time; more wait in the client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
@@ -85,8 +91,22 @@ class RpcServer {
   }
   void set_slow_call(absl::Duration slow_call) { slow_call_ = slow_call; }
   CallRates& call_rates() { return call_rates_; }
-  // Who makes the call: "unix:uid=1000,pid=42", or what gRPC calls it.
+  // Who makes a call; and its name, "unix:uid=1000,pid=42" or what gRPC has.
+  Caller CallerOf(const grpc::ServerContext& call) const {
+    return {call, peers_.Find(call.peer())};
+  }
   std::string PeerNameOf(const grpc::ServerContext& call) const;
+  // Ok, or why a call with this request is refused.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
+                     const Request& request) const {
+    if (access_ == nullptr) return absl::OkStatus();
+    return access_->Admit(needed, CallerOf(call), request);
+  }
+  // The call has opened this session, which is its caller's from now on.
+  void Own(SessionId session, const grpc::ServerContext& call) {
+    if (access_ != nullptr) access_->Own(session, CallerOf(call));
+  }
 
  private:
   class Errand;
@@ -105,6 +125,7 @@ class RpcServer {
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
+  AccessControl* access_ = nullptr;
   std::unique_ptr<UnixAcceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone

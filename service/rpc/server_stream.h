@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
@@ -57,7 +58,8 @@ class StreamMethod {
       : server_(server),
         arm_(std::move(arm)),
         handler_(std::move(handler)),
-        metrics_(metrics) {
+        metrics_(metrics),
+        permission_(PermissionFor(metrics.service(), metrics.method())) {
     server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
   }
 
@@ -85,6 +87,7 @@ class StreamMethod {
   const ArmCall arm_;
   const Handler handler_;
   MethodMetrics metrics_;
+  const Permission permission_;
   absl::flat_hash_map<ServerStream<Request, Response>*,
                       std::unique_ptr<ServerStream<Request, Response>>>
       streams_;
@@ -140,13 +143,25 @@ class ServerStream {
     method_->metrics_.Start();
     operations_ = 1;  // OnDone
     method_->Arm();
-    auto source = method_->handler_(request_);
+    auto source = Begin();
     if (source.ok()) {
       source_ = *std::move(source);
       Continue();
     } else {
       Finish(source.status());
     }
+  }
+
+  absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
+    absl::Status admitted =
+        method_->server_->Admit(method_->permission_, context_, request_);
+    if (admitted.ok()) return method_->handler_(request_);
+    LogRefusedCall({.service = method_->metrics_.service(),
+                    .method = method_->metrics_.method(),
+                    .status = admitted,
+                    .time = absl::ZeroDuration(),
+                    .peer = method_->server_->PeerNameOf(context_)});
+    return admitted;
   }
 
   void OnWritten(bool ok) {

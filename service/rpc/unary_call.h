@@ -28,6 +28,8 @@ class WaitingCall {
   virtual void Resume() = 0;
   // The caller is gone: the handler was run again for that, and must answer.
   virtual bool is_cancelled() const = 0;
+  // The process that calls; none: it does so over TCP.
+  virtual std::optional<UnixPeer> peer() const = 0;
 
  protected:
   ~WaitingCall() = default;
@@ -58,6 +60,7 @@ class UnaryCall final : public Event, public WaitingCall {
         arm_(std::move(arm)),
         handler_(std::move(handler)),
         metrics_(metrics),
+        permission_(PermissionFor(metrics.service(), metrics.method())),
         waiting_(waiting) {}
 
   void Run(bool ok) override {
@@ -76,6 +79,9 @@ class UnaryCall final : public Event, public WaitingCall {
 
   void Resume() override { Answer(); }
   bool is_cancelled() const override { return is_cancelled_; }
+  std::optional<UnixPeer> peer() const override {
+    return server_->CallerOf(*context_).peer;
+  }
 
  private:
   enum class Next { kArm, kAnswer };
@@ -97,11 +103,14 @@ class UnaryCall final : public Event, public WaitingCall {
          server_->queue(), this);
   }
 
-  // A session may call too often.
+  // The caller may not make this call, or its session calls too often.
   void Begin() {
-    absl::Status admitted;
+    absl::Status admitted = server_->Admit(permission_, *context_, request_);
     if constexpr (requires { request_.session_id(); }) {
-      admitted = server_->call_rates().Admit(SessionId(request_.session_id()));
+      if (admitted.ok()) {
+        admitted =
+            server_->call_rates().Admit(SessionId(request_.session_id()));
+      }
     }
     if (admitted.ok()) {
       Answer();
@@ -115,11 +124,11 @@ class UnaryCall final : public Event, public WaitingCall {
     const std::optional<absl::Status> status =
         handler_(request_, response_, *this);
     handling_ += absl::Now() - start;
-    if (!status.has_value()) {
-      if (!std::exchange(is_relieved_, true)) Relieve();
-      return;
+    if (status.has_value()) {
+      Reply(*status);
+    } else if (!std::exchange(is_relieved_, true)) {
+      Relieve();
     }
-    Reply(*status);
   }
 
   void Reply(const absl::Status& status) {
@@ -185,6 +194,7 @@ class UnaryCall final : public Event, public WaitingCall {
   const Arm arm_;
   const Handler handler_;
   MethodMetrics metrics_;
+  const Permission permission_;
   const Waiting waiting_;
   Next next_ = Next::kArm;
   int operations_ = 1;  // that have not completed; the first: to be started

@@ -237,7 +237,7 @@ def test_tcp_is_off_unless_asked_for(start_pandod):
 
 def test_tcp_serves_the_same_cache_as_the_socket(start_pandod):
     tcp = free_address()
-    pandod = start_pandod(tcp=tcp)
+    pandod = start_pandod(tcp=tcp, tcp_insecure="yes")
     with Client(tcp) as far, Client(pandod.address) as near:
         far.insert(TOKENS, far.allocate_pages(2))
         assert near.match_prefix(TOKENS).matched_tokens == len(TOKENS)

@@ -1,19 +1,25 @@
 """Who may connect to pandod."""
 
 import contextlib
+import http.client
 import os
 import resource
+import shutil
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from certificates import Authority
 from eventually import eventually
-from metrics_page import MetricsPage, free_address
-from pando_kv import Client, UnavailableError
-from pandod_process import Pandod, binary, clean_environment, serving
+from metrics_page import MetricsPage, free_address, get
+from pando_kv import Client, Tls, UnavailableError
+from pando_kv._proto.pando.v1 import pool_pb2
+from pandoctl import Pandoctl
+from pandod_process import Pandod, refused_start, serving
 from raw_calls import RawCalls
 from users import STRANGER, acting_as, needs_root, open_folder
 
@@ -24,19 +30,6 @@ REFUSED = "connection refused: its user is not allowed"
 def folder() -> Iterator[Path]:
     with open_folder() as path:
         yield path
-
-
-def refused_start(folder: Path, *arguments: str) -> str:
-    """What a pandod says that cannot start with these options."""
-    refused = subprocess.run(
-        [binary(), f"--socket={folder}/pando.sock", "--http=", *arguments],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert refused.returncode != 0
-    return refused.stdout + refused.stderr
 
 
 def is_closed_by_server(path: Path) -> bool:
@@ -141,3 +134,162 @@ def test_connections_are_accepted_again_once_there_are_descriptors(folder):
         connections.close()
         with Client(pandod.address) as client:
             assert client.stats().sessions == 1
+
+
+# Attach tokens.
+
+
+def attach_token(raw: RawCalls, session: int) -> bytes:
+    request = pool_pb2.AttachPoolRequest(session_id=session)
+    answer = raw.unary("pando.v1.PagePool/AttachPool", request)
+    return pool_pb2.AttachPoolResponse.FromString(answer).token
+
+
+def show(path: Path, token: bytes) -> int:
+    """The status that the memory socket answers with."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(path))
+        peer.sendall(token)
+        return int.from_bytes(peer.recv(16)[8:12], "little")
+
+
+SHOW_AS_ANOTHER_PROCESS = """
+import socket, sys
+peer = socket.socket(socket.AF_UNIX)
+peer.connect(sys.argv[1])
+peer.sendall(bytes.fromhex(sys.argv[2]))
+print(int.from_bytes(peer.recv(16)[8:12], "little"))
+"""
+
+
+def test_an_attach_token_is_good_in_the_process_that_asked_for_it_only(folder):
+    with serving(folder) as pandod, RawCalls(pandod.address) as raw:
+        with raw.session() as session:
+            token = attach_token(raw, session)
+            stranger = subprocess.run(
+                [sys.executable, "-c", SHOW_AS_ANOTHER_PROCESS]
+                + [str(pandod.memory_socket), token.hex()],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            assert stranger.stdout == "1\n"
+            assert show(pandod.memory_socket, token) == 1, "it was shown already"
+            assert show(pandod.memory_socket, attach_token(raw, session)) == 0
+
+
+@needs_root
+def test_an_attach_token_is_not_good_for_another_user(folder):
+    with serving(folder, socket_mode="0666") as pandod:
+        with RawCalls(pandod.address) as raw, raw.session() as session:
+            token = attach_token(raw, session)
+            with acting_as(STRANGER):
+                assert show(pandod.memory_socket, token) == 1
+
+
+# TCP.
+
+
+def with_certificates(server: Tls, client_ca: Path) -> dict[str, object]:
+    return {
+        "tcp": free_address(),
+        "tls_certificate": server.certificate,
+        "tls_key": server.key,
+        "tls_client_ca": client_ca,
+    }
+
+
+def tcp_is_refused(address: str, tls: Tls | None) -> bool:
+    try:
+        Client(address, tls=tls, timeout=1).close()
+    except UnavailableError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--tcp=127.0.0.1:0"], "or tcp-insecure yes"),
+        (["--tcp=127.0.0.1:0", "--tls-key=/k"], "needs all of tls-certificate"),
+        (["--tls-key=/k"], "which needs tcp"),
+        (
+            ["--tcp=127.0.0.1:0", "--tls-certificate=/c", "--tls-key=/k"]
+            + ["--tls-client-ca=/a"],
+            "tls-certificate is '/c', which is not a certificate in PEM",
+        ),
+    ],
+)
+def test_tcp_without_certificates_that_are_good_is_an_error(tmp_path, options, says):
+    assert says in refused_start(tmp_path, "--pool-pages=2", *options)
+
+
+def test_over_tcp_both_ends_show_certificates(folder):
+    ours, theirs = Authority(folder / "ours"), Authority(folder / "theirs")
+    options = with_certificates(ours.sign("pandod"), ours.certificate)
+    tcp = options["tcp"]
+    worker, foreign = ours.sign("worker"), theirs.sign("worker")
+    with serving(folder, **options) as pandod:
+        with Client(tcp, tls=worker) as far, Client(pandod.address) as near:
+            assert near.stats().sessions == 2
+            assert far.match_prefix([1]).matched_tokens == 0
+        assert tcp_is_refused(tcp, None)
+        signed_by_another = Tls(ours.certificate, foreign.certificate, foreign.key)
+        assert tcp_is_refused(tcp, signed_by_another)
+        trusting_another = Tls(theirs.certificate, worker.certificate, worker.key)
+        assert tcp_is_refused(tcp, trusting_another)
+        far_ctl = Pandoctl(tcp)
+        shown = ("--tls-ca", worker.ca, "--tls-certificate", worker.certificate)
+        assert far_ctl(*shown, "--tls-key", worker.key, "status").code == 0
+        assert far_ctl("--timeout", 1, "status").code == 3
+
+
+def test_certificates_that_are_replaced_count_without_a_restart(folder):
+    old, new = Authority(folder / "old"), Authority(folder / "new")
+    files = folder / "tls"
+    files.mkdir()
+    served = Tls(files / "ca.crt", files / "tls.crt", files / "tls.key")
+
+    def install(authority: Authority) -> None:
+        signed = authority.sign("pandod")
+        for source, target in (
+            (signed.key, served.key),
+            (signed.certificate, served.certificate),
+            (signed.ca, served.ca),
+        ):
+            beside = folder / "beside"
+            shutil.copy(source, beside)
+            beside.rename(target)
+
+    install(old)
+    options = with_certificates(served, served.ca)
+    with serving(folder, **options):
+        before, after = old.sign("worker"), new.sign("worker")
+        assert not tcp_is_refused(options["tcp"], before)
+        assert tcp_is_refused(options["tcp"], after)
+        install(new)
+        eventually(lambda: not tcp_is_refused(options["tcp"], after))
+        assert tcp_is_refused(options["tcp"], before)
+
+
+# The names that http is asked by.
+
+
+def status_for_host(address: str, host: str) -> int:
+    connection = http.client.HTTPConnection(address, timeout=30)
+    connection.request("GET", "/healthz", headers={"Host": host})
+    with contextlib.closing(connection):
+        return connection.getresponse().status
+
+
+def test_http_answers_to_its_own_names_only(folder):
+    address = free_address()
+    port = address.rpartition(":")[2]
+    with serving(folder, http=address, http_hosts="pando.example"):
+        good = ["127.0.0.1", "10.1.2.3", "[::1]", "[fd00::7]", "localhost", "LocalHost"]
+        for host in [*good, "pando.example", "Pando.Example"]:
+            assert status_for_host(address, host) == 200, host
+            assert status_for_host(address, f"{host}:{port}") == 200, host
+        for host in ("evil.example", "127.0.0.1.evil.example", "localhost.", "", "["):
+            assert status_for_host(address, host) == 403, host
+        assert get(address, "/console/")[0] == 200

@@ -49,7 +49,7 @@ MemorySocket* Memory() {
           .value();
   static const std::unique_ptr<MemorySocket> memory =
       MemorySocket::Start(
-          {.path = absl::StrCat("/tmp/pando-fuzz-", getpid(), ".sock")},
+          {.socket = {absl::StrCat("/tmp/pando-fuzz-", getpid(), ".sock")}},
           pool.get(), [](SessionId, pid_t) { return true; })
           .value();
   return memory.get();
@@ -102,7 +102,8 @@ class Calls {
         return Call<v1::AttachPoolRequest, v1::AttachPoolResponse>(
             [this](auto& in, auto& out) {
               PutRightSession(in);
-              const absl::Status status = pool_.AttachPool(in, out);
+              const absl::Status status =
+                  pool_.AttachPool(in, out, std::nullopt);
               // Too many tokens are out, of earlier runs.
               return absl::IsResourceExhausted(status) ? absl::OkStatus()
                                                        : status;

@@ -96,6 +96,8 @@ std::string Bytes(const AttachToken& token) {
   return std::string(token.data(), token.size());
 }
 
+constexpr std::nullopt_t kAnybody = std::nullopt;
+
 class MemorySocketTest : public testing::Test {
  protected:
   MemorySocketTest() {
@@ -125,7 +127,7 @@ class MemorySocketTest : public testing::Test {
 
   Answer Attach(MemorySocket& socket) {
     const UniqueFd peer = Connect(socket.path());
-    Write(peer, Bytes(socket.IssueToken(kSession).value()));
+    Write(peer, Bytes(socket.IssueToken(kSession, kAnybody).value()));
     return Receive(peer);
   }
 
@@ -191,7 +193,8 @@ TEST_F(MemorySocketTest, DescriptorsComeInTheOrderOfTheShards) {
 
 TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
   const auto socket = Start();
-  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const std::string token =
+      Bytes(socket->IssueToken(kSession, kAnybody).value());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -213,7 +216,8 @@ TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
 
 TEST_F(MemorySocketTest, ATokenInPiecesIsAGoodToken) {
   const auto socket = Start();
-  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const std::string token =
+      Bytes(socket->IssueToken(kSession, kAnybody).value());
   const UniqueFd peer = Connect(socket->path());
   for (char byte : token) Write(peer, std::string(1, byte));
   EXPECT_EQ(Receive(peer).fds.size(), kShards);
@@ -229,7 +233,8 @@ void ExpectRefused(const Answer& answer) {
 
 TEST_F(MemorySocketTest, AUsedTokenIsRefused) {
   const auto socket = Start();
-  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const std::string token =
+      Bytes(socket->IssueToken(kSession, kAnybody).value());
   for (int i = 0; i < 2; ++i) {
     const UniqueFd peer = Connect(socket->path());
     Write(peer, token);
@@ -261,16 +266,16 @@ TEST_F(MemorySocketTest, GarbageIsRefused) {
 
 TEST_F(MemorySocketTest, TokensDiffer) {
   const auto socket = Start();
-  EXPECT_NE(socket->IssueToken(kSession).value(),
-            socket->IssueToken(kSession).value());
+  EXPECT_NE(socket->IssueToken(kSession, kAnybody).value(),
+            socket->IssueToken(kSession, kAnybody).value());
 }
 
 TEST_F(MemorySocketTest, OutstandingTokensAreBounded) {
   config_.max_tokens = 2;
   const auto socket = Start();
-  ASSERT_TRUE(socket->IssueToken(kSession).ok());
-  ASSERT_TRUE(socket->IssueToken(kSession).ok());
-  const absl::Status status = socket->IssueToken(kSession).status();
+  ASSERT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
+  ASSERT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
+  const absl::Status status = socket->IssueToken(kSession, kAnybody).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
             "2 attach tokens are outstanding; at most 2 may be");
@@ -280,8 +285,8 @@ TEST_F(MemorySocketTest, ExpiredTokensDoNotCountAsOutstanding) {
   config_.max_tokens = 1;
   config_.token_ttl = absl::ZeroDuration();
   const auto socket = Start();
-  EXPECT_TRUE(socket->IssueToken(kSession).ok());
-  EXPECT_TRUE(socket->IssueToken(kSession).ok());
+  EXPECT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
+  EXPECT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
 }
 
 TEST_F(MemorySocketTest, SilentPeersDelayNobody) {
@@ -336,7 +341,8 @@ TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
 
 TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
   const auto socket = Start();
-  const std::string token = Bytes(socket->IssueToken(kSession).value());
+  const std::string token =
+      Bytes(socket->IssueToken(kSession, kAnybody).value());
   // The next descriptor, the one for the client, is the last.
   const int last = UniqueFd(dup(0)).get();
   rlimit limit;

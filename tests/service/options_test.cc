@@ -93,7 +93,11 @@ const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"socket-group", "pando"},
           {"allowed-uids", "1000,1001"},
           {"tcp", "0.0.0.0:7000"},
+          {"tls-certificate", "/tls/tls.crt"},
+          {"tls-key", "/tls/tls.key"},
+          {"tls-client-ca", "/tls/ca.crt"},
           {"http", "[::1]:80"},
+          {"http-hosts", "pando.example,pando"},
           {"console", "no"},
           {"console-show-tokens", "yes"},
           {"pool-pages", "77"},
@@ -141,9 +145,9 @@ void ExpectOtherValues(const Options& options) {
       ++compared;
     }
   }
-  // pool-bytes and pool-fraction exclude pool-pages and have tests of their
-  // own.
-  EXPECT_EQ(compared, OptionTable().size() - 2);
+  // pool-bytes and pool-fraction exclude pool-pages, tcp-insecure excludes
+  // certificates; they have tests of their own.
+  EXPECT_EQ(compared, OptionTable().size() - 3);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {

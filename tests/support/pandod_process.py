@@ -125,6 +125,19 @@ class Pandod:
             self.close()
 
 
+def refused_start(folder: Path, *arguments: str) -> str:
+    """What a pandod says that cannot start with these options."""
+    refused = subprocess.run(
+        [binary(), f"--socket={folder}/pando.sock", "--http=", *arguments],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=READY_SECONDS,
+    )
+    assert refused.returncode != 0
+    return refused.stdout + refused.stderr
+
+
 @contextlib.contextmanager
 def serving(folder: Path, **options: object) -> Iterator[Pandod]:
     """A pandod that does not wait for its workers when it is stopped at the end."""

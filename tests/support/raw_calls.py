@@ -40,7 +40,8 @@ class RunningCall:
 class RawCalls:
     """One connection that sends any bytes to any method."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, token: str | None = None) -> None:
+        self._metadata = [("authorization", f"Bearer {token}")] if token else None
         options = [
             ("grpc.max_send_message_length", -1),
             ("grpc.use_local_subchannel_pool", 1),
@@ -57,7 +58,10 @@ class RawCalls:
 
     def start(self, method: str, request: Message | bytes) -> RunningCall:
         call = self._channel.unary_unary(f"/{method}")
-        return RunningCall(call.future(_bytes_of(request), timeout=_LIMIT_SECONDS))
+        future = call.future(
+            _bytes_of(request), timeout=_LIMIT_SECONDS, metadata=self._metadata
+        )
+        return RunningCall(future)
 
     def stream_failure(
         self, method: str, *requests: Message | bytes
@@ -65,7 +69,13 @@ class RawCalls:
         """The same of a stream that ends after these requests."""
         call = self._channel.stream_stream(f"/{method}")
         try:
-            answers = list(call(map(_bytes_of, requests), timeout=_LIMIT_SECONDS))
+            answers = list(
+                call(
+                    map(_bytes_of, requests),
+                    timeout=_LIMIT_SECONDS,
+                    metadata=self._metadata,
+                )
+            )
         except grpc.RpcError as error:
             return error.code().name, from_rpc_error(error).reason
         raise AssertionError(f"{method} answered {answers}")
@@ -77,7 +87,7 @@ class RawCalls:
         first = session_pb2.OpenSessionRequest(resume_session_id=resume)
         requests.put(first.SerializeToString())
         call = self._channel.stream_stream("/pando.v1.Sessions/Open")
-        events = call(iter(requests.get, None))
+        events = call(iter(requests.get, None), metadata=self._metadata)
         try:
             yield session_pb2.SessionEvent.FromString(next(events)).opened.session_id
         finally:

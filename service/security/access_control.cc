@@ -1,0 +1,158 @@
+#include "service/security/access_control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "service/logging/log.h"
+
+namespace pando {
+namespace {
+
+constexpr size_t kOwnersKept = 1024;
+constexpr std::string_view kBearer = "Bearer ";
+
+// A name of the certificate of `call`: one of its alternative names, or, when
+// it has none, its common name.
+bool HasCertificateName(const grpc::ServerContext& call,
+                        const std::string& name) {
+  for (const grpc::string_ref& known : call.auth_context()->GetPeerIdentity()) {
+    if (std::string_view(known.data(), known.size()) == name) return true;
+  }
+  return false;
+}
+
+absl::Status NoCredential(std::string_view why) {
+  return MakeError(Reason::kNoCredential, why);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(
+    std::vector<Credential> credentials, IsLive is_live) {
+  auto control = absl::WrapUnique(
+      new AccessControl(std::move(credentials), std::move(is_live)));
+  for (std::optional<TokenFile>& file : control->token_files_) {
+    if (!file.has_value()) continue;
+    if (absl::Status read = file->Refresh(); !read.ok()) return read;
+  }
+  return control;
+}
+
+AccessControl::AccessControl(std::vector<Credential> credentials,
+                             IsLive is_live)
+    : credentials_(std::move(credentials)),
+      is_live_(std::move(is_live)),
+      forget_at_(kOwnersKept) {
+  for (const Credential& credential : credentials_) {
+    std::optional<TokenFile>& file = token_files_.emplace_back();
+    if (!credential.token_file.empty()) file.emplace(credential.token_file);
+  }
+}
+
+void AccessControl::RefreshTokens() {
+  for (std::optional<TokenFile>& file : token_files_) {
+    if (!file.has_value()) continue;
+    if (absl::Status read = file->Refresh(); !read.ok()) {
+      Log(LogLevel::kError, "tokens stay as they are",
+          {{"error", read.message()}});
+    }
+  }
+}
+
+absl::StatusOr<const Credential*> AccessControl::Identify(
+    const Caller& caller) const {
+  const auto& metadata = caller.call.client_metadata();
+  const auto given = metadata.find("authorization");
+  if (given == metadata.end()) {
+    if (const Credential* found = ByTransport(caller)) return found;
+    return NoCredential(
+        "no credential fits the caller, who has shown no bearer token");
+  }
+  std::string_view token(given->second.data(), given->second.size());
+  if (!token.starts_with(kBearer)) {
+    return NoCredential("authorization is not a bearer token");
+  }
+  token.remove_prefix(kBearer.size());
+  if (const Credential* found = ByToken(token)) return found;
+  return NoCredential("the bearer token is not known here");
+}
+
+const Credential* AccessControl::ByToken(std::string_view token) const {
+  for (size_t i = 0; i < credentials_.size(); ++i) {
+    if (token_files_[i].has_value() && token_files_[i]->Has(token)) {
+      return &credentials_[i];
+    }
+  }
+  return nullptr;
+}
+
+const Credential* AccessControl::ByTransport(const Caller& caller) const {
+  for (const Credential& credential : credentials_) {
+    if (caller.peer.has_value()) {
+      if (credential.uid == caller.peer->uid) return &credential;
+    } else if (!credential.certificate_name.empty() &&
+               HasCertificateName(caller.call, credential.certificate_name)) {
+      return &credential;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status AccessControl::CheckRole(const Credential& credential,
+                                      const Permission& needed, Role role) {
+  if (credential.role < role) {
+    return MakeError(
+        Reason::kRoleRefused,
+        absl::StrCat(std::string(needed.method), " needs the role ",
+                     std::string(RoleName(role)), "; credential '",
+                     credential.name, "' has ",
+                     std::string(RoleName(credential.role))));
+  }
+  if (needed.spans_namespaces && !credential.namespaces.empty()) {
+    return MakeError(Reason::kNamespaceRefused,
+                     absl::StrCat(std::string(needed.method),
+                                  " spans all namespaces; credential '",
+                                  credential.name, "' is limited to some"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AccessControl::CheckSession(const Credential& credential,
+                                         SessionId session) const {
+  const auto owner = owners_.find(session);
+  if (owner == owners_.end() || owner->second == &credential) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kSessionRefused,
+                   absl::StrCat("the session was opened with another "
+                                "credential than '",
+                                credential.name, "'"));
+}
+
+absl::Status AccessControl::CheckNamespace(const Credential& credential,
+                                           const v1::Namespace& ns) {
+  if (credential.MayName(ns.extra_key(), ns.cache_salt())) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kNamespaceRefused,
+                   absl::StrCat("credential '", credential.name,
+                                "' may not name this namespace, of extra_key '",
+                                ns.extra_key(), "'"));
+}
+
+void AccessControl::Own(SessionId session, const Caller& caller) {
+  if (owners_.size() >= forget_at_) {
+    absl::erase_if(
+        owners_, [this](const auto& entry) { return !is_live_(entry.first); });
+    forget_at_ = std::max(kOwnersKept, 2 * owners_.size());
+  }
+  if (const auto credential = Identify(caller); credential.ok()) {
+    owners_[session] = *credential;
+  }
+}
+
+}  // namespace pando

@@ -1,0 +1,130 @@
+#ifndef PANDO_SERVICE_SECURITY_ACCESS_CONTROL_H_
+#define PANDO_SERVICE_SECURITY_ACCESS_CONTROL_H_
+
+#include <grpcpp/server_context.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/ids.h"
+#include "pando/v1/types.pb.h"
+#include "service/security/credential.h"
+#include "service/security/permissions.h"
+#include "service/security/token_file.h"
+#include "service/security/unix_peer.h"
+
+namespace pando {
+
+// Who makes a call, as far as the transport knows.
+struct Caller {
+  const grpc::ServerContext& call;
+  std::optional<UnixPeer> peer;
+};
+
+// Decides on each call by the list of credentials: who the caller is, what its
+// role permits, which namespaces it may name, whose session it is. Owned by
+// Server; lives on the polling thread.
+class AccessControl {
+ public:
+  // Whether a session is still open; those that are not are forgotten.
+  using IsLive = std::function<bool(SessionId)>;
+
+  // An error: a token file cannot be read.
+  static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
+      std::vector<Credential> credentials, IsLive is_live);
+
+  // Reads token files that have changed.
+  void RefreshTokens();
+
+  // Ok, or why the caller may not make this call with this request.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Caller& caller,
+                     const Request& request) const {
+    if (!needed.role.has_value()) return absl::OkStatus();
+    const absl::StatusOr<const Credential*> credential = Identify(caller);
+    if (!credential.ok()) return credential.status();
+    absl::Status status =
+        CheckRole(**credential, needed, RoleFor(needed, request));
+    if (status.ok()) status = CheckSession(**credential, SessionOf(request));
+    if (status.ok()) status = CheckNamespaces(**credential, request);
+    return status;
+  }
+
+  // The session was opened by this caller, whose call was admitted: from now on
+  // its credential alone may use it.
+  void Own(SessionId session, const Caller& caller);
+
+ private:
+  AccessControl(std::vector<Credential> credentials, IsLive is_live);
+
+  absl::StatusOr<const Credential*> Identify(const Caller& caller) const;
+  const Credential* ByToken(std::string_view token) const;
+  const Credential* ByTransport(const Caller& caller) const;
+  static absl::Status CheckRole(const Credential& credential,
+                                const Permission& needed, Role role);
+  absl::Status CheckSession(const Credential& credential,
+                            SessionId session) const;
+  static absl::Status CheckNamespace(const Credential& credential,
+                                     const v1::Namespace& ns);
+
+  // A match that locks holds pages on behalf of a session.
+  template <typename Request>
+  static Role RoleFor(const Permission& needed, const Request& request) {
+    if constexpr (requires { request.lock(); }) {
+      if (request.lock()) return Role::kWorker;
+    }
+    return *needed.role;
+  }
+
+  template <typename Request>
+  static SessionId SessionOf(const Request& request) {
+    if constexpr (requires { request.session_id(); }) {
+      return SessionId(request.session_id());
+    } else if constexpr (requires { request.resume_session_id(); }) {
+      return SessionId(request.resume_session_id());
+    } else {
+      return SessionId();
+    }
+  }
+
+  template <typename Request>
+  static absl::Status CheckNamespaces(const Credential& credential,
+                                      const Request& request) {
+    if (credential.namespaces.empty()) return absl::OkStatus();
+    if constexpr (requires { request.queries(); }) {
+      for (const auto& query : request.queries()) {
+        absl::Status status = CheckNamespace(credential, query.namespace_());
+        if (!status.ok()) return status;
+      }
+    } else if constexpr (requires { request.namespace_(); }) {
+      // The lock of an insert implies the namespace, which was checked when it
+      // was taken.
+      if constexpr (requires { request.lock_id(); }) {
+        if (request.lock_id() != 0 && !request.has_namespace_()) {
+          return absl::OkStatus();
+        }
+      }
+      return CheckNamespace(credential, request.namespace_());
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<Credential> credentials_;
+  const IsLive is_live_;
+  std::vector<std::optional<TokenFile>> token_files_;  // of each credential
+  absl::flat_hash_map<SessionId, const Credential*> owners_;
+  size_t forget_at_ =
+      0;  // so many owners: time to forget those of old sessions
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SECURITY_ACCESS_CONTROL_H_

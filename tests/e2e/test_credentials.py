@@ -1,0 +1,364 @@
+"""What the callers of pandod may do when it has a list of credentials."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from certificates import Authority
+from eventually import eventually
+from metrics_page import MetricsPage, free_address
+from pando_kv import AccessDeniedError, Client, Namespace, PrefixQuery
+from pando_kv._proto.pando.v1 import (
+    admin_pb2,
+    events_pb2,
+    pool_pb2,
+    prefix_cache_pb2,
+    session_pb2,
+)
+from pandoctl import Pandoctl
+from pandod_process import PAGE_TOKENS, SERVING, Pandod, refused_start, serving
+from raw_calls import RawCalls
+from users import STRANGER, acting_as, needs_root, open_folder
+
+PREFIXES = "pando.v1.PrefixCache"
+TOKENS = list(range(PAGE_TOKENS))
+# The role that each method needs, as docs/security.md says it.
+READER = {
+    f"{PREFIXES}/MatchPrefix",
+    f"{PREFIXES}/MatchPrefixes",
+    "pando.v1.PagePool/DescribePool",
+    "pando.v1.Events/Watch",
+    *(
+        f"pando.v1.Admin/{name}"
+        for name in ("GetStats", "ListNamespaces", "ListSessions", "ListLocks")
+    ),
+    "pando.v1.Admin/ExplainMatch",
+    "pando.v1.Admin/DumpTree",
+}
+WORKER = {
+    f"{PREFIXES}/Insert",
+    f"{PREFIXES}/Lock",
+    f"{PREFIXES}/Unlock",
+    "pando.v1.PagePool/AttachPool",
+    "pando.v1.PagePool/AllocatePages",
+    "pando.v1.PagePool/FreePages",
+    "pando.v1.Sessions/Open",
+}
+ROLES = ["reader", "worker", "admin"]
+TENANTS = """
+- name: tenant-a
+  role: worker
+  token_file: FOLDER/a.token
+  namespaces:
+  - extra_key: tenant-a/*
+- name: tenant-b
+  role: worker
+  token_file: FOLDER/b.token
+  namespaces:
+  - cache_salt: salt-of-b
+"""
+
+
+def token_of(name: str) -> str:
+    return f"the-token-of-{name}-and-nobody-else"
+
+
+def all_methods() -> list[str]:
+    modules = (admin_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2)
+    return [
+        f"{service.full_name}/{method.name}"
+        for module in modules
+        for service in module.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    ]
+
+
+def config_of(folder: Path, credentials: str) -> Path:
+    config = folder / "pando.yaml"
+    config.write_text(f"credentials:{credentials}")
+    return config
+
+
+@contextlib.contextmanager
+def guarded(folder: Path, credentials: str, **options: object) -> Iterator[Pandod]:
+    config = config_of(folder, credentials.replace("FOLDER", str(folder)))
+    with serving(folder, config=config, **options) as pandod:
+        yield pandod
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as path:
+        for name in (*ROLES, "a", "b"):
+            (path / f"{name}.token").write_text(token_of(name) + "\n")
+        yield path
+
+
+@pytest.fixture
+def pandod(folder: Path) -> Iterator[Pandod]:
+    """One that has a credential for each role."""
+    entries = [
+        f"\n- {{name: the-{role}, role: {role}, token_file: FOLDER/{role}.token}}"
+        for role in ROLES
+    ]
+    with guarded(folder, "".join(entries)) as pandod:
+        yield pandod
+
+
+def calls(pandod: Pandod, name: str | None) -> RawCalls:
+    return RawCalls(pandod.address, token_of(name) if name else None)
+
+
+def is_refused(raw: RawCalls, method: str) -> bool:
+    """Whether the caller may not call the method, whatever the request is."""
+    try:
+        failure = raw.stream_failure(method, b"")
+    except AssertionError:
+        return False
+    return failure == ("PERMISSION_DENIED", "ROLE_REFUSED")
+
+
+# Who calls.
+
+
+@pytest.mark.parametrize("token", [None, "unknown"])
+def test_who_is_not_known_may_only_ask_for_health(pandod, token):
+    with calls(pandod, token) as raw:
+        for method in all_methods():
+            refused = raw.stream_failure(method, b"")
+            assert refused == ("UNAUTHENTICATED", "NO_CREDENTIAL"), method
+        assert raw.unary("grpc.health.v1.Health/Check") == SERVING
+
+
+def test_a_client_that_is_not_known_is_told_so_at_once(pandod):
+    with pytest.raises(AccessDeniedError) as refused:
+        Client(pandod.address, token="not-the-right-one-at-all", timeout=60)
+    assert refused.value.reason == "NO_CREDENTIAL"
+    eventually(lambda: "NO_CREDENTIAL" in pandod.log())
+    assert "not-the-right-one-at-all" not in pandod.log()
+
+
+def test_pandoctl_shows_a_token(pandod, folder):
+    ctl = Pandoctl(pandod.address)
+    assert ctl("--token-file", folder / "reader.token", "status").code == 0
+    refused = ctl("--token-file", folder / "reader.token", "--yes", "flush", "--all")
+    assert refused.code == 1
+    assert "Admin/Flush needs the role admin" in refused.err
+    assert ctl("status").code == 1
+
+
+def test_tokens_that_change_in_the_file_count_without_a_restart(pandod, folder):
+    file = folder / "reader.token"
+    file.write_text(f"{token_of('reader')}\n{token_of('new')}\n")
+    with calls(pandod, "new") as new, calls(pandod, "reader") as old:
+        method = "pando.v1.PagePool/DescribePool"
+
+        def is_known(raw: RawCalls) -> bool:
+            return not raw.start(method, b"").has_failed()
+
+        eventually(lambda: is_known(new))
+        assert is_known(old)
+        file.write_text(f"{token_of('new')}\n")
+        eventually(lambda: not is_known(old))
+        assert is_known(new)
+        # A mistake changes nothing.
+        file.write_text("short\n")
+        eventually(lambda: "tokens stay as they are" in pandod.log())
+        assert is_known(new)
+
+
+def test_a_token_file_that_cannot_be_read_is_an_error_at_the_start(folder):
+    entry = f"\n- {{name: a, role: reader, token_file: {folder}/none}}"
+    said = refused_start(folder, f"--config={config_of(folder, entry)}")
+    assert f"token-file {folder}/none cannot be read" in said
+
+
+@needs_root
+def test_a_process_is_recognised_by_its_user(folder):
+    users = """
+- {name: root, role: admin, uid: 0}
+- {name: stranger, role: reader, uid: %d}
+"""
+    with guarded(folder, users % STRANGER, socket_mode="0666") as pandod:
+        with RawCalls(pandod.address) as raw:
+            assert not is_refused(raw, f"{PREFIXES}/Evict")
+        with acting_as(STRANGER):
+            raw = RawCalls(pandod.address)
+            assert is_refused(raw, f"{PREFIXES}/Evict")
+        # The connection stays that user's.
+        with raw:
+            assert is_refused(raw, f"{PREFIXES}/Insert")
+            assert not is_refused(raw, f"{PREFIXES}/MatchPrefix")
+
+
+def test_a_client_over_tcp_is_recognised_by_its_certificate(folder):
+    authority = Authority(folder / "authority")
+    server = authority.sign("pandod")
+    tcp = free_address()
+    options = {
+        "tcp": tcp,
+        "tls_certificate": server.certificate,
+        "tls_key": server.key,
+        "tls_client_ca": authority.certificate,
+    }
+    names = "\n- {name: the-worker, role: worker, certificate_name: engine}\n"
+    with guarded(folder, names, **options):
+        with Client(tcp, tls=authority.sign("engine")) as client:
+            client.insert(TOKENS, client.allocate_pages(1))
+            with pytest.raises(AccessDeniedError, match="ROLE_REFUSED"):
+                client.evict(1)
+        with pytest.raises(AccessDeniedError, match="NO_CREDENTIAL"):
+            Client(tcp, tls=authority.sign("somebody"))
+
+
+# What they may do.
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_may_call_its_methods_and_no_others(pandod, role):
+    may = READER | (WORKER if role != "reader" else set())
+    # A watch does not end by itself.
+    methods = set(all_methods()) - {"pando.v1.Events/Watch"}
+    with calls(pandod, role) as raw:
+        allowed = {m for m in sorted(methods) if not is_refused(raw, m)}
+    assert allowed == (methods if role == "admin" else may & methods)
+
+
+def test_a_refusal_names_the_method_the_role_and_the_credential(pandod):
+    with Client(pandod.address, token=token_of("worker")) as client:
+        with pytest.raises(AccessDeniedError) as refused:
+            client.evict(1)
+    assert refused.value.message == (
+        "pando.v1.PrefixCache/Evict needs the role admin; "
+        "credential 'the-worker' has worker"
+    )
+
+
+def test_a_reader_may_match_but_not_lock(pandod):
+    with calls(pandod, "reader") as raw:
+        method = f"{PREFIXES}/MatchPrefix"
+        request = prefix_cache_pb2.MatchPrefixRequest(tokens=TOKENS)
+        assert raw.unary(method, request) == b""
+        request.lock = True
+        assert raw.failure(method, request) == ("PERMISSION_DENIED", "ROLE_REFUSED")
+
+
+def test_a_session_is_for_the_credential_that_opened_it(pandod):
+    with calls(pandod, "worker") as mine, calls(pandod, "admin") as theirs:
+        with mine.session() as session:
+            request = pool_pb2.AllocatePagesRequest(session_id=session, pages=1)
+            method = "pando.v1.PagePool/AllocatePages"
+            refused = ("PERMISSION_DENIED", "SESSION_REFUSED")
+            assert theirs.failure(method, request) == refused
+            resume = session_pb2.OpenSessionRequest(resume_session_id=session)
+            assert theirs.stream_failure("pando.v1.Sessions/Open", resume) == refused
+            assert mine.unary(method, request) != b""
+
+
+def test_refused_calls_are_counted_by_what_they_lacked(folder):
+    http = free_address()
+    reader = "\n- {name: a, role: reader, token_file: FOLDER/reader.token}\n"
+    with guarded(folder, reader, http=http) as pandod:
+        with calls(pandod, "reader") as known, calls(pandod, None) as unknown:
+            known.failure(f"{PREFIXES}/Evict", b"")
+            unknown.failure(f"{PREFIXES}/Evict", b"")
+        counts = MetricsPage(http).by(
+            "grpc_code", "grpc_server_handled_total", grpc_method="Evict"
+        )
+    assert (counts["PermissionDenied"], counts["Unauthenticated"]) == (1, 1)
+
+
+# Namespaces.
+
+
+def test_a_tenant_may_name_its_own_namespaces_only(folder):
+    ours = Namespace(extra_key="tenant-a/lora")
+    others = [
+        None,
+        Namespace(extra_key="tenant-b/lora"),
+        Namespace(extra_key="tenant-a"),
+        Namespace(extra_key="tenant-a/\0", cache_salt=""),
+    ]
+    with guarded(folder, TENANTS) as pandod:
+        with Client(pandod.address, token=token_of("a")) as client:
+            pages = client.allocate_pages(1, namespace=ours)
+            client.insert(TOKENS, pages, namespace=ours)
+            match = client.match_prefix(
+                TOKENS, namespace=ours, lock=True, reserve_tokens=2 * PAGE_TOKENS
+            )
+            assert match.matched_tokens == PAGE_TOKENS
+            # The lock says which namespace it is.
+            client.insert(
+                [1] * PAGE_TOKENS, match.reserved_page_ids, lock=match.lock, unlock=True
+            )
+            for other in others:
+                for call in (
+                    lambda ns: client.match_prefix(TOKENS, namespace=ns),
+                    lambda ns: client.lock(TOKENS, namespace=ns),
+                    lambda ns: client.insert([], [], namespace=ns),
+                    lambda ns: client.allocate_pages(1, namespace=ns),
+                    lambda ns: client.match_prefixes(
+                        [PrefixQuery(TOKENS, namespace=ours), PrefixQuery(TOKENS, ns)]
+                    ),
+                ):
+                    with pytest.raises(AccessDeniedError) as refused:
+                        call(other)
+                    assert refused.value.reason == "NAMESPACE_REFUSED"
+
+
+def test_a_tenant_may_be_known_by_its_salt_which_no_refusal_shows(folder):
+    with guarded(folder, TENANTS) as pandod:
+        with Client(pandod.address, token=token_of("b")) as client:
+            ours = Namespace(extra_key="any", cache_salt="salt-of-b")
+            assert client.match_prefix(TOKENS, namespace=ours).matched_tokens == 0
+            with pytest.raises(AccessDeniedError) as refused:
+                client.match_prefix(TOKENS, namespace=Namespace(cache_salt="guessed"))
+            assert "salt-of-b" not in refused.value.message
+            assert "guessed" not in refused.value.message
+
+
+def test_a_tenant_sees_nothing_that_spans_namespaces(folder):
+    spanning = [
+        "pando.v1.Events/Watch",
+        *(
+            f"pando.v1.Admin/{name}"
+            for name in ("ListNamespaces", "ListSessions", "ListLocks", "DumpTree")
+        ),
+        "pando.v1.Admin/ExplainMatch",
+    ]
+    with guarded(folder, TENANTS) as pandod, calls(pandod, "a") as raw:
+        for method in spanning:
+            refused = raw.stream_failure(method, b"")
+            assert refused == ("PERMISSION_DENIED", "NAMESPACE_REFUSED"), method
+
+
+# The list.
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        (" []", "credentials must be a list that is not empty"),
+        ("\n- {name: a, role: reader}", "gives 0 of uid, token_file and"),
+        ("\n- {name: a, role: reader, uid: 1, token_file: f}", "gives 2 of uid"),
+        ("\n- {name: a, role: king, uid: 1}", "role is 'king'; must be one of"),
+        ("\n- {role: reader, uid: 1}", "credentials[0]: name is missing"),
+        ("\n- {name: a, role: reader, uid: -1}", "uid is '-1'; must be a whole"),
+        ("\n- {name: a, rolle: reader}", "did you mean 'role'"),
+        (
+            "\n- {name: a, role: admin, uid: 1, namespaces: [{extra_key: b}]}",
+            "namespaces limit a reader or a worker",
+        ),
+        (
+            "\n- {name: a, role: worker, uid: 1, namespaces: []}",
+            "namespaces must be a list that is not empty",
+        ),
+        (
+            "\n- {name: a, role: reader, uid: 1}\n- {name: a, role: reader, uid: 2}",
+            "credentials[1]: name is 'a', as of another one",
+        ),
+    ],
+)
+def test_a_list_that_is_not_good_is_refused(tmp_path, entries, says):
+    assert says in refused_start(tmp_path, f"--config={config_of(tmp_path, entries)}")
