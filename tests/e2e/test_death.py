@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cutter import Cutter
 from eventually import eventually
+from metrics_page import free_address
 from pando_kv import Client, Match, PoolExhaustedError, UnavailableError
 from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2
 from pandod_process import PAGE_TOKENS, POOL_PAGES
@@ -218,8 +219,11 @@ def test_a_stopped_worker_keeps_everything_however_long_it_is_silent(
 def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
     start_pandod, tmp_path
 ):
-    pandod = start_pandod(session_grace=SOON, quarantine=NEVER)
-    cutter = Cutter(tmp_path / "cutter", pandod.socket)
+    tcp = free_address()
+    pandod = start_pandod(
+        session_grace=SOON, quarantine=NEVER, tcp=tcp, tcp_insecure="yes"
+    )
+    cutter = Cutter(tmp_path / "cutter", tcp)
     with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
         held = worker.do("attach", "lock", "reserve", "write")
 
@@ -244,8 +248,11 @@ def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
 def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
     start_pandod, tmp_path
 ):
-    pandod = start_pandod(session_grace=SOON, quarantine=SOON)
-    cutter = Cutter(tmp_path / "cutter", pandod.socket)
+    tcp = free_address()
+    pandod = start_pandod(
+        session_grace=SOON, quarantine=SOON, tcp=tcp, tcp_insecure="yes"
+    )
+    cutter = Cutter(tmp_path / "cutter", tcp)
     with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
         held = worker.do("attach", "lock", "reserve")
         cutter.close()
@@ -255,7 +262,7 @@ def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
 
         # When it is back it has a new session, and what it held before is void.
         with (
-            Cutter(tmp_path / "cutter", pandod.socket),
+            Cutter(tmp_path / "cutter", tcp),
             RawCalls(pandod.address) as raw,
         ):
             eventually(lambda: worker.do("status").get("generation") == 2)

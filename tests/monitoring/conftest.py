@@ -33,13 +33,15 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
     quotas = folder / "pando.yaml"
     quotas.write_text(QUOTAS)
     config = write_config(folder, http)
+    tcp = free_address()
+    options = {"http": http, "tcp": tcp, "tcp_insecure": "yes", "config": quotas}
     with (
-        serving(folder, http=http, config=quotas, **OPTIONS) as pandod,
+        serving(folder, **options, **OPTIONS) as pandod,
         scraping(config, folder) as prometheus,
     ):
         wait_for_scrapes(prometheus, 1)
         start = time.time()
-        with traffic(pandod, folder) as load:
+        with traffic(pandod, tcp, folder) as load:
             while scrapes(prometheus) <= SCRAPES:
                 load.round()
         wait_for_scrapes(prometheus, scrapes(prometheus) + 2)

@@ -10,10 +10,13 @@ class Cutter:
     """Relays connections to `target`; cut() breaks them without a word,
     and mute() loses the answers before that."""
 
-    def __init__(self, path: Path, target: Path) -> None:
+    def __init__(self, path: Path, target: Path | str) -> None:
+        """The target is a Unix socket, or host:port: there pandod does not see that
+        the relay is another process than the worker, to whom it would give no memory.
+        """
         self.address = f"unix:{path}"
         self._path = path
-        self._target = str(target)
+        self._target = target
         self._relays: list[_Relay] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
@@ -49,9 +52,16 @@ class Cutter:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                far.connect(self._target)
-                self._relays.append(_Relay(near, far))
+                self._relays.append(_Relay(near, _connected(self._target)))
+
+
+def _connected(target: Path | str) -> socket.socket:
+    if isinstance(target, str):
+        host, port = target.split(":")
+        return socket.create_connection((host, int(port)))
+    far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    far.connect(str(target))
+    return far
 
 
 class _Relay:

@@ -142,11 +142,11 @@ class Traffic:
 
 
 @contextlib.contextmanager
-def traffic(pandod: Pandod, folder: Path) -> Iterator[Traffic]:
+def traffic(pandod: Pandod, tcp: str, folder: Path) -> Iterator[Traffic]:
     """Beside it: a lock that is held, a request that waits for its owner, and a worker
     that is cut off, whose pages stay in quarantine."""
     prompt = tokens(0)
-    cutter = Cutter(folder / "cutter", pandod.socket)
+    cutter = Cutter(folder / "cutter", tcp)
     with (
         protocol_worker(pandod.address) as owner,
         protocol_worker(pandod.address) as waiter,
