@@ -76,6 +76,13 @@ int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
   }
 }
 
+// Also asks for the time that the drain may take.
+std::string DrainNotice(absl::Duration drain_timeout) {
+  constexpr absl::Duration kStop = absl::Seconds(15);
+  return absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=",
+                      absl::ToInt64Microseconds(drain_timeout + kStop));
+}
+
 // Waits until running requests have finished, the time is up, or a second
 // signal comes.
 void Drain(Server& server, Watchdog& watchdog) {
@@ -127,7 +134,7 @@ int Main(int argc, char** argv) {
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
   const int signal = WaitForStop(**server, watchdog, argc, argv);
-  TellServiceManager("STOPPING=1\nSTATUS=draining");
+  TellServiceManager(DrainNotice((*server)->options().drain_timeout));
   Log(LogLevel::kInfo, "draining",
       {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   Drain(**server, watchdog);

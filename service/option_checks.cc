@@ -12,6 +12,7 @@ namespace {
 
 // The longest path that a Unix socket address holds.
 constexpr size_t kMaxSocketPath = 107;
+constexpr size_t kMaxAddress = 300;
 
 absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
   if (!path.empty() && path.size() <= kMaxSocketPath) return absl::OkStatus();
@@ -22,6 +23,12 @@ absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
 
 absl::Status CheckAddress(const std::string& name, const std::string& address) {
   static const std::regex form("(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}");
+  // Matching takes the library a stack frame for each character.
+  if (address.size() > kMaxAddress) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is %u bytes long; must be at most %u", name,
+                        address.size(), kMaxAddress));
+  }
   if (address.empty() ||
       (std::regex_match(address, form) &&
        std::stoul(address.substr(address.rfind(':') + 1)) <= 65535)) {

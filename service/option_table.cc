@@ -332,10 +332,10 @@ std::vector<OptionSpec> MakeOptionTable() {
                   kMaxUint32,
                   "Calls of workers that a session may make in a second; those "
                   "that name no session count as of one; 0 for no limit")),
-      Number("max-calls-per-connection", &Options::max_calls_per_connection, 1,
+      Number("max-calls-per-connection", &Options::max_calls_per_connection, 2,
              kMaxInt32,
-             "Calls of a connection that run at the same time, streams "
-             "included; more wait in the client"),
+             "Calls of a connection that run at the same time, the stream of "
+             "the session included; more wait in the client"),
       Number("event-history", &Options::event_history, 1, kMaxUint32,
              "Events kept for watchers that come back or are slow"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,

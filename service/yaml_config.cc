@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "service/unknown_name.h"
 #include "service/yaml_credentials.h"
 #include "service/yaml_entry.h"
@@ -18,7 +19,12 @@ namespace {
 void Flatten(const YAML::Node& node, const std::string& key,
              const std::vector<std::string>& known,
              std::vector<CLI::ConfigItem>& items) {
-  if (node.IsMap()) {
+  const auto begins_so = [&](const std::string& name) {
+    return absl::StartsWith(name, key + "-");
+  };
+  // What leads to no option is not gone into: by an alias a map may be in
+  // itself.
+  if (node.IsMap() && std::any_of(known.begin(), known.end(), begins_so)) {
     for (const auto& entry : node) {
       Flatten(entry.second, key + "-" + entry.first.as<std::string>(), known,
               items);
@@ -28,8 +34,9 @@ void Flatten(const YAML::Node& node, const std::string& key,
   if (std::find(known.begin(), known.end(), key) == known.end()) {
     FailInConfig(node, UnknownName("key", key, known));
   }
-  if (node.IsSequence())
-    FailInConfig(node, key + " is a list; must be one value");
+  if (!node.IsScalar() && !node.IsNull()) {
+    FailInConfig(node, key + " is a list or a map; must be one value");
+  }
   for (const CLI::ConfigItem& item : items) {
     if (item.name == key) FailInConfig(node, key + " is given twice");
   }

@@ -45,7 +45,8 @@ calls, and so do the floors and caps of quotas whose classes and patterns are th
 (`the options were read again`), and what needs a restart (`changed options need a restart`). Options that cannot be read, or
 that do not fit to the running pool, change nothing and are an error in the log. Nothing that is cached, locked or reserved
 is lost. An eviction policy that an operator has set with `SetEvictionPolicy` stays until another one than before is
-configured. While `pandod` drains, SIGHUP has no effect.
+configured. After SIGTERM, SIGHUP has no effect. Replace the file by renaming
+another to its name: one that is half written when it is read counts as it is.
 """
 
 

@@ -17,8 +17,9 @@ constexpr absl::Duration kFullAfter = absl::Seconds(1);
 absl::Status CallRates::Admit(SessionId session) {
   if (calls_per_second_ == 0) return absl::OkStatus();
   const absl::Time now = MonotonicNow();
+  const absl::Duration step = absl::Seconds(1) / calls_per_second_;
   Bucket& bucket = buckets_[session];
-  bucket = std::max(bucket, now - kFullAfter);
+  bucket = std::max(bucket, now - (kFullAfter - step));
   if (bucket > now) {
     return WithRetryAfter(
         MakeError(Reason::kRateLimited,
@@ -27,7 +28,7 @@ absl::Status CallRates::Admit(SessionId session) {
                                calls_per_second_)),
         bucket - now);
   }
-  bucket += absl::Seconds(1) / calls_per_second_;
+  bucket += step;
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #define PANDO_SERVICE_RPC_CALL_RATES_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -15,6 +16,12 @@ namespace pando {
 // polling thread. Calls that name no session count as those of one.
 class CallRates {
  public:
+  // Not of a method that only gives back: what a worker cannot give back in
+  // time it may never come back to.
+  static bool IsLimited(std::string_view method) {
+    return method != "Unlock" && method != "FreePages";
+  }
+
   // Zero: no limit.
   void SetLimit(uint32_t calls_per_second) {
     calls_per_second_ = calls_per_second;

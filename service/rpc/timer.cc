@@ -6,6 +6,7 @@ namespace pando {
 
 // An alarm can only be set again when it has run, cancelled or not.
 void Timer::SetPeriod(absl::Duration period) {
+  if (period == period_) return;
   period_ = period;
   if (is_set_) {
     alarm_.Cancel();

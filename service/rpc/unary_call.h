@@ -61,6 +61,7 @@ class UnaryCall final : public Event, public WaitingCall {
         handler_(std::move(handler)),
         metrics_(metrics),
         permission_(PermissionFor(metrics.service(), metrics.method())),
+        is_limited_(CallRates::IsLimited(metrics.method())),
         waiting_(waiting) {}
 
   void Run(bool ok) override {
@@ -107,7 +108,7 @@ class UnaryCall final : public Event, public WaitingCall {
   void Begin() {
     absl::Status admitted = server_->Admit(permission_, *context_, request_);
     if constexpr (requires { request_.session_id(); }) {
-      if (admitted.ok()) {
+      if (admitted.ok() && is_limited_) {
         admitted =
             server_->call_rates().Admit(SessionId(request_.session_id()));
       }
@@ -195,6 +196,7 @@ class UnaryCall final : public Event, public WaitingCall {
   const Handler handler_;
   MethodMetrics metrics_;
   const Permission permission_;
+  const bool is_limited_;
   const Waiting waiting_;
   Next next_ = Next::kArm;
   int operations_ = 1;  // that have not completed; the first: to be started

@@ -104,6 +104,16 @@ def test_who_calls_too_often_is_told_when_to_call_again(start_pandod):
         client.match_prefix(TOKENS)
 
 
+def test_what_is_given_back_is_never_refused(start_pandod):
+    pandod = start_pandod(max_calls_per_second=2)
+    with Client(pandod.address) as client:
+        pages = client.allocate_pages(2)
+        limited(client)
+        for page in pages:
+            client.free_pages([page])
+        assert client.stats().pages.reserved == 0
+
+
 def test_calls_that_name_no_session_count_as_those_of_one(start_pandod):
     request = prefix_cache_pb2.MatchPrefixRequest(tokens=TOKENS)
     pandod = start_pandod(max_calls_per_second=1)

@@ -66,6 +66,9 @@ def test_what_needs_a_restart_is_named_each_time(start_pandod, config):
         ("slow-call: 1us\nlog-level: loud\n", "log-level is 'loud'"),
         ("slow-call: 1us\nlow-free-pages: 9\n", "high-free-pages is 0"),
         ("slow-call: [1us", "yaml-cpp"),
+        ("pool: &pool\n  pages: *pool\n", "pool-pages is a list or a map"),
+        ("pool: &pool\n  x: *pool\n", "unknown key 'pool-x'"),
+        (f"tcp: {'a' * 200_000}\n", "tcp is 200000 bytes long; must be at most 300"),
         # It would fit to the pool that needs a restart.
         (
             "slow-call: 1us\npool-pages: 999\nlow-free-pages: 9\nhigh-free-pages: 90\n",
