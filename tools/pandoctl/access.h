@@ -1,21 +1,19 @@
 #ifndef PANDO_TOOLS_PANDOCTL_ACCESS_H_
 #define PANDO_TOOLS_PANDOCTL_ACCESS_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "tools/pandoctl/options.h"
 
-namespace grpc {
-class ChannelCredentials;
-}
-
 namespace pando::ctl {
 
-// What pandod is shown.
+// What pandod is shown. No gRPC: a replay forks before it uses any.
 struct Access {
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // In PEM; all empty: nothing, and the connection is in the clear.
+  std::string ca;
+  std::string certificate;
+  std::string key;
   std::string token;  // empty: none
 };
 

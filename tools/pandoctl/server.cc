@@ -21,11 +21,18 @@ std::string Target(const std::string& address) {
   return absl::StartsWith(address, "/") ? "unix:" + address : address;
 }
 
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const Access& access) {
+  if (access.ca.empty()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = access.ca,
+                               .pem_private_key = access.key,
+                               .pem_cert_chain = access.certificate});
+}
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& target,
                                        const Access& access) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(target, access.credentials, arguments);
+  return grpc::CreateCustomChannel(target, CredentialsOf(access), arguments);
 }
 
 void ShowToken(grpc::ClientContext& context, const std::string& token) {
