@@ -51,7 +51,7 @@ void RegretIndex::Apply(const PagesRemoved& removed, absl::Time now) {
     if (hash == 0 || !IsSampled(hash)) continue;
     if (removed.reason == EvictionReason::kFlush) continue;
     evicted_[hash] = now;
-    if (evicted_.size() > max_samples_) HalveSample();
+    while (evicted_.size() > max_samples_) HalveSample();
   }
 }
 
