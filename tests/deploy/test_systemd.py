@@ -51,6 +51,27 @@ def test_it_is_well_protected(unit):
     assert rated.returncode == 0, rated.stdout + rated.stderr
 
 
+def calls_of(group: str) -> set[str]:
+    """The system calls in a group of systemd's."""
+    lines = analyze("syscall-filter", group).stdout.split("\n")[1:]
+    names = {line.strip() for line in lines if line.strip() and "#" not in line}
+    groups = {name for name in names if name.startswith("@")}
+    return (names - groups).union(*map(calls_of, groups))
+
+
+def test_it_may_give_its_sockets_to_a_group():
+    allowed = set()
+    for removed, group in re.findall(r"^SystemCallFilter=(~?)(@.*)$", UNIT, re.M):
+        allowed = allowed - calls_of(group) if removed else allowed | calls_of(group)
+    assert {"chown", "fchownat"} <= allowed
+    assert not {"chroot", "setuid"} & allowed
+
+
+def test_bad_options_are_not_tried_again():
+    bad = subprocess.run([binary(), "--no-such-option"], capture_output=True)
+    assert f"\nRestartPreventExitStatus={bad.returncode}\n" in UNIT
+
+
 def test_it_is_killed_only_after_its_own_time_to_drain():
     printed = subprocess.check_output([binary(), "--print-config"], text=True)
     drain_timeout = yaml.safe_load(printed)["drain-timeout"]
