@@ -126,12 +126,6 @@ int HttpServer::Respond(mg_connection* connection) const {
 }
 
 HttpReply HttpServer::Reply(mg_connection* connection) const {
-  // HTTP/1.0 knows no such header; browsers always send one.
-  const char* const host = mg_get_header(connection, "Host");
-  if (host != nullptr && !hosts_.Include(host)) {
-    return {403, kPlainText,
-            "not asked by a name of this server; see --http-hosts\n"};
-  }
   const mg_request_info* request = mg_get_request_info(connection);
   const std::string_view path = request->local_uri;
   const bool is_for_console =
@@ -142,6 +136,12 @@ HttpReply HttpServer::Reply(mg_connection* connection) const {
 }
 
 HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {
+  // HTTP/1.0 knows no such header; browsers always send one.
+  const char* const host = mg_get_header(connection, "Host");
+  if (host != nullptr && !hosts_.Include(host)) {
+    return {403, kPlainText,
+            "not asked by a name of this server; see --http-hosts\n"};
+  }
   const mg_request_info* info = mg_get_request_info(connection);
   const auto size = static_cast<uint64_t>(std::max(info->content_length, 0LL));
   if (size > config_.max_body_bytes) {

@@ -24,8 +24,8 @@ namespace pando {
 //   GET /metrics   all metrics in the text format of Prometheus
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
-//   /console/...   what the console answers, if there is one
-// and 403 to whoever asks by a name that is not its own.
+//   /console/...   what the console answers, if there is one; 403 to whoever
+//                  asks by a name that is not the server's
 // Owned by Server. Its threads call the collectables, is_ready and the console,
 // at the same time too; nothing is called after destruction.
 class HttpServer {
@@ -33,7 +33,7 @@ class HttpServer {
   struct Config {
     // host:port; port 0 takes any free one.
     std::string address;
-    // Other names by which it may be asked.
+    // Other names by which the console may be asked.
     std::vector<std::string> hosts = {};
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
     std::function<bool()> is_ready;

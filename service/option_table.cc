@@ -263,8 +263,8 @@ std::vector<OptionSpec> MakeOptionTable() {
            "Address of /metrics, /healthz, /readyz and /console; off when "
            "empty"),
       List("http-hosts", &Options::http_hosts, "LIST",
-           "Names by which http may be asked, with commas between, beside IP "
-           "addresses, localhost and the host of http"),
+           "Names by which the console may be asked, with commas between, "
+           "beside IP addresses, localhost and the host of http"),
       Switch("console", &Options::console,
              "Serve the console, a page that shows the cache"),
       Switch("console-show-tokens", &Options::console_show_tokens,

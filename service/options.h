@@ -37,8 +37,8 @@ struct Options {
   std::string tls_client_ca;
   bool tcp_insecure = false;
   std::string http = "127.0.0.1:9464";
-  // Names that http may be asked by, beside IP addresses, localhost and its
-  // own.
+  // Names that the console may be asked by, beside IP addresses, localhost and
+  // the host of http.
   std::vector<std::string> http_hosts;
   bool console = true;
   bool console_show_tokens = false;

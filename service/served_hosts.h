@@ -7,9 +7,9 @@
 
 namespace pando {
 
-// The names by which a server of HTTP may be asked: IP addresses, which probes
-// and Prometheus use, localhost, and what is given. A browser that a foreign
-// page has sent here asks by that page's name. Immutable.
+// The names by which the console may be asked: IP addresses, localhost, and
+// what is given. A browser that a foreign page has sent here asks by that
+// page's name. Immutable.
 class ServedHosts {
  public:
   // `address` is host:port; `names` are other names.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from certificates import Authority
 from eventually import eventually
-from metrics_page import MetricsPage, free_address, get
+from metrics_page import MetricsPage, free_address
 from pando_kv import Client, Tls, UnavailableError
 from pando_kv._proto.pando.v1 import pool_pb2
 from pandoctl import Pandoctl
@@ -272,17 +272,17 @@ def test_certificates_that_are_replaced_count_without_a_restart(folder):
         assert tcp_is_refused(options["tcp"], before)
 
 
-# The names that http is asked by.
+# The names that the console is asked by.
 
 
-def status_for_host(address: str, host: str) -> int:
+def status_for_host(address: str, host: str, path: str = "/console/") -> int:
     connection = http.client.HTTPConnection(address, timeout=30)
-    connection.request("GET", "/healthz", headers={"Host": host})
+    connection.request("GET", path, headers={"Host": host})
     with contextlib.closing(connection):
         return connection.getresponse().status
 
 
-def test_http_answers_to_its_own_names_only(folder):
+def test_the_console_answers_to_its_own_names_only(folder):
     address = free_address()
     port = address.rpartition(":")[2]
     with serving(folder, http=address, http_hosts="pando.example"):
@@ -292,4 +292,6 @@ def test_http_answers_to_its_own_names_only(folder):
             assert status_for_host(address, f"{host}:{port}") == 200, host
         for host in ("evil.example", "127.0.0.1.evil.example", "localhost.", "", "["):
             assert status_for_host(address, host) == 403, host
-        assert get(address, "/console/")[0] == 200
+            assert status_for_host(address, host, "/console/api/tree") == 403, host
+            for path in ("/metrics", "/healthz", "/readyz"):
+                assert status_for_host(address, host, path) == 200, (path, host)
