@@ -50,7 +50,8 @@ absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
     }
     absl::Status status = spec.set(after, changes.options);
     if (!status.ok()) return status;
-    changes.live.push_back(spec.name);
+    changes.live.push_back(
+        absl::StrFormat("%s (%s, now %s)", spec.name, before, after));
   }
   ChangeQuotas(given.quotas, changes);
   if (running.credentials != given.credentials) {

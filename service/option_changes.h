@@ -13,7 +13,7 @@ namespace pando {
 struct OptionChanges {
   // The running ones, but for those that change live.
   Options options;
-  // The names of those.
+  // Those: "log-level (info, now debug)".
   std::vector<std::string> live;
   // The others that differ: "layers (32, given 40)".
   std::vector<std::string> need_restart;

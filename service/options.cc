@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <regex>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,22 @@ bool IsServiceLink(const std::string& variable) {
   static const std::regex form(
       "\\w+_(SERVICE_HOST|SERVICE_PORT(_\\w+)?|PORT(_\\d+_\\w+)?)");
   return std::regex_match(variable, form);
+}
+
+// For pandoctl and engines, in a shell or a container that they share with
+// pandod.
+constexpr char kClientVariable[] = "PANDO_ADDRESS";
+
+// Says so of what exists and is none; a FIFO would be waited for without end.
+std::string RefuseUnlessRegularFile(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::file_status status =
+      std::filesystem::status(path, unknown);
+  if (!std::filesystem::exists(status) ||
+      std::filesystem::is_regular_file(status)) {
+    return "";
+  }
+  return absl::StrFormat("%s is not a regular file", path);
 }
 
 // CLI11 takes "--http=" for an option whose value follows.
@@ -62,7 +80,7 @@ absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
       AppendArgument("--" + found->second + entry.substr(variable.size()),
                      arguments);
       ++variables;
-    } else if (!IsServiceLink(variable)) {
+    } else if (variable != kClientVariable && !IsServiceLink(variable)) {
       std::vector<std::string> known;
       for (const auto& option : options) known.push_back(option.first);
       return absl::InvalidArgumentError(
@@ -88,7 +106,8 @@ class Parser {
     }
     app_.config_formatter(std::make_shared<YamlConfig>(OptionNames(), &lists_));
     Add(app_.set_config("--config", "", "YAML file of options"))
-        ->type_name("PATH");
+        ->type_name("PATH")
+        ->check(RefuseUnlessRegularFile);
     app_.add_flag("--check-config", check_config_,
                   "Check the options, say what they mean, and end");
     app_.add_flag("--print-config", print_config_,

@@ -1,6 +1,5 @@
 // What Server does when its options are read again.
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "service/logging/log.h"
 #include "service/server.h"
@@ -23,6 +22,10 @@ void Server::Reload(const Options& given) {
 }
 
 void Server::Apply(const OptionChanges& changes) {
+  // What an operator has set stays until another policy is configured.
+  if (changes.options.eviction_policy != options_.eviction_policy) {
+    cache_.SetEvictionPolicy(changes.options.eviction_policy);
+  }
   options_ = changes.options;
   SetLogLevel(options_.log_level);
   rpc_.set_slow_call(options_.slow_call);
@@ -31,10 +34,6 @@ void Server::Apply(const OptionChanges& changes) {
   cache_.SetQuotas(options_.quotas);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
   rpc_.call_rates().SetLimit(options_.max_calls_per_second);
-  // What an operator has set stays until another policy is configured.
-  if (absl::c_linear_search(changes.live, "eviction-policy")) {
-    cache_.SetEvictionPolicy(options_.eviction_policy);
-  }
   watermark_timer_->SetPeriod(WatermarkPeriod());
   check_timer_->SetPeriod(options_.check_invariants_every);
 }

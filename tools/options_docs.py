@@ -26,8 +26,9 @@ An option is given in three ways, each overriding the one before it, and the def
 | in the environment | `PANDO_POOL_PAGES=4096` |
 | as a flag | `--pool-pages 4096` or `--pool-pages=4096` |
 
-A name that is not known is an error, in the file, as a flag and in the environment (all of `PANDO_*`, but for the
-variables with which Kubernetes describes services); it names the nearest known one. So is a value that cannot be.
+A name that is not known is an error, in the file, as a flag and in the environment (all of `PANDO_*`, but for
+`PANDO_ADDRESS`, which is for `pandoctl`, and the variables with which Kubernetes describes services); it names the nearest
+known one. So is a value that cannot be.
 
 | `pandod` with | does |
 |---|---|
@@ -41,12 +42,12 @@ The file alone has `quotas`, [a list of classes of namespaces](operations.md#quo
 [a list of callers and what they may do](security.md#credentials-and-roles).
 
 SIGHUP lets a running `pandod` read all of it again, as at the start. *Live* options then change, all of them between two
-calls, and so do the floors and caps of quotas whose classes and patterns are the same. The log names what changed
-(`the options were read again`), and what needs a restart (`changed options need a restart`). Options that cannot be read, or
-that do not fit to the running pool, change nothing and are an error in the log. Nothing that is cached, locked or reserved
-is lost. An eviction policy that an operator has set with `SetEvictionPolicy` stays until another one than before is
-configured. After SIGTERM, SIGHUP has no effect. Replace the file by renaming
-another to its name: one that is half written when it is read counts as it is.
+calls, and so do the floors and caps of quotas whose classes and patterns are the same. The log names what changed,
+with the values before and now (`the options were read again`), and what needs a restart (`changed options need a restart`).
+Options that cannot be read, or that do not fit to the running pool, change nothing and are an error in the log. Nothing
+that is cached, locked or reserved is lost. An eviction policy that an operator has set with `SetEvictionPolicy` stays until
+another one than before is configured. After SIGTERM, SIGHUP has no effect. Replace the file by renaming another to its
+name: one that is half written, or still empty, when it is read counts as it is. Only a regular file is read.
 """
 
 

@@ -39,7 +39,8 @@ def reload(pandod: Pandod, expected: str = READ) -> dict[str, Any]:
 def test_what_changes_live_is_taken_over_and_named(start_pandod, config):
     pandod = start_pandod(config=config)
     config.write_text("log-level: debug\nslow-call: 1us\n")
-    assert reload(pandod)["changed"] == "log-level, slow-call"
+    changed = "log-level (info, now debug), slow-call (50ms, now 1us)"
+    assert reload(pandod)["changed"] == changed
     with Client(pandod.address) as client:
         client.stats()
     eventually(lambda: bool(told(pandod, "slow call")))
@@ -49,7 +50,7 @@ def test_what_changes_live_is_taken_over_and_named(start_pandod, config):
 def test_what_needs_a_restart_is_named_each_time(start_pandod, config):
     pandod = start_pandod(config=config, heads=None)
     config.write_text("heads: 5\nmodel: another\nquarantine: 1s\n")
-    for changed in ("quarantine", None):
+    for changed in ("quarantine (10s, now 1s)", None):
         assert reload(pandod).get("changed") == changed
         eventually(lambda: bool(told(pandod, RESTART)))
         [*_, warning] = told(pandod, RESTART)

@@ -26,7 +26,8 @@ TEST(OptionChangesTest, OnlyWhatIsLiveIsTakenOver) {
   given.layers = 40;
   given.model = "another";
   const OptionChanges changes = ChangesTo(Options(), given).value();
-  EXPECT_THAT(changes.live, ElementsAre("session-grace", "log-level"));
+  EXPECT_THAT(changes.live, ElementsAre("session-grace (2s, now 7s)",
+                                        "log-level (info, now debug)"));
   EXPECT_THAT(changes.need_restart,
               ElementsAre("layers (32, given 40)", "model (, given another)"));
   EXPECT_EQ(changes.options.log_level, "debug");

@@ -1,5 +1,6 @@
 #include "service/options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -310,6 +311,23 @@ TEST_F(OptionsTest, ServiceVariablesOfKubernetesAreNoOptions) {
                   "PANDO_METRICS_SERVICE_HOST=10.0.0.1"})
           .http,
       "127.0.0.1:9464");
+}
+
+TEST_F(OptionsTest, TheAddressForPandoctlIsNoOption) {
+  EXPECT_EQ(Parsed({}, {"PANDO_ADDRESS=unix:/tmp/pando.sock"}).socket,
+            "/run/pando/pando.sock");
+}
+
+TEST_F(OptionsTest, OnlyARegularFileIsRead) {
+  const std::string fifo = dir_ + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {fifo, dir_}) {
+    EXPECT_EQ(Error({"--config", path}),
+              "--config: " + path + " is not a regular file");
+  }
+  const std::string link = dir_ + "/link";
+  std::filesystem::create_symlink(WriteYaml("layers: 10\n"), link);
+  EXPECT_EQ(Parsed({"--config", link}).layers, 10u);
 }
 
 TEST_F(OptionsTest, BrokenFilesAreErrorsThatNameTheFile) {
