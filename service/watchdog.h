@@ -20,8 +20,10 @@ class Watchdog {
   explicit Watchdog(std::function<uint64_t()> turns)
       : turns_(std::move(turns)) {}
 
-  // How often Look is to be called, at least.
-  absl::Duration period() const { return time_.value_or(absl::Hours(1)) / 4; }
+  // How often Look is to be called, at least. No hurry without a watchdog.
+  absl::Duration period() const {
+    return time_.has_value() ? *time_ / 4 : absl::Hours(1);
+  }
   // Gives a sign if the polling thread has turned since the last call.
   void Look();
 
