@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -115,16 +116,60 @@ def test_the_configuration_is_kept_when_the_package_is_upgraded(programs, tmp_pa
     assert (tmp_path / "conffiles").read_text() == f"/{CONFIG}\n"
 
 
-def test_its_scripts_know_the_service_and_its_user(programs, tmp_path):
-    subprocess.run(["dpkg-deb", "-e", programs, tmp_path], check=True)
-    packed = {Path(path).name for path in files_of(programs)}
-    named = set()
-    for script in ("postinst", "prerm", "postrm"):
-        subprocess.run(["sh", "-n", tmp_path / script], check=True)
-        text = (tmp_path / script).read_text()
-        named |= set(re.findall(r"pandod?\.(?:conf|service)", text))
-    assert named == {"pando.conf", "pandod.service"}
-    assert named <= packed
+def called_by(programs: Path, folder: Path, script: str, *arguments: str) -> list[str]:
+    """What a script of the package calls of systemd, where that runs."""
+    subprocess.run(["dpkg-deb", "-e", programs, folder], check=True)
+    calls = folder / "calls"
+    calls.touch()
+    for tool in ("systemd-sysusers", "systemctl"):
+        (folder / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >> {calls}\n')
+        (folder / tool).chmod(0o755)
+    # Is there where systemd runs.
+    text = (folder / script).read_text().replace("/run/systemd/system", str(folder))
+    subprocess.run(
+        ["sh", "-c", text, script, *arguments],
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
+        check=True,
+    )
+    return calls.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("script", "argument", "calls"),
+    [
+        (
+            "postinst",
+            "configure",
+            ["systemd-sysusers pando.conf", "systemctl daemon-reload"],
+        ),
+        ("postinst", "abort-upgrade", []),
+        ("prerm", "remove", ["systemctl disable --now pandod.service"]),
+        ("prerm", "upgrade", []),
+        ("postrm", "remove", ["systemctl daemon-reload"]),
+    ],
+)
+def test_its_scripts_make_the_user_and_stop_only_what_is_removed(
+    programs, tmp_path, script, argument, calls
+):
+    assert called_by(programs, tmp_path, script, argument) == calls
+
+
+def test_systemd_makes_the_user_of_the_service(programs, tmp_path):
+    tool = shutil.which("systemd-sysusers")
+    if tool is None:
+        pytest.skip("there is no systemd-sysusers")
+    subprocess.run(["dpkg-deb", "-x", programs, tmp_path], check=True)
+    subprocess.run([tool, f"--root={tmp_path}", "pando.conf"], check=True)
+    unit = (tmp_path / "usr/lib/systemd/system/pandod.service").read_text()
+    for kind, file in (("User", "passwd"), ("Group", "group")):
+        name = re.search(rf"^{kind}=(.*)$", unit, re.MULTILINE)[1]
+        assert (tmp_path / "etc" / file).read_text().startswith(f"{name}:")
+
+
+def test_links_between_the_documents_hold(root):
+    for page in (root / "usr/share/doc/pando").rglob("*.md"):
+        for link in re.findall(r"\]\(([\w./-]+)[)#]", page.read_text()):
+            assert (page.parent / link).exists(), (page, link)
 
 
 def test_pandod_takes_the_configuration(root):
