@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 # Of the pandod that they are written for.
-_ADDRESS = "unix:/run/pando/pando.sock"
+_ADDRESS = re.compile(r"unix:/[\w/]+/pando\.sock")
 _LIMIT_SECONDS = 60
 _COMMENT = {"python": "#", "cpp": "//"}
 
@@ -14,18 +14,20 @@ class DocProgram:
     """The code in one language below one title."""
 
     def __init__(self, document: Path, title: str, language: str) -> None:
-        below = rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)"
+        below = rf"^(###?) {re.escape(title)}$(.*?)(?=^(?:##|\1) |\Z)"
         block = rf"^```{language}\n(.*?)^```$"
-        (section,) = re.findall(below, document.read_text(), re.MULTILINE | re.DOTALL)
+        [(_, section)] = re.findall(
+            below, document.read_text(), re.MULTILINE | re.DOTALL
+        )
         pieces = re.findall(block, section, re.MULTILINE | re.DOTALL)
         self._source = "\n".join(pieces)
-        assert _ADDRESS in self._source
+        assert _ADDRESS.search(self._source)
         # After code; perhaps with the name of the call before it.
         comment = rf"[^\s/].* {_COMMENT[language]} (?:Admin\.\w+: )?(.*)$"
         self._printed = re.findall(comment, self._source, re.MULTILINE)
 
     def source(self, address: str) -> str:
-        return self._source.replace(_ADDRESS, address)
+        return _ADDRESS.sub(address, self._source)
 
     def check(self, *command: object) -> None:
         """Runs it; what it prints is compared word by word."""
