@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,30 @@ def test_over_tcp_both_ends_show_certificates(folder):
         shown = ("--tls-ca", worker.ca, "--tls-certificate", worker.certificate)
         assert far_ctl(*shown, "--tls-key", worker.key, "status").code == 0
         assert far_ctl("--timeout", 1, "status").code == 3
+
+
+@pytest.mark.parametrize("option", ["ca", "certificate", "key"])
+def test_a_client_takes_no_empty_file_for_none(folder, option):
+    """gRPC trusts the authorities of the system if it is given no other."""
+    good = Authority(folder / "authority").sign("worker")
+    (folder / "empty").touch()
+    ctl = Pandoctl("127.0.0.1:1")
+
+    def said_by_pandoctl(tls: Tls) -> str:
+        shown = ("--tls-ca", tls.ca, "--tls-certificate", tls.certificate)
+        answer = ctl(*shown, "--tls-key", tls.key, "status")
+        assert answer.code == 2
+        return answer.err
+
+    empty = replace(good, **{option: folder / "empty"})
+    with pytest.raises(ValueError, match=f"tls: {folder}/empty is empty"):
+        Client("127.0.0.1:1", tls=empty)
+    assert f"--tls-{option}: {folder}/empty is empty" in said_by_pandoctl(empty)
+    with pytest.raises(OSError, match=str(folder)):
+        Client("127.0.0.1:1", tls=replace(good, **{option: folder}))
+    for bad in (folder, folder / "none", ""):
+        said = said_by_pandoctl(replace(good, **{option: bad}))
+        assert f"--tls-{option}: {bad} cannot be read" in said
 
 
 def test_certificates_that_are_replaced_count_without_a_restart(folder):

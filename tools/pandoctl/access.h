@@ -10,7 +10,8 @@ namespace pando::ctl {
 
 // What pandod is shown. No gRPC: a replay forks before it uses any.
 struct Access {
-  // In PEM; all empty: nothing, and the connection is in the clear.
+  // In PEM; all empty: no option names them, and the connection is in the
+  // clear.
   std::string ca;
   std::string certificate;
   std::string key;
@@ -18,7 +19,7 @@ struct Access {
 };
 
 // Reads the files that the options name. An error names one that cannot be
-// read.
+// read, or is empty.
 absl::StatusOr<Access> ReadAccess(const Options& options);
 
 }  // namespace pando::ctl

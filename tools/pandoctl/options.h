@@ -15,10 +15,10 @@ namespace pando::ctl {
 struct Options {
   std::string address = "unix:/run/pando/pando.sock";
   double timeout_s = 10;
-  std::string tls_ca;
-  std::string tls_certificate;
-  std::string tls_key;
-  std::string token_file;
+  std::optional<std::string> tls_ca;
+  std::optional<std::string> tls_certificate;
+  std::optional<std::string> tls_key;
+  std::optional<std::string> token_file;
   std::string format = "table";
   bool yes = false;
 

@@ -45,11 +45,11 @@ std::string ReadAll(std::istream& in) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
-  std::string text = ReadAll(file);
-  if (!file.good()) {
+  file.peek();  // finds out that it is a folder, where iterators would throw
+  if (file.fail()) {
     return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
   }
-  return text;
+  return ReadAll(file);
 }
 
 absl::StatusOr<std::vector<uint32_t>> PromptOf(const Options& options) {

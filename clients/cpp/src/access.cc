@@ -10,12 +10,12 @@ inline namespace client {
 namespace {
 
 absl::Status ReadFile(const std::string& path, std::string& text) {
-  std::ifstream file(path);
   std::stringstream read;
-  read << file.rdbuf();
-  if (!file.good()) {
+  read << std::ifstream(path).rdbuf();
+  // gRPC would trust the system's authorities in place of an empty file.
+  if (!read.good()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tls: ", path, " cannot be read"));
+        absl::StrCat("tls: ", path, " cannot be read, or is empty"));
   }
   text = read.str();
   return absl::OkStatus();

@@ -15,7 +15,7 @@ inline namespace client {
 
 using ChannelCredentials = std::shared_ptr<grpc::ChannelCredentials>;
 
-// An error names the file that cannot be read.
+// An error names the file that cannot be read, or is empty.
 absl::StatusOr<ChannelCredentials> CredentialsOf(const ConnectOptions& options);
 
 // Shows the token in a call; empty: none.

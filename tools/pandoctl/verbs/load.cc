@@ -32,7 +32,8 @@ absl::Status AddAnchors(Server& server, const replay::Trace& trace,
 }
 
 absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
-  if (!context.options.tls_ca.empty() || !context.options.token_file.empty()) {
+  if (context.options.tls_ca.has_value() ||
+      context.options.token_file.has_value()) {
     return absl::InvalidArgumentError(
         "the workers of replay and bench show neither certificates nor tokens");
   }

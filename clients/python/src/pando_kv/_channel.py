@@ -54,7 +54,15 @@ class Access:
 
 def _credentials(tls: Tls) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(
-        root_certificates=Path(tls.ca).read_bytes(),
-        private_key=Path(tls.key).read_bytes(),
-        certificate_chain=Path(tls.certificate).read_bytes(),
+        root_certificates=_read(tls.ca),
+        private_key=_read(tls.key),
+        certificate_chain=_read(tls.certificate),
     )
+
+
+def _read(path: str | Path) -> bytes:
+    text = Path(path).read_bytes()
+    if not text:
+        # gRPC would trust the system's authorities in place of an empty file.
+        raise ValueError(f"tls: {path} is empty")
+    return text
