@@ -1,5 +1,7 @@
 #include "service/events/event_publisher.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "service/events/event_encoding.h"
@@ -14,18 +16,25 @@ constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
 EventPublisher::EventPublisher(PrefixCache* cache, EventHistory::Limits limits,
                                std::function<void()> on_news)
-    : cache_(cache), on_news_(std::move(on_news)), history_(limits) {}
+    : cache_(cache),
+      on_news_(std::move(on_news)),
+      history_(limits),
+      thread_([this] { Run(); }) {}
 
 EventPublisher::~EventPublisher() {
   stop_.Notify();
-  if (thread_.joinable()) thread_.join();
+  Start();
+  thread_.join();
 }
 
 void EventPublisher::Start() {
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  if (!start_.HasBeenNotified()) start_.Notify();
 }
 
 void EventPublisher::Run() {
+  pthread_setname_np(pthread_self(), "events");
+  start_.WaitForNotification();
+  if (stop_.HasBeenNotified()) return;
   pages_ = std::make_unique<CachedPages>(cache_->capacity_pages(),
                                          cache_->page_tokens());
   cache_->StartEvents();

@@ -14,9 +14,9 @@
 namespace pando {
 
 // Takes the cache's raw events, hashes and numbers them and puts them into the
-// history, on a thread of its own: nobody waits for it. Costs nothing until it
-// is started, with the first watcher; then it goes on to the end. Owned by
-// EventsService, which starts and destroys it; the history is thread-safe.
+// history, on a thread of its own: nobody waits for it. The thread sleeps until
+// the first watcher comes, so that a watch needs none that cannot be had; then
+// it goes on to the end. Owned by EventsService; the history is thread-safe.
 class EventPublisher {
  public:
   // `cache` outlives this. `on_news` is called from the thread after there are
@@ -25,7 +25,7 @@ class EventPublisher {
                  std::function<void()> on_news);
   ~EventPublisher();
 
-  // Idempotent; not thread-safe.
+  // There is a watcher. Idempotent; not thread-safe.
   void Start();
 
   EventHistory& history() { return history_; }
@@ -41,6 +41,7 @@ class EventPublisher {
   const std::function<void()> on_news_;
   EventHistory history_;
   std::unique_ptr<CachedPages> pages_;  // the thread's alone
+  absl::Notification start_;
   absl::Notification stop_;
   std::thread thread_;
 };

@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
 #include <pthread.h>
 
@@ -13,6 +14,13 @@
 #include "absl/time/clock.h"
 
 namespace pando {
+namespace {
+
+// A stream of the reflection service, which is gRPC's own, keeps a thread, and
+// anybody may open one. All other calls need none.
+constexpr int kMaxGrpcThreads = 4;  // one of them waits for the next stream
+
+}  // namespace
 
 // Something to be done on the polling thread, once.
 class RpcServer::Errand : public Event {
@@ -93,6 +101,8 @@ absl::Status RpcServer::Start(const Config& config) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              config.max_calls_per_connection);
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("pandod").SetMaxThreads(kMaxGrpcThreads));
   builder.SetMaxReceiveMessageSize(config.max_receive_bytes);
   builder.SetMaxSendMessageSize(-1);
   for (grpc::Service* service : services_) builder.RegisterService(service);

@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
@@ -14,7 +13,7 @@
 namespace pando {
 
 absl::Status TokenFile::Refresh() {
-  const Version version = Look();
+  const FileVersion version = VersionOf(path_);
   if (version == seen_) return absl::OkStatus();
   seen_ = version;
   absl::StatusOr<std::vector<Hash>> hashes = Read();
@@ -40,21 +39,10 @@ TokenFile::Hash TokenFile::HashOf(std::string_view token) {
   return hash;
 }
 
-TokenFile::Version TokenFile::Look() const {
-  struct stat info;
-  // An inode that no file has.
-  if (stat(path_.c_str(), &info) != 0) return {.inode = ~ino_t{0}};
-  return {.inode = info.st_ino,
-          .size = info.st_size,
-          .changed_ns = int64_t{info.st_ctim.tv_sec} * 1'000'000'000 +
-                        info.st_ctim.tv_nsec};
-}
-
 absl::StatusOr<std::vector<TokenFile::Hash>> TokenFile::Read() const {
-  std::ifstream file(path_);
   std::stringstream text;
-  text << file.rdbuf();
-  if (!file.good()) {
+  text << std::ifstream(path_).rdbuf();
+  if (!text.good()) {
     return absl::NotFoundError(
         absl::StrFormat("token-file %s cannot be read, or is empty", path_));
   }
@@ -72,6 +60,10 @@ absl::StatusOr<std::vector<TokenFile::Hash>> TokenFile::Read() const {
           path_, number, token.size(), kMinTokenBytes));
     }
     hashes.push_back(HashOf({token.data(), token.size()}));
+  }
+  if (hashes.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token-file %s has no token", path_));
   }
   return hashes;
 }

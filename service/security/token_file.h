@@ -1,11 +1,8 @@
 #ifndef PANDO_SERVICE_SECURITY_TOKEN_FILE_H_
 #define PANDO_SERVICE_SECURITY_TOKEN_FILE_H_
 
-#include <sys/types.h>
-
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +10,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "service/security/file_version.h"
 
 namespace pando {
 
-// One file with a bearer token in each line: an old and a new one while tokens
-// are changed. Only hashes of them are kept. For one thread.
+// One file with a bearer token in each line, and one at least: an old and a new
+// one while tokens are changed. Only hashes of them are kept. For one thread.
 class TokenFile {
  public:
   static constexpr size_t kMinTokenBytes = 16;
@@ -32,20 +30,11 @@ class TokenFile {
 
  private:
   using Hash = std::array<unsigned char, 32>;
-  // By which a change is noticed.
-  struct Version {
-    ino_t inode = 0;
-    off_t size = 0;
-    int64_t changed_ns = 0;
-    bool operator==(const Version&) const = default;
-  };
-
   static Hash HashOf(std::string_view token);
-  Version Look() const;
   absl::StatusOr<std::vector<Hash>> Read() const;
 
   const std::string path_;
-  Version seen_;
+  FileVersion seen_;
   std::vector<Hash> hashes_;
 };
 

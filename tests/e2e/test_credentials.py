@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from certificates import Authority
 from eventually import eventually
@@ -18,7 +19,7 @@ from pando_kv._proto.pando.v1 import (
 )
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, SERVING, Pandod, refused_start, serving
-from raw_calls import RawCalls
+from raw_calls import RawCalls, RunningStream
 from users import STRANGER, acting_as, needs_root, open_folder
 
 PREFIXES = "pando.v1.PrefixCache"
@@ -131,6 +132,44 @@ def test_who_is_not_known_may_only_ask_for_health(pandod, token):
         assert raw.unary("grpc.health.v1.Health/Check") == SERVING
 
 
+def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
+    """A stream of reflection keeps a thread of gRPC for as long as it is open."""
+    reflection = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+    list_services = b"\x3a\x01*"
+
+    def threads() -> list[str]:
+        tasks = Path(f"/proc/{pandod.pid}/task").iterdir()
+        return [(task / "comm").read_text().strip() for task in tasks]
+
+    def is_served(stream: RunningStream) -> bool:
+        stream.send(list_services)
+        try:
+            return stream.next() != b""
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            return False
+
+    # What a watch needs is there: it might not be had later.
+    eventually(lambda: "events" in threads())
+    before = len(threads())
+    with calls(pandod, None) as stranger, calls(pandod, "admin") as known:
+        with contextlib.ExitStack() as held:
+            streams = [stranger.open_stream(reflection) for _ in range(100)]
+            for stream in streams:
+                held.callback(stream.close)
+            taken = sum(is_served(stream) for stream in streams)
+            assert 0 < taken < 10
+            assert len(threads()) < before + 10
+            assert stranger.unary("grpc.health.v1.Health/Check") == SERVING
+            assert known.unary("pando.v1.Admin/GetStats") != b""
+
+        def is_served_again() -> bool:
+            with contextlib.closing(stranger.open_stream(reflection)) as stream:
+                return is_served(stream)
+
+        eventually(is_served_again)
+
+
 def test_a_client_that_is_not_known_is_told_so_at_once(pandod):
     with pytest.raises(AccessDeniedError) as refused:
         Client(pandod.address, token="not-the-right-one-at-all", timeout=60)
@@ -148,6 +187,15 @@ def test_pandoctl_shows_a_token(pandod, folder):
     assert ctl("status").code == 1
 
 
+def test_pandoctl_takes_no_empty_token_file_for_none(folder):
+    with serving(folder) as pandod:
+        ctl = Pandoctl(pandod.address)
+        (folder / "empty").write_text("\n")
+        refused = ctl("--token-file", folder / "empty", "status")
+    assert refused.code == 2
+    assert f"--token-file: {folder}/empty is empty" in refused.err
+
+
 def test_tokens_that_change_in_the_file_count_without_a_restart(pandod, folder):
     file = folder / "reader.token"
     file.write_text(f"{token_of('reader')}\n{token_of('new')}\n")
@@ -162,16 +210,51 @@ def test_tokens_that_change_in_the_file_count_without_a_restart(pandod, folder):
         file.write_text(f"{token_of('new')}\n")
         eventually(lambda: not is_known(old))
         assert is_known(new)
-        # A mistake changes nothing.
-        file.write_text("short\n")
-        eventually(lambda: "tokens stay as they are" in pandod.log())
-        assert is_known(new)
 
 
-def test_a_token_file_that_cannot_be_read_is_an_error_at_the_start(folder):
-    entry = f"\n- {{name: a, role: reader, token_file: {folder}/none}}"
+def test_tokens_stay_while_their_file_has_none_that_is_good(pandod, folder):
+    file = folder / "reader.token"
+
+    def refusals() -> list[str]:
+        return [
+            event["error"]
+            for event in pandod.events()
+            if event["msg"] == "tokens stay as they are"
+        ]
+
+    mistakes = [
+        (lambda: file.write_text("short\n"), "has 5 bytes; must have at least 16"),
+        (lambda: file.write_text(""), "cannot be read, or is empty"),
+        (lambda: file.write_text(" \n\n"), "has no token"),
+        (file.unlink, "cannot be read"),
+        (file.mkdir, "cannot be read"),
+    ]
+    with calls(pandod, "reader") as raw:
+        for make, error in mistakes:
+            before = len(refusals())
+            make()
+            eventually(lambda before=before: len(refusals()) > before)
+            assert f"token-file {file}" in refusals()[-1]
+            assert error in refusals()[-1]
+            raw.unary("pando.v1.Admin/GetStats")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("none", "cannot be read"),
+        ("empty", "cannot be read, or is empty"),
+        ("blank", "has no token"),
+        ("folder", "cannot be read"),
+    ],
+)
+def test_a_token_file_without_a_token_is_an_error_at_the_start(folder, name, says):
+    (folder / "empty").touch()
+    (folder / "blank").write_text("\n")
+    (folder / "folder").mkdir()
+    entry = f"\n- {{name: a, role: reader, token_file: {folder}/{name}}}"
     said = refused_start(folder, f"--config={config_of(folder, entry)}")
-    assert f"token-file {folder}/none cannot be read" in said
+    assert f"token-file {folder}/{name} {says}" in said
 
 
 @needs_root

@@ -3,6 +3,7 @@
 import contextlib
 import queue
 from collections.abc import Iterator
+from typing import Any
 
 import grpc
 from google.protobuf.message import Message
@@ -35,6 +36,34 @@ class RunningCall:
 
     def cancel(self) -> None:
         self._future.cancel()
+
+
+class RunningStream:
+    """A stream of both ends, which is sent one message after the other."""
+
+    def __init__(self, method: grpc.StreamStreamMultiCallable, metadata: Any) -> None:
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._answers = method(
+            iter(self._requests.get, None), timeout=_LIMIT_SECONDS, metadata=metadata
+        )
+
+    def send(self, request: Message | bytes) -> None:
+        self._requests.put(_bytes_of(request))
+
+    def next(self) -> bytes:
+        return next(self._answers)
+
+    def failure(self) -> tuple[str, str]:
+        """The code and the reason that it ends with, after any answers."""
+        try:
+            answers = list(self._answers)
+        except grpc.RpcError as error:
+            return error.code().name, from_rpc_error(error).reason
+        raise AssertionError(f"the stream ended in order after {answers}")
+
+    def close(self) -> None:
+        self._answers.cancel()
+        self._requests.put(None)
 
 
 class RawCalls:
@@ -79,6 +108,10 @@ class RawCalls:
         except grpc.RpcError as error:
             return error.code().name, from_rpc_error(error).reason
         raise AssertionError(f"{method} answered {answers}")
+
+    def open_stream(self, method: str) -> "RunningStream":
+        """A stream of which neither end is closed yet."""
+        return RunningStream(self._channel.stream_stream(f"/{method}"), self._metadata)
 
     @contextlib.contextmanager
     def session(self, resume: int = 0) -> Iterator[int]:
