@@ -89,10 +89,12 @@ def test_a_bad_file_changes_nothing(start_pandod, config, text, error):
     assert not told(pandod, READ) and not told(pandod, "slow call")
 
 
-def test_a_file_that_is_gone_changes_nothing(start_pandod, config):
+def test_a_file_that_is_gone_or_none_changes_nothing(start_pandod, config):
     pandod = start_pandod(config=config)
     config.unlink()
     assert str(config) in reload(pandod, REFUSED)["error"]
+    os.mkfifo(config)
+    assert f"{config} is not a regular file" in reload(pandod, REFUSED)["error"]
 
 
 def test_sessions_locks_and_what_is_cached_stay(start_pandod, config):

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from pando_kv import Client
 from pandod_process import PAGE_TOKENS, Pandod, binary, clean_environment
+from worker_process import WorkerProcess
 
 TOKENS = list(range(2 * PAGE_TOKENS))
 WATCHDOG_SECONDS = 1
@@ -152,7 +154,12 @@ def test_there_are_signs_of_life_also_in_a_drain(start, manager):
 def test_no_watchdog_no_signs_of_life(start, manager):
     pandod = start({}, drain_timeout="0s")
     assert manager.next()["READY"] == "1"
-    # After a reload it looks whether the polling thread has turned.
+    # The polling thread has turned, as it tells of this.
+    with WorkerProcess(pandod.address) as worker:
+        worker.do("attach")
+        worker.kill()
+        eventually(lambda: "session lost" in pandod.log())
+    # After a reload pandod looks whether it has.
     os.kill(pandod.pid, signal.SIGHUP)
     assert manager.next()["RELOADING"] == "1"
     assert manager.next() == {"READY": "1"}
