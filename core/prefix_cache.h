@@ -62,7 +62,7 @@ class PrefixCache {
     // by the thread that ended it, maybe before the Match that began the wait
     // has returned. Needed when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
-    // Nanoseconds now, of any beginning; null: no operation is timed.
+    // Nanoseconds of time that only goes forward; null: nothing is timed.
     int64_t (*clock)() = nullptr;
   };
 

@@ -1,7 +1,5 @@
 // What PrefixCache measures for operators.
 
-#include <algorithm>
-
 #include "core/prefix_cache.h"
 
 namespace pando {
@@ -40,11 +38,8 @@ PrefixCache::Hold::~Hold() {
   }
 }
 
-// The clock may be set back.
 double PrefixCache::Hold::SecondsSinceBegin() const {
-  return static_cast<double>(
-             std::max<int64_t>(cache_->options_.clock() - begin_, 0)) *
-         1e-9;
+  return static_cast<double>(cache_->options_.clock() - begin_) * 1e-9;
 }
 
 void PrefixCache::RecordMatch(const FoundPrefix& found, uint32_t quota_class) {

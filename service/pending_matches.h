@@ -2,14 +2,12 @@
 #define PANDO_SERVICE_PENDING_MATCHES_H_
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/ids.h"
@@ -37,7 +35,8 @@ inline constexpr auto kPendingWaitSeconds =
 // the handler that began it had returned.
 class PendingMatches {
  public:
-  // How a wait ended, and until when the call may go on waiting.
+  // How a wait ended, and until when the call may go on waiting, by
+  // MonotonicNow.
   struct Waited {
     v1::PendingOutcome outcome;
     absl::Time deadline;
@@ -45,7 +44,6 @@ class PendingMatches {
 
   // All outlive this; `server` has not started yet.
   PendingMatches(PrefixCache* cache, RpcServer* server);
-  ~PendingMatches();
 
   // What the cache's on_wait_over calls.
   void WaitOver(WaitId wait, PendingOutcome outcome);
@@ -65,18 +63,26 @@ class PendingMatches {
   }
 
  private:
-  class Wait;
+  // One wait of one call.
+  struct Wait {
+    WaitingCall* call = nullptr;
+    WaitId id;
+    absl::Time began;
+    absl::Time deadline;
+    std::optional<PendingOutcome> outcome;  // none while it is not over
+  };
 
   void ResumeOver();
+  void ResumeLate();
+  void ResumeThoseUntil(absl::Time deadline);
 
   PrefixCache* const cache_;
-  RpcServer* const server_;
   Wakeup* const some_are_over_;
+  // Runs while somebody waits.
+  Timer* const look_for_late_;
   SharedHistogram<kPendingWaitSeconds> seconds_;
-  absl::flat_hash_map<const WaitingCall*, std::unique_ptr<Wait>> by_call_;
-  absl::flat_hash_map<WaitId, Wait*> by_id_;
-  // Their alarms are not done yet.
-  absl::flat_hash_set<std::unique_ptr<Wait>> ended_;
+  absl::flat_hash_map<const WaitingCall*, Wait> by_call_;
+  absl::flat_hash_map<WaitId, const WaitingCall*> by_id_;
 
   absl::Mutex mutex_;
   std::vector<std::pair<WaitId, PendingOutcome>> over_ ABSL_GUARDED_BY(mutex_);

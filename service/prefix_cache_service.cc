@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/errors.h"
+#include "service/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
 #include "service/wire.h"
 
@@ -145,7 +145,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
     pending_->Begin(
         call, result->wait,
-        waited.has_value() ? waited->deadline : absl::Now() + limit);
+        waited.has_value() ? waited->deadline : MonotonicNow() + limit);
     return std::nullopt;
   }
   Verify(*result);

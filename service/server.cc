@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "service/logging/log.h"
 #include "service/make_pool.h"
 #include "service/metrics/collector.h"
@@ -56,7 +56,7 @@ int MaxReceiveBytes(uint32_t max_tokens) {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     Options options, std::function<void()> on_exit) {
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = MonotonicNow();
   absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
   if (!pool.ok()) return pool.status();
   std::unique_ptr<Server> server(
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
        {"page_tokens", options.page_tokens},
        {"bytes",
         server->pool_->capacity_pages() * PageBytesOfAllShards(*server->pool_)},
-       {"start_ms", absl::ToInt64Milliseconds(absl::Now() - begin)}});
+       {"start_ms", absl::ToInt64Milliseconds(MonotonicNow() - begin)}});
   return server;
 }
 
@@ -97,7 +97,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
                   },
-              .clock = absl::GetCurrentTimeNanos}),
+              .clock = MonotonicNanoseconds}),
       self_check_(&cache_),
       peer_filter_(options.allowed_uids),
       pending_matches_(&cache_, &rpc_),

@@ -1,6 +1,6 @@
 #include "service/session_stream.h"
 
-#include "absl/time/clock.h"
+#include "service/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 
@@ -20,7 +20,7 @@ void SessionStream::OnArrived(bool ok) {
     service_->Remove(this);
     return;
   }
-  arrived_at_ = absl::Now();
+  arrived_at_ = MonotonicNow();
   service_->metrics_->Start();
   operations_ = 1;  // OnDone
   service_->Arm();
@@ -44,7 +44,7 @@ void SessionStream::OnFirstRead(bool ok) {
       LogRefusedCall({.service = service_->metrics_->service(),
                       .method = service_->metrics_->method(),
                       .status = session.status(),
-                      .time = absl::Now() - arrived_at_,
+                      .time = MonotonicNow() - arrived_at_,
                       .peer = service_->server_->PeerNameOf(context_)});
       Finish(session.status());
     }
@@ -82,7 +82,7 @@ void SessionStream::OnDone() {
   service_->metrics_->Record(context_.IsCancelled()
                                  ? absl::CancelledError("the stream broke")
                                  : finished_with_,
-                             absl::Now() - arrived_at_);
+                             MonotonicNow() - arrived_at_);
   if (session_ != SessionId()) {
     if (context_.IsCancelled()) {
       service_->StreamBroke(session_, this);

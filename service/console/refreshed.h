@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/monotonic_clock.h"
 
 namespace pando {
 
@@ -23,10 +23,10 @@ class Refreshed {
 
   std::shared_ptr<const T> Get() {
     absl::MutexLock hold(&mutex_);
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = MonotonicNow();
     if (value_ == nullptr || begin >= due_) {
       value_ = make_();
-      const absl::Time end = absl::Now();
+      const absl::Time end = MonotonicNow();
       due_ = end + std::max(kShortest, kRestShare * (end - begin));
     }
     return value_;

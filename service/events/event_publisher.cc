@@ -34,7 +34,7 @@ void EventPublisher::Start() {
 void EventPublisher::Run() {
   pthread_setname_np(pthread_self(), "events");
   start_.WaitForNotification();
-  if (stop_.HasBeenNotified()) return;
+  if (stop_.is_notified()) return;
   pages_ = std::make_unique<CachedPages>(cache_->capacity_pages(),
                                          cache_->page_tokens());
   cache_->StartEvents();
@@ -43,7 +43,7 @@ void EventPublisher::Run() {
     cache_->TakeEvents(raw);
     const bool has_events = Publish(raw);
     if (MakeSnapshot() || has_events) on_news_();
-  } while (!stop_.WaitForNotificationWithTimeout(kPeriod));
+  } while (!stop_.WaitFor(kPeriod));
 }
 
 bool EventPublisher::Publish(const std::vector<RawEvent>& raw) {

@@ -10,6 +10,7 @@
 #include "core/prefix_cache.h"
 #include "service/events/cached_pages.h"
 #include "service/events/event_history.h"
+#include "service/stop_signal.h"
 
 namespace pando {
 
@@ -42,7 +43,7 @@ class EventPublisher {
   EventHistory history_;
   std::unique_ptr<CachedPages> pages_;  // the thread's alone
   absl::Notification start_;
-  absl::Notification stop_;
+  StopSignal stop_;
   std::thread thread_;
 };
 

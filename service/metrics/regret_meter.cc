@@ -33,7 +33,7 @@ void RegretMeter::Run() {
     for (const RawEvent& event : events) index.Apply(event, now);
     absl::MutexLock hold(&mutex_);
     figures_ = index.figures();
-  } while (!stop_.WaitForNotificationWithTimeout(kPeriod));
+  } while (!stop_.WaitFor(kPeriod));
 }
 
 }  // namespace pando

@@ -5,9 +5,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "core/prefix_cache.h"
 #include "service/metrics/regret_index.h"
+#include "service/stop_signal.h"
 
 namespace pando {
 
@@ -29,7 +29,7 @@ class RegretMeter {
   PrefixCache* const cache_;
   mutable absl::Mutex mutex_;
   RegretFigures figures_ ABSL_GUARDED_BY(mutex_);
-  absl::Notification stop_;
+  StopSignal stop_;
   std::thread thread_;
 };
 

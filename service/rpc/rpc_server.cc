@@ -1,5 +1,6 @@
 #include "service/rpc/rpc_server.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/resource_quota.h>
@@ -11,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 
 namespace pando {
 namespace {
@@ -27,7 +27,7 @@ class RpcServer::Errand : public Event {
  public:
   Errand(RpcServer* server, std::function<void()> action)
       : action_(std::move(action)) {
-    alarm_.Set(server->queue(), absl::ToChronoTime(absl::Now()), this);
+    alarm_.Set(server->queue(), gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
   }
   void Run(bool) override {
     action_();
@@ -46,11 +46,10 @@ class RpcServer::Errand : public Event {
 class RpcServer::Stop : public Event {
  public:
   explicit Stop(RpcServer* server) : server_(server) {
-    alarm_.Set(server_->queue(), absl::ToChronoTime(absl::Now()), this);
+    alarm_.Set(server_->queue(), gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
   }
   void Run(bool) override {
     server_->is_stopping_ = true;
-    for (auto& timer : server_->timers_) timer->Close();
     for (auto& wakeup : server_->wakeups_) wakeup->Close();
     server_->queue_->Shutdown();
   }
@@ -66,8 +65,7 @@ RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 Timer* RpcServer::AddTimer(absl::Duration period,
                            std::function<void()> action) {
-  timers_.push_back(std::make_unique<Timer>(period, std::move(action)));
-  return timers_.back().get();
+  return timers_.Add(period, AddWakeup(std::move(action)));
 }
 
 Wakeup* RpcServer::AddWakeup(std::function<void()> action) {
@@ -113,8 +111,8 @@ absl::Status RpcServer::Start(const Config& config) {
                                                ": is the address free?"));
   }
   for (const auto& call : calls_) call->Run(true);
-  for (auto& timer : timers_) timer->Open(queue_.get());
   for (auto& wakeup : wakeups_) wakeup->Open(queue_.get());
+  timers_.Start();
   thread_ = std::thread([this] { Poll(); });
   return Listen(config);
 }
@@ -156,7 +154,10 @@ void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   is_ending_ = true;
   acceptor_.reset();
-  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Shutdown(gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_micros(absl::ToInt64Microseconds(grace), GPR_TIMESPAN)));
+  timers_.Stop();
   Stop stop(this);
   thread_.join();
   server_.reset();

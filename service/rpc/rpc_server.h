@@ -118,8 +118,8 @@ class RpcServer {
 
   std::vector<grpc::Service*> services_;
   absl::flat_hash_set<std::unique_ptr<Event>> calls_;
-  std::vector<std::unique_ptr<Timer>> timers_;
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
+  Timers timers_;
   absl::Duration slow_call_;
   CallRates call_rates_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;

@@ -10,7 +10,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "service/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"
@@ -139,7 +140,7 @@ class ServerStream {
       method_->Remove(this);
       return;
     }
-    arrived_at_ = absl::Now();
+    arrived_at_ = MonotonicNow();
     method_->metrics_.Start();
     operations_ = 1;  // OnDone
     method_->Arm();
@@ -175,7 +176,7 @@ class ServerStream {
     method_->metrics_.Record(context_.IsCancelled()
                                  ? absl::CancelledError("the client left")
                                  : finished_with_,
-                             absl::Now() - arrived_at_);
+                             MonotonicNow() - arrived_at_);
     is_over_ = true;
     source_.reset();
     OperationDone();

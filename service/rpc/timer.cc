@@ -1,40 +1,61 @@
 #include "service/rpc/timer.h"
 
-#include "absl/time/clock.h"
+#include <pthread.h>
+
+#include <algorithm>
 
 namespace pando {
 
-// An alarm can only be set again when it has run, cancelled or not.
 void Timer::SetPeriod(absl::Duration period) {
+  const std::lock_guard hold(owner_->mutex_);
   if (period == period_) return;
+  Set(period);
+  owner_->changed_.notify_one();
+}
+
+void Timer::Set(absl::Duration period) {
   period_ = period;
-  if (is_set_) {
-    alarm_.Cancel();
-  } else {
-    Set();
+  due_ = period == absl::ZeroDuration()
+             ? Clock::time_point::max()
+             : Clock::now() + absl::ToChronoNanoseconds(period);
+}
+
+Timer::Clock::time_point Timer::Look(Clock::time_point now) {
+  if (due_ <= now) {
+    wakeup_->Request();
+    Set(period_);
   }
+  return due_;
 }
 
-void Timer::Open(grpc::CompletionQueue* queue) {
-  queue_ = queue;
-  Set();
+Timer* Timers::Add(absl::Duration period, Wakeup* wakeup) {
+  timers_.push_back(std::unique_ptr<Timer>(new Timer(this, period, wakeup)));
+  return timers_.back().get();
 }
 
-void Timer::Close() {
-  queue_ = nullptr;
-  alarm_.Cancel();
+void Timers::Start() {
+  thread_ = std::thread([this] { Run(); });
 }
 
-void Timer::Run(bool ok) {
-  is_set_ = false;
-  if (ok && queue_ != nullptr) action_();
-  Set();
+void Timers::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard hold(mutex_);
+    is_stopped_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
 }
 
-void Timer::Set() {
-  if (queue_ == nullptr || period_ == absl::ZeroDuration()) return;
-  is_set_ = true;
-  alarm_.Set(queue_, absl::ToChronoTime(absl::Now() + period_), this);
+void Timers::Run() {
+  pthread_setname_np(pthread_self(), "timers");
+  std::unique_lock hold(mutex_);
+  while (!is_stopped_) {
+    const Timer::Clock::time_point now = Timer::Clock::now();
+    Timer::Clock::time_point next = Timer::Clock::time_point::max();
+    for (const auto& timer : timers_) next = std::min(next, timer->Look(now));
+    changed_.wait_until(hold, next);
+  }
 }
 
 }  // namespace pando

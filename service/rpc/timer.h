@@ -1,41 +1,69 @@
 #ifndef PANDO_SERVICE_RPC_TIMER_H_
 #define PANDO_SERVICE_RPC_TIMER_H_
 
-#include <grpcpp/alarm.h>
-#include <grpcpp/completion_queue.h>
-
-#include <functional>
-#include <utility>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
-#include "service/rpc/event.h"
+#include "service/rpc/wakeup.h"
 
 namespace pando {
 
-// Runs an action on the polling thread again and again. Owned by RpcServer,
-// which opens and closes it; used before the server starts, then on the polling
-// thread alone.
-class Timer final : public Event {
- public:
-  Timer(absl::Duration period, std::function<void()> action)
-      : period_(period), action_(std::move(action)) {}
+class Timers;
 
-  // What passes between two runs, from now on; zero: it does not run.
+// Requests a wakeup again and again. Owned by Timers; thread-safe.
+class Timer {
+ public:
+  // What passes between two times, from now on; zero: there are none.
   void SetPeriod(absl::Duration period);
 
-  void Open(grpc::CompletionQueue* queue);
-  // Nothing is started on the queue after this.
-  void Close();
-  void Run(bool ok) override;
+ private:
+  friend class Timers;
+  using Clock = std::chrono::steady_clock;
+
+  Timer(Timers* owner, absl::Duration period, Wakeup* wakeup)
+      : owner_(owner), wakeup_(wakeup) {
+    Set(period);
+  }
+
+  void Set(absl::Duration period);
+  // When its wakeup is next due: requests one whose time has come.
+  Clock::time_point Look(Clock::time_point now);
+
+  Timers* const owner_;
+  Wakeup* const wakeup_;
+  // Guarded by the owner's mutex.
+  absl::Duration period_;
+  Clock::time_point due_;
+};
+
+// The timers of a server, and the thread that waits for them. gRPC's alarms
+// could do so, but wait by the wall clock (Abseil's waits do), and none would
+// come for as long as that is set back. Owned by RpcServer.
+class Timers {
+ public:
+  ~Timers() { Stop(); }
+
+  // Before Start. `wakeup` outlives this.
+  Timer* Add(absl::Duration period, Wakeup* wakeup);
+  void Start();
+  // Nothing is requested after this. Idempotent.
+  void Stop();
 
  private:
-  void Set();
+  friend class Timer;
 
-  absl::Duration period_;
-  const std::function<void()> action_;
-  grpc::CompletionQueue* queue_ = nullptr;
-  bool is_set_ = false;
-  grpc::Alarm alarm_;
+  void Run();
+
+  std::mutex mutex_;  // of the timers and of what follows
+  std::condition_variable changed_;
+  bool is_stopped_ = false;
+  std::vector<std::unique_ptr<Timer>> timers_;
+  std::thread thread_;
 };
 
 }  // namespace pando

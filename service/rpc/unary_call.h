@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/ids.h"
+#include "service/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
@@ -121,10 +121,10 @@ class UnaryCall final : public Event, public WaitingCall {
   }
 
   void Answer() {
-    const absl::Time start = absl::Now();
+    const absl::Time start = MonotonicNow();
     const std::optional<absl::Status> status =
         handler_(request_, response_, *this);
-    handling_ += absl::Now() - start;
+    handling_ += MonotonicNow() - start;
     if (status.has_value()) {
       Reply(*status);
     } else if (!std::exchange(is_relieved_, true)) {

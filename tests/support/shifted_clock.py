@@ -1,0 +1,27 @@
+"""A wall clock that a test moves, for one process."""
+
+import struct
+import subprocess
+from pathlib import Path
+
+_SOURCE = Path(__file__).with_suffix(".c")
+
+
+class ShiftedClock:
+    """Give `environment` to the process; see shifted_clock.c."""
+
+    def __init__(self, folder: Path) -> None:
+        library = folder / "shifted_clock.so"
+        flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run(["cc", *flags, "-o", library, _SOURCE], check=True)
+        self._offset = folder / "clock_offset"
+        self.set(0)
+        self.environment = {
+            "LD_PRELOAD": str(library),
+            "SHIFTED_CLOCK": str(self._offset),
+        }
+
+    def set(self, seconds: float) -> None:
+        """The difference to the system's clock, from now on."""
+        with self._offset.open("r+b" if self._offset.exists() else "wb") as file:
+            file.write(struct.pack("=q", int(seconds * 1e9)))
