@@ -47,6 +47,7 @@ class Disturbances:
             self.release_locks: 1,
             self.look: 2,
             self.hold_pandod: 1,
+            self.jump_clock: 2,
         }
 
     def one(self, may_restart: bool) -> None:
@@ -149,6 +150,11 @@ class Disturbances:
         time.sleep(self._random.uniform(0, _MAX_PAUSE_SECONDS / 2))
         os.kill(self._system.pandod.pid, signal.SIGCONT)
 
+    def jump_clock(self) -> None:
+        """The wall clock that pandod sees, forwards or backwards by up to a day."""
+        self._note("jump_clock")
+        self._system.clock.set(self._random.uniform(-86_400, 86_400))
+
     def restart_pandod(self) -> None:
         """SIGKILL, or SIGTERM; then a new epoch."""
         noted = self._note("restart_pandod", until=FOREVER)
@@ -161,7 +167,7 @@ class Disturbances:
         time.sleep(self._random.uniform(0, 1))
         # With a bad file of `reload` it would not start.
         self._system.config.write_text("")
-        self._system.pandod.start()
+        self._system.start_pandod()
         self._system.watchers.open()
         noted.end = time.monotonic()
 

@@ -68,7 +68,7 @@ class Soak:
             self._system.close()
 
     def _restarts(self, seconds: float) -> None:
-        self._system.pandod.start()
+        self._system.start_pandod()
         self._system.watchers.open()
         self._load("restarts", seconds, may_restart=True)
         self._disturbances.restart_pandod()
@@ -79,7 +79,7 @@ class Soak:
     def _endurance(self, seconds: float) -> None:
         """In one life of pandod: it must need no more at the end than before."""
         pandod, watchers = self._system.pandod, self._system.watchers
-        pandod.start()
+        self._system.start_pandod()
         before = self._rehearsed(seconds)
         watchers.open()
         memory = MemoryRecord()

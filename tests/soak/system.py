@@ -4,6 +4,7 @@ from pathlib import Path
 
 from metrics_page import MetricsPage, free_address
 from pandod_process import Pandod
+from shifted_clock import ShiftedClock
 
 from soak.fleet import Fleet
 from soak.watchers import Watchers
@@ -31,8 +32,12 @@ class System:
             check_invariants_every="500ms",
             verify_pages=1,
         )
+        self.clock = ShiftedClock(folder)
         self.watchers = Watchers(self.pandod.address)
         self.fleet = Fleet(self.pandod.socket, folder, workers, first_seed)
+
+    def start_pandod(self) -> None:
+        self.pandod.start(**self.clock.environment)
 
     def metrics(self) -> MetricsPage:
         return MetricsPage(self.http)
