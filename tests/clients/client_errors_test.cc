@@ -46,6 +46,19 @@ TEST(ClientErrorsTest, AnErrorOfTheTransportHasNoReason) {
   EXPECT_EQ(ReasonOf(status), "");
 }
 
+TEST(ClientErrorsTest, OnlyAnErrorOfTheTransportIsNoAnswer) {
+  const auto is_unanswered = [](grpc::StatusCode code,
+                                const std::string& details) {
+    return IsUnanswered(FromGrpc(grpc::Status(code, "", details)));
+  };
+  EXPECT_TRUE(is_unanswered(grpc::StatusCode::UNAVAILABLE, ""));
+  EXPECT_TRUE(is_unanswered(grpc::StatusCode::CANCELLED, ""));
+  EXPECT_FALSE(is_unanswered(grpc::StatusCode::DEADLINE_EXCEEDED, ""));
+  EXPECT_FALSE(
+      is_unanswered(grpc::StatusCode::UNAVAILABLE, Details(Info("DRAINING"))));
+  EXPECT_FALSE(IsUnanswered(absl::OkStatus()));
+}
+
 TEST(ClientErrorsTest, DetailsOfOtherKindsAreSkipped) {
   google::rpc::Status details;
   details.add_details()->PackFrom(google::rpc::Status());

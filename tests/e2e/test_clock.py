@@ -1,16 +1,30 @@
 """The wall clock of the machine jumps; only the log's times follow it."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from event_follower import Follower
 from eventually import eventually
 from pando_kv import Client, PendingOutcome
-from pandod_process import Pandod
+from pandod_process import Pandod, binary
 from prompts import admit_and_publish, prompt
 from shifted_clock import ShiftedClock
 from worker_process import WorkerProcess
 
 HOUR = 3600.0
 JUMPS = [-HOUR, HOUR]
+# Programs that hold a session until their input ends, given address and name.
+HOLDERS = {
+    "cpp": [str(binary().with_name("session_holder"))],
+    "python": [
+        *(sys.executable, "-c"),
+        "import sys, pando_kv\n"
+        "with pando_kv.Client(sys.argv[1], name=sys.argv[2]):\n"
+        "    sys.stdin.read()",
+    ],
+}
 
 
 @pytest.fixture
@@ -68,3 +82,26 @@ def test_it_stops_in_order(pandod, clock, jump):
         eventually(lambda: client.draining)
         clock.set(jump)
         assert pandod.wait() == 0
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("client", HOLDERS)
+def test_a_client_finds_the_next_pandod(pandod, clock, client, jump):
+    holder = subprocess.Popen(
+        [*HOLDERS[client], pandod.address, "holder"],
+        stdin=subprocess.PIPE,
+        env=os.environ | clock.environment,
+    )
+    with holder:
+        eventually(lambda: "holder" in session_names(pandod))
+        clock.set(jump)
+        pandod.kill()
+        pandod.start()
+        eventually(lambda: "holder" in session_names(pandod))
+        holder.stdin.close()
+        assert holder.wait() == 0
+
+
+def session_names(pandod):
+    with Client(pandod.address) as client:
+        return [session.client_name for session in client.sessions().items]

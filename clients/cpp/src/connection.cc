@@ -3,6 +3,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/random/random.h"
@@ -20,8 +21,12 @@ constexpr int kUnlimited = -1;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr int kRepeats = 5;
 
-bool IsBroken(const absl::Status& status) {
-  return absl::IsUnavailable(status) && ReasonOf(status).empty();
+// Infinity cannot be added to the present time.
+constexpr absl::Duration kLongest = absl::Hours(24 * 365);
+
+ConnectOptions WithFiniteTimeout(ConnectOptions options) {
+  options.timeout = std::min(options.timeout, kLongest);
+  return options;
 }
 
 // What gRPC calls the address: a path is that of a Unix socket.
@@ -55,7 +60,7 @@ absl::Status CheckAfter(const PrefixHandle& after, size_t tokens) {
 
 Connection::Connection(ConnectOptions options,
                        const ChannelCredentials& credentials)
-    : options_(std::move(options)),
+    : options_(WithFiniteTimeout(std::move(options))),
       channel_(MakeChannel(options_.address, credentials)),
       prefix_cache_(v1::PrefixCache::NewStub(channel_)),
       page_pool_(v1::PagePool::NewStub(channel_)),
@@ -69,8 +74,7 @@ Connection::Connection(ConnectOptions options,
                 .on_lost = options_.on_session_lost}) {}
 
 absl::Status Connection::AwaitOpened() {
-  const absl::Status status =
-      session_.AwaitOpened(absl::Now() + options_.timeout);
+  const absl::Status status = session_.AwaitOpened(options_.timeout);
   if (status.ok()) return status;
   return WithReason(
       absl::Status(status.code(),
@@ -100,7 +104,7 @@ absl::Status Connection::Repeat(
   absl::Duration pause = kFirstPause;
   for (int repeats = 0;; ++repeats) {
     const absl::Status status = attempt();
-    if (!IsBroken(status)) return status;
+    if (!IsUnanswered(status)) return status;
     if (absl::Status lost = CheckSession(session_id); !lost.ok()) return lost;
     if (repeats == kRepeats || absl::Now() + pause >= deadline) return status;
     absl::SleepFor(pause);

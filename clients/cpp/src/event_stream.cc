@@ -1,5 +1,7 @@
 #include "clients/cpp/src/event_stream.h"
 
+#include <grpc/support/time.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -32,7 +34,11 @@ EventStream::~EventStream() {
 }
 
 bool EventStream::Open(const v1::OpenSessionRequest& request,
-                       absl::Time deadline, v1::SessionOpened* opened) {
+                       absl::Duration timeout, bool waits_for_server,
+                       v1::SessionOpened* opened) {
+  const Clock::time_point deadline =
+      Clock::now() + absl::ToChronoNanoseconds(timeout);
+  context_.set_wait_for_ready(waits_for_server);
   stream_ = stub_.AsyncOpen(&context_, &queue_, Begin(kStart));
   if (!Await(kStart, deadline)) return false;
   stream_->Write(request, Begin(kWrite));
@@ -45,7 +51,7 @@ bool EventStream::Open(const v1::OpenSessionRequest& request,
 }
 
 bool EventStream::Poll() {
-  while (HandleNext(absl::Now())) {
+  while (HandleNext(absl::ZeroDuration())) {
     // Draining needs no handling: the server says so to each call, too.
     if (states_[kRead] == State::kDone) {
       stream_->Read(&event_, Begin(kRead));
@@ -57,8 +63,7 @@ bool EventStream::Poll() {
 absl::Status EventStream::Close(bool half_close) {
   if (half_close && states_[kRead] == State::kPending) {
     stream_->WritesDone(Begin(kHalfClose));
-    const absl::Time limit = absl::Now() + kHalfCloseLimit;
-    while (states_[kRead] == State::kPending && HandleNext(limit)) {
+    while (states_[kRead] == State::kPending && HandleNext(kHalfCloseLimit)) {
     }
   }
   // A stream with a failed step is over, and has a status of its own.
@@ -75,10 +80,12 @@ void* EventStream::Begin(Step step) {
   return reinterpret_cast<void*>(step);
 }
 
-bool EventStream::HandleNext(absl::Time deadline) {
+bool EventStream::HandleNext(absl::Duration wait) {
   void* tag;
   bool ok;
-  if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) !=
+  if (queue_.AsyncNext(
+          &tag, &ok,
+          gpr_time_from_nanos(absl::ToInt64Nanoseconds(wait), GPR_TIMESPAN)) !=
       grpc::CompletionQueue::GOT_EVENT) {
     return false;
   }
@@ -87,16 +94,16 @@ bool EventStream::HandleNext(absl::Time deadline) {
   return true;
 }
 
-bool EventStream::Await(Step step, absl::Time deadline) {
+bool EventStream::Await(Step step, Clock::time_point deadline) {
   while (states_[step] == State::kPending && !stopping_() &&
-         absl::Now() < deadline) {
-    HandleNext(std::min(deadline, absl::Now() + kSlice));
+         Clock::now() < deadline) {
+    HandleNext(kSlice);
   }
   return states_[step] == State::kDone;
 }
 
 void EventStream::FinishPending() {
-  while (Any(State::kPending)) HandleNext(absl::InfiniteFuture());
+  while (Any(State::kPending)) HandleNext(absl::InfiniteDuration());
 }
 
 bool EventStream::Any(State state) const {

@@ -4,6 +4,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,10 +34,11 @@ class EventStream {
               std::function<bool()> stopping);
   ~EventStream();
 
-  // Sends the request and waits for the answer, at most until the deadline.
-  // False: there is no session; Close tells why.
-  bool Open(const v1::OpenSessionRequest& request, absl::Time deadline,
-            v1::SessionOpened* opened);
+  // Sends the request and waits for the answer, at most for `timeout`.
+  // False: there is no session; Close tells why. `waits_for_server`: an absent
+  // server is waited for; else that is an error at once.
+  bool Open(const v1::OpenSessionRequest& request, absl::Duration timeout,
+            bool waits_for_server, v1::SessionOpened* opened);
 
   // Looks at what has come in. False: the stream is broken.
   bool Poll();
@@ -46,15 +48,17 @@ class EventStream {
   absl::Status Close(bool half_close);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   // The steps that gRPC reports; each is under way at most once.
   enum Step : uintptr_t { kStart, kWrite, kRead, kHalfClose, kFinish, kSteps };
   enum class State { kIdle, kPending, kDone, kFailed };
 
   void* Begin(Step step);
-  // Handles what has completed, waiting for the first of it.
-  bool HandleNext(absl::Time deadline);
+  // Handles what has completed, waiting at most so long for the first of it.
+  bool HandleNext(absl::Duration wait);
   // Waits for a step. True: it succeeded.
-  bool Await(Step step, absl::Time deadline);
+  bool Await(Step step, Clock::time_point deadline);
   void FinishPending();
   bool Any(State state) const;
 

@@ -15,7 +15,7 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr absl::Duration kPauseBetweenAttempts = absl::Milliseconds(50);
 
 bool IsTemporary(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
+  return absl::IsUnavailable(status) ||
          ReasonOf(status) == reason::kSessionLost;
 }
 
@@ -27,77 +27,91 @@ SessionStream::SessionStream(std::unique_ptr<v1::Sessions::Stub> stub,
       stub_(std::move(stub)),
       thread_([this] { Run(); }) {}
 
-absl::Status SessionStream::AwaitOpened(absl::Time deadline) {
-  const auto decided = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+absl::Status SessionStream::AwaitOpened(absl::Duration timeout) {
+  const auto decided = [this] {
     return session_.id != 0 || !(last_end_.ok() || IsTemporary(last_end_));
   };
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithDeadline(absl::Condition(&decided), deadline);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), decided);
   if (session_.id != 0) return absl::OkStatus();
   return last_end_.ok() ? absl::UnavailableError("no answer") : last_end_;
 }
 
 Session SessionStream::session() const {
-  absl::ReaderMutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return session_;
 }
 
 void SessionStream::End() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
     session_ = {};
+    changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 void SessionStream::Run() {
-  while (!stopping()) {
-    const absl::Status end = Serve();
+  // The first attempt tells why there is no server. Later ones wait for it:
+  // gRPC connects again when somebody waits, else every five seconds.
+  for (bool is_first = true; !stopping(); is_first = false) {
+    const absl::Status end = Serve(/*waits_for_server=*/!is_first);
     if (ReasonOf(end) == reason::kSessionLost) Lose();
-    absl::MutexLock lock(&mutex_);
-    last_end_ = end;
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kPauseBetweenAttempts);
+    SetLastEnd(end);
+    Pause(kPauseBetweenAttempts);
   }
 }
 
-absl::Status SessionStream::Serve() {
+absl::Status SessionStream::Serve(bool waits_for_server) {
   EventStream stream(*stub_, options_.token, [this] { return stopping(); });
   v1::OpenSessionRequest request;
   request.set_client_name(options_.client_name);
   request.set_resume_session_id(session().id);
   v1::SessionOpened opened;
-  if (!stream.Open(request, absl::Now() + options_.timeout, &opened)) {
+  if (!stream.Open(request, options_.timeout, waits_for_server, &opened)) {
     return stream.Close(/*half_close=*/false);
   }
   Adopt(opened);
-  while (stream.Poll()) {
-    absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kTick)) break;
-  }
+  while (!stopping() && stream.Poll()) Pause(kTick);
   return stream.Close(/*half_close=*/stopping());
 }
 
 void SessionStream::Adopt(const v1::SessionOpened& opened) {
   if (session().id != opened.session_id()) Lose();
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (stopping_) return;
   session_ = {.id = opened.session_id(),
               .epoch = opened.epoch(),
               .page_tokens = opened.pool().layout().page_tokens()};
+  changed_.notify_all();
 }
 
 void SessionStream::Lose() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (session_.id == 0) return;
     session_ = {};
   }
   if (options_.on_lost) options_.on_lost();
 }
 
+void SessionStream::SetLastEnd(const absl::Status& end) {
+  const std::lock_guard lock(mutex_);
+  // Of an attempt that has waited long enough, or been told to stop.
+  if (absl::IsCancelled(end)) return;
+  last_end_ = end;
+  changed_.notify_all();
+}
+
+void SessionStream::Pause(absl::Duration time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(time),
+                    [this] { return stopping_; });
+}
+
 bool SessionStream::stopping() const {
-  absl::ReaderMutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return stopping_;
 }
 

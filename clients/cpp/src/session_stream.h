@@ -1,15 +1,15 @@
 #ifndef PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_
 #define PANDO_CLIENTS_CPP_SRC_SESSION_STREAM_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "pando/types.h"
 #include "pando/v1/session.grpc.pb.h"
@@ -51,9 +51,9 @@ class SessionStream {
   SessionStream(std::unique_ptr<v1::Sessions::Stub> stub, Options options);
   ~SessionStream() { End(); }
 
-  // Waits for the first session. Fails at the deadline, or as soon as the
+  // Waits for the first session. Fails after `timeout`, or as soon as the
   // server refuses for a reason that trying again does not cure.
-  absl::Status AwaitOpened(absl::Time deadline);
+  absl::Status AwaitOpened(absl::Duration timeout);
 
   Session session() const;
 
@@ -63,19 +63,25 @@ class SessionStream {
  private:
   void Run();
   // Opens a stream and keeps it until it breaks. The status tells why it did.
-  absl::Status Serve();
+  absl::Status Serve(bool waits_for_server);
   void Adopt(const v1::SessionOpened& opened);
   void Lose();
+  void SetLastEnd(const absl::Status& end);
+  // Ends early when the session is to end.
+  void Pause(absl::Duration time);
   bool stopping() const;
 
   const Options options_;
   const std::unique_ptr<v1::Sessions::Stub> stub_;
 
-  mutable absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Session session_ ABSL_GUARDED_BY(mutex_);
+  // Not Abseil's, which wait by the wall clock: where that is set back, the
+  // stream would not be looked at for as long.
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  Session session_;
   // How the last stream ended.
-  absl::Status last_end_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_end_;
 
   // Started last, when all else is there.
   std::thread thread_;

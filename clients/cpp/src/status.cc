@@ -56,6 +56,11 @@ absl::Status WithReason(absl::Status status, std::string_view reason) {
   return status;
 }
 
+bool IsUnanswered(const absl::Status& status) {
+  return (absl::IsUnavailable(status) || absl::IsCancelled(status)) &&
+         ReasonOf(status).empty();
+}
+
 std::string ReasonOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kReasonPayload);
   return payload ? std::string(*payload) : "";

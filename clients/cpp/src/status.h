@@ -20,6 +20,10 @@ absl::Status FromGrpc(const grpc::Status& status);
 // Makes ReasonOf(status) answer `reason`.
 absl::Status WithReason(absl::Status status, std::string_view reason);
 
+// No answer of the server came, as opposed to one that refuses the call: the
+// connection broke, or the server ended and cancelled what it still had.
+bool IsUnanswered(const absl::Status& status);
+
 }  // namespace client
 }  // namespace pando
 
