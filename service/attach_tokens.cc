@@ -56,4 +56,11 @@ std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token,
   return grant.session;
 }
 
+void AttachTokens::Forget(SessionId session) {
+  absl::MutexLock lock(&mutex_);
+  absl::erase_if(grants_, [session](const auto& entry) {
+    return entry.second.session == session;
+  });
+}
+
 }  // namespace pando

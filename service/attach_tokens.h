@@ -40,6 +40,9 @@ class AttachTokens {
   std::optional<SessionId> Redeem(const AttachToken& token,
                                   const UnixPeer& shown_by);
 
+  // The session has ended: it leaves room for others.
+  void Forget(SessionId session);
+
  private:
   using Clock = std::chrono::steady_clock;
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -79,7 +78,8 @@ absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
     Config config, const KvPool* pool, OnAttached on_attached) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::StatusOr<UniqueFd> listener = ListenOnUnixSocket(config.socket);
+  absl::StatusOr<std::unique_ptr<UnixListener>> listener =
+      UnixListener::Start(config.socket);
   if (!listener.ok()) return listener.status();
   return absl::WrapUnique(
       new MemorySocket(std::move(config), pool, std::move(on_attached),
@@ -87,7 +87,8 @@ absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
 }
 
 MemorySocket::MemorySocket(Config config, const KvPool* pool,
-                           OnAttached on_attached, UniqueFd listener,
+                           OnAttached on_attached,
+                           std::unique_ptr<UnixListener> listener,
                            UniqueFd stop)
     : config_(std::move(config)),
       pool_(pool),
@@ -101,7 +102,6 @@ MemorySocket::MemorySocket(Config config, const KvPool* pool,
 MemorySocket::~MemorySocket() {
   eventfd_write(stop_.get(), 1);
   thread_.join();
-  unlink(path().c_str());
 }
 
 MemorySocket::Stats MemorySocket::stats() const {
@@ -114,7 +114,7 @@ void MemorySocket::Run() {
     const bool accepts = Clock::now() >= accept_after_;
     // A negative descriptor is one that poll leaves out.
     polled.assign({{stop_.get(), POLLIN, 0},
-                   {accepts ? listener_.get() : -1, POLLIN, 0}});
+                   {accepts ? listener_->fd() : -1, POLLIN, 0}});
     for (const Peer& peer : peers_) {
       polled.push_back({peer.fd.get(), POLLIN, 0});
     }
@@ -150,7 +150,7 @@ void MemorySocket::AcceptPeers() {
     const bool is_full = peers_.size() >= config_.max_peers;
     if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
-    AcceptResult accepted = AcceptConnection(listener_.get());
+    AcceptResult accepted = listener_->Accept();
     if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
     if (!accepted.fd.valid()) return;
     const UnixPeer identity = UnixPeerOf(accepted.fd.get());

@@ -93,6 +93,7 @@ class MemorySocket {
                                          std::optional<UnixPeer> holder) {
     return tokens_.Issue(session, holder);
   }
+  void ForgetTokens(SessionId session) { tokens_.Forget(session); }
   Stats stats() const;
   const std::string& path() const { return config_.socket.path; }
 
@@ -110,7 +111,7 @@ class MemorySocket {
   };
 
   MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
-               UniqueFd listener, UniqueFd stop);
+               std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
   // All of these run on the socket's thread.
   void Run();
@@ -126,7 +127,7 @@ class MemorySocket {
   const Config config_;
   const KvPool* const pool_;
   const OnAttached on_attached_;
-  const UniqueFd listener_;
+  const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;
   // In order of arrival, hence of deadline. Used by the thread alone.

@@ -188,10 +188,9 @@ void Server::MakeServices() {
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
-      SessionService::Config{
-          .pool = description,
-          .epoch = epoch_,
-          .on_closed = [this](SessionId s) { watcher_->Forget(s); }});
+      SessionService::Config{.pool = description,
+                             .epoch = epoch_,
+                             .on_closed = [this](SessionId s) { Forget(s); }});
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_,
@@ -232,12 +231,17 @@ void Server::KeepHouse() {
   ++turns_;
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-  for (SessionId gone : expired.gone) watcher_->Forget(gone);
+  for (SessionId gone : expired.gone) Forget(gone);
   for (SessionNumber lost : expired.lost) {
     Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
   }
   rpc_.call_rates().Prune();
   LogRepeats();
+}
+
+void Server::Forget(SessionId ended) {
+  watcher_->Forget(ended);
+  memory_->ForgetTokens(ended);
 }
 
 absl::Duration Server::WatermarkPeriod() const {

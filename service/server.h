@@ -81,6 +81,7 @@ class Server {
   void MakeConsole();
   // Looks for lost sessions and for pages that leave quarantine.
   void KeepHouse();
+  void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
   // False when the session has ended meanwhile.

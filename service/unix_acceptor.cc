@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -22,17 +21,17 @@ absl::StatusOr<std::unique_ptr<UnixAcceptor>> UnixAcceptor::Start(
     const UnixSocket& socket, PeerFilter* filter, OnConnected on_connected) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::StatusOr<UniqueFd> listener = ListenOnUnixSocket(socket);
+  absl::StatusOr<std::unique_ptr<UnixListener>> listener =
+      UnixListener::Start(socket);
   if (!listener.ok()) return listener.status();
-  return absl::WrapUnique(new UnixAcceptor(socket.path, *std::move(listener),
-                                           std::move(stop), filter,
-                                           std::move(on_connected)));
+  return absl::WrapUnique(new UnixAcceptor(
+      *std::move(listener), std::move(stop), filter, std::move(on_connected)));
 }
 
-UnixAcceptor::UnixAcceptor(std::string path, UniqueFd listener, UniqueFd stop,
-                           PeerFilter* filter, OnConnected on_connected)
-    : path_(std::move(path)),
-      listener_(std::move(listener)),
+UnixAcceptor::UnixAcceptor(std::unique_ptr<UnixListener> listener,
+                           UniqueFd stop, PeerFilter* filter,
+                           OnConnected on_connected)
+    : listener_(std::move(listener)),
       stop_(std::move(stop)),
       filter_(filter),
       on_connected_(std::move(on_connected)),
@@ -41,7 +40,6 @@ UnixAcceptor::UnixAcceptor(std::string path, UniqueFd listener, UniqueFd stop,
 UnixAcceptor::~UnixAcceptor() {
   eventfd_write(stop_.get(), 1);
   thread_.join();
-  unlink(path_.c_str());
 }
 
 void UnixAcceptor::Run() {
@@ -49,7 +47,7 @@ void UnixAcceptor::Run() {
   while (true) {
     // A negative descriptor is one that poll leaves out.
     pollfd polled[] = {{stop_.get(), POLLIN, 0},
-                       {has_descriptors ? listener_.get() : -1, POLLIN, 0}};
+                       {has_descriptors ? listener_->fd() : -1, POLLIN, 0}};
     poll(polled, 2, has_descriptors ? -1 : kDescriptorRetryMs);
     if (polled[0].revents != 0) return;
     has_descriptors = AcceptAll();
@@ -58,15 +56,16 @@ void UnixAcceptor::Run() {
 
 bool UnixAcceptor::AcceptAll() {
   while (true) {
-    AcceptResult accepted = AcceptConnection(listener_.get());
+    AcceptResult accepted = listener_->Accept();
     if (accepted.is_out_of_descriptors) {
       Log(LogLevel::kError, "no descriptor is left for a new connection",
-          {{"socket", path_}});
+          {{"socket", listener_->path()}});
       return false;
     }
     if (!accepted.fd.valid()) return true;
     const UnixPeer peer = UnixPeerOf(accepted.fd.get());
-    if (filter_ != nullptr && !filter_->Admit(peer, path_)) continue;
+    if (filter_ != nullptr && !filter_->Admit(peer, listener_->path()))
+      continue;
     on_connected_(std::move(accepted.fd), peer);
   }
 }

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "absl/status/statusor.h"
@@ -30,15 +29,14 @@ class UnixAcceptor {
   UnixAcceptor& operator=(const UnixAcceptor&) = delete;
 
  private:
-  UnixAcceptor(std::string path, UniqueFd listener, UniqueFd stop,
+  UnixAcceptor(std::unique_ptr<UnixListener> listener, UniqueFd stop,
                PeerFilter* filter, OnConnected on_connected);
 
   void Run();
   // False when no descriptor is left for the next one.
   bool AcceptAll();
 
-  const std::string path_;
-  const UniqueFd listener_;
+  const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   PeerFilter* const filter_;
   const OnConnected on_connected_;

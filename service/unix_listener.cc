@@ -1,5 +1,6 @@
 #include "service/unix_listener.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_format.h"
 
 namespace pando {
@@ -66,33 +68,45 @@ absl::Status RemoveStaleSocket(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ListenOnUnixSocket(const UnixSocket& socket) {
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
+    const UnixSocket& socket) {
   const std::string& path = socket.path;
   absl::Status clear = RemoveStaleSocket(path);
   if (!clear.ok()) return clear;
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
-  UniqueFd listener = MakeSocket();
-  if (!listener.valid()) return Error("cannot make a socket for", path);
-  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&*address),
+  UniqueFd fd = MakeSocket();
+  if (!fd.valid()) return Error("cannot make a socket for", path);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&*address),
            sizeof(*address)) != 0) {
     return Error("cannot bind", path);
   }
-  // Nobody can connect before it listens, whatever the mode is until then.
+  auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
+  // Nobody can connect before it listens, whatever the mode is until then. Who
+  // may write to the folder may have put a link there: it is not followed.
   constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
   if ((socket.group.has_value() &&
-       chown(path.c_str(), kAsItIs, *socket.group) != 0) ||
-      chmod(path.c_str(), socket.mode) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
-    absl::Status status = Error("cannot listen on", path);
-    unlink(path.c_str());
-    return status;
+       lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||
+      fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||
+      listen(listener->fd(), kBacklog) != 0) {
+    return Error("cannot listen on", path);
   }
   return listener;
 }
 
-AcceptResult AcceptConnection(int listener) {
+UnixListener::~UnixListener() {
+  if (file_.has_value() && FileAt(path_) == file_) unlink(path_.c_str());
+}
+
+std::optional<UnixListener::FileId> UnixListener::FileAt(
+    const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId(info.st_dev, info.st_ino);
+}
+
+AcceptResult UnixListener::Accept() const {
   UniqueFd fd(
-      accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   const bool is_out_of_descriptors =
       !fd.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                       errno == ENOMEM);

@@ -179,6 +179,16 @@ def test_an_attach_token_is_good_in_the_process_that_asked_for_it_only(folder):
             assert show(pandod.memory_socket, attach_token(raw, session)) == 0
 
 
+def test_sessions_that_have_ended_keep_no_attach_tokens_from_others(folder):
+    """There are 1,024 for all."""
+    with serving(folder, attach_token_ttl="1h") as pandod:
+        with RawCalls(pandod.address) as raw:
+            for _ in range(17):
+                with raw.session() as session:
+                    for _ in range(64):
+                        attach_token(raw, session)
+
+
 @needs_root
 def test_an_attach_token_is_not_good_for_another_user(folder):
     with serving(folder, socket_mode="0666") as pandod:

@@ -51,17 +51,23 @@ struct Answer {
   }
 };
 
-UniqueFd Connect(const std::string& path) {
+// A socket for which `act`, bind or connect, is done with the path.
+template <typename Act>
+UniqueFd SocketFor(const std::string& path, Act act) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, path.size());
   EXPECT_EQ(
-      connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
-      0)
+      act(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0)
       << std::strerror(errno);
   return fd;
 }
+
+UniqueFd Connect(const std::string& path) { return SocketFor(path, connect); }
+
+// As a server does that is killed.
+void LeaveSocketFile(const std::string& path) { SocketFor(path, bind); }
 
 void Write(const UniqueFd& fd, std::string_view bytes) {
   EXPECT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -281,6 +287,18 @@ TEST_F(MemorySocketTest, OutstandingTokensAreBounded) {
             "2 attach tokens are outstanding; at most 2 may be");
 }
 
+TEST_F(MemorySocketTest, TokensOfASessionThatHasEndedLeaveRoomForOthers) {
+  config_.max_tokens = 1;
+  const auto socket = Start();
+  const std::string token =
+      Bytes(socket->IssueToken(kSession, kAnybody).value());
+  socket->ForgetTokens(kSession);
+  EXPECT_TRUE(socket->IssueToken(SessionId(78), kAnybody).ok());
+  const UniqueFd peer = Connect(socket->path());
+  Write(peer, token);
+  EXPECT_EQ(Receive(peer).status(), 1u);
+}
+
 TEST_F(MemorySocketTest, ExpiredTokensDoNotCountAsOutstanding) {
   config_.max_tokens = 1;
   config_.token_ttl = absl::ZeroDuration();
@@ -365,11 +383,18 @@ TEST_F(MemorySocketTest, TheSocketFileIsForUserAndGroupAndGoesWithTheServer) {
 }
 
 TEST_F(MemorySocketTest, TheSocketFileOfADeadServerIsReplaced) {
-  // Closing a listener leaves its file behind, as a crash does.
-  ASSERT_TRUE(ListenOnUnixSocket(config_.socket).ok());
+  LeaveSocketFile(config_.socket.path);
   ASSERT_TRUE(std::filesystem::exists(config_.socket.path));
   const auto socket = Start();
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+TEST_F(MemorySocketTest, ItsSuccessorsSocketFileIsLeftAlone) {
+  auto first = Start();
+  std::filesystem::remove(config_.socket.path);
+  const auto second = Start();
+  first.reset();
+  EXPECT_EQ(Attach(*second).fds.size(), kShards);
 }
 
 TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
