@@ -86,10 +86,10 @@ absl::Status RpcServer::Start(const Config& config) {
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   if (!config.tcp.empty()) {
-    builder.AddListeningPort(config.tcp,
-                             config.tcp_credentials != nullptr
-                                 ? config.tcp_credentials
-                                 : grpc::InsecureServerCredentials());
+    tcp_credentials_ = config.tcp_credentials != nullptr
+                           ? config.tcp_credentials
+                           : grpc::InsecureServerCredentials();
+    builder.AddListeningPort(config.tcp, tcp_credentials_);
   }
   // A second server on the same port must fail, not share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -132,6 +132,7 @@ class RpcServer {
   std::thread thread_;
 };
 
+  std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
 }  // namespace pando
 
 #endif  // PANDO_SERVICE_RPC_RPC_SERVER_H_

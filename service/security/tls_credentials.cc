@@ -1,19 +1,28 @@
 #include "service/security/tls_credentials.h"
 
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "service/logging/log.h"
+#include "service/security/file_version.h"
 
 namespace pando {
 namespace {
 
-constexpr unsigned kLookForChangesSeconds = 1;
-
 absl::Status Error(const char* option, const std::string& file,
                    const char* expected) {
+  ERR_clear_error();  // gRPC uses OpenSSL on this thread too
   return absl::InvalidArgumentError(
       absl::StrFormat("%s is '%s', which is not %s", option, file, expected));
 }
@@ -37,20 +46,77 @@ absl::Status Check(const TlsFiles& files) {
   return absl::OkStatus();
 }
 
+std::string Read(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// gRPC's own credentials that follow files are done for, until the next change,
+// with a key that does not fit. Those of its C library keep what they have.
+class FollowingCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit FollowingCredentials(TlsFiles files)
+      : files_(std::move(files)),
+        credentials_(grpc_ssl_server_credentials_create_with_options(
+            grpc_ssl_server_credentials_create_options_using_config_fetcher(
+                GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY,
+                &FollowingCredentials::BeforeConnection, this))) {}
+  ~FollowingCredentials() override {
+    grpc_server_credentials_release(credentials_);
+  }
+
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
+
+ private:
+  using Versions = std::array<FileVersion, 3>;
+
+  int AddPortToServer(const std::string& address,
+                      grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  // On any thread of gRPC.
+  static grpc_ssl_certificate_config_reload_status BeforeConnection(
+      void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<FollowingCredentials*>(self)->Refresh(config);
+  }
+
+  grpc_ssl_certificate_config_reload_status Refresh(
+      grpc_ssl_server_certificate_config** config) {
+    absl::MutexLock hold(&mutex_);
+    const Versions versions = {VersionOf(files_.certificate),
+                               VersionOf(files_.key),
+                               VersionOf(files_.client_ca)};
+    if (versions == seen_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    seen_ = versions;
+    if (absl::Status good = Check(files_); !good.ok()) {
+      Log(LogLevel::kError, "certificates stay as they are",
+          {{"error", good.message()}});
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
+    const std::string certificate = Read(files_.certificate);
+    const std::string key = Read(files_.key);
+    const std::string client_ca = Read(files_.client_ca);
+    const grpc_ssl_pem_key_cert_pair pair = {key.c_str(), certificate.c_str()};
+    *config =
+        grpc_ssl_server_certificate_config_create(client_ca.c_str(), &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const TlsFiles files_;
+  absl::Mutex mutex_;
+  Versions seen_ ABSL_GUARDED_BY(mutex_);
+  grpc_server_credentials* const credentials_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files) {
   if (absl::Status good = Check(files); !good.ok()) return good;
-  grpc::experimental::TlsServerCredentialsOptions options(
-      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-          files.key, files.certificate, files.client_ca,
-          kLookForChangesSeconds));
-  options.watch_identity_key_cert_pairs();
-  options.watch_root_certs();
-  options.set_cert_request_type(
-      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  return grpc::experimental::TlsServerCredentials(options);
+  return std::make_shared<FollowingCredentials>(files);
 }
 
 }  // namespace pando

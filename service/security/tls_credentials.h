@@ -17,9 +17,10 @@ struct TlsFiles {
   std::string client_ca;  // who signs the clients' certificates
 };
 
-// For connections whose both ends show certificates. The files are read again
-// when they change, for connections made from then on. An error names the file
-// that is no good now.
+// For connections whose both ends show certificates. The files are looked at
+// for each connection. While changed ones are no good together, those of before
+// count, and an error in the log names the one at fault, as this one does now.
+// Outlives the server.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files);
 

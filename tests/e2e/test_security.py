@@ -307,6 +307,50 @@ def test_certificates_that_are_replaced_count_without_a_restart(folder):
         assert tcp_is_refused(options["tcp"], before)
 
 
+@pytest.mark.parametrize(
+    ("option", "spoil"),
+    [
+        ("key", lambda file, _: file.write_bytes(file.read_bytes()[:60])),
+        ("key", lambda file, other: shutil.copy(other, file)),
+        ("key", lambda file, _: file.unlink()),
+        ("certificate", lambda file, _: file.write_bytes(file.read_bytes()[:200])),
+        ("client-ca", lambda file, _: file.write_bytes(b"")),
+    ],
+)
+def test_files_that_are_half_replaced_leave_those_of_before_in_use(
+    folder, option, spoil
+):
+    ours = Authority(folder / "ours")
+    server, worker = ours.sign("pandod"), ours.sign("worker")
+    files = {
+        "key": server.key,
+        "certificate": server.certificate,
+        "client-ca": Path(shutil.copy(ours.certificate, folder / "client-ca")),
+    }
+    file, good = files[option], files[option].read_bytes()
+    options = with_certificates(server, files["client-ca"])
+    stranger = replace(
+        Authority(folder / "theirs").sign("stranger"), ca=ours.certificate
+    )
+
+    def errors() -> int:
+        return sum(
+            event["msg"] == "certificates stay as they are"
+            and f"tls-{option} is '{file}'" in event["error"]
+            for event in pandod.events()
+        )
+
+    with serving(folder, **options) as pandod:
+        spoil(file, worker.key)
+        for _ in range(2):
+            assert not tcp_is_refused(options["tcp"], worker)
+        eventually(lambda: errors() == 1)
+        assert tcp_is_refused(options["tcp"], stranger)
+        file.write_bytes(good)
+        assert not tcp_is_refused(options["tcp"], worker)
+        assert errors() == 1
+
+
 # The names that the console is asked by.
 
 
