@@ -255,7 +255,11 @@ absl::Status Server::MakeAccessControl() {
       [this](SessionId session) { return cache_.CheckSession(session).ok(); });
   if (!access.ok()) return access.status();
   access_ = *std::move(access);
-  rpc_.AddTimer(kTokenPeriod, [this] { access_->RefreshTokens(); });
+  rpc_.AddTimer(kTokenPeriod, [this] {
+    if (!access_->RefreshTokens()) return;
+    session_service_->AdmitAgain();
+    events_service_->AdmitAgain();
+  });
   return absl::OkStatus();
 }
 

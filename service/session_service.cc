@@ -46,6 +46,10 @@ void SessionService::Arm() {
 
 void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
+void SessionService::AdmitAgain() {
+  for (const auto& [session, current] : current_) current.stream->AdmitAgain();
+}
+
 void SessionService::AnnounceDrain() {
   if (std::exchange(drain_announced_, true)) return;
   for (const auto& [session, current] : current_) {
@@ -56,10 +60,9 @@ void SessionService::AnnounceDrain() {
 absl::StatusOr<SessionId> SessionService::Open(
     const v1::OpenSessionRequest& request, const grpc::ServerContext& call,
     SessionStream* stream) {
-  static const Permission permission =
-      PermissionFor(v1::Sessions::service_full_name(), "Open");
-  absl::Status admitted = server_->Admit(permission, call, request);
-  if (!admitted.ok()) return admitted;
+  if (absl::Status admitted = Admit(request, call); !admitted.ok()) {
+    return admitted;
+  }
   if (request.client_name().size() > kMaxClientNameBytes) {
     return MakeError(
         Reason::kInvalidField,
@@ -86,6 +89,13 @@ absl::StatusOr<SessionId> SessionService::Open(
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }
   return session;
+}
+
+absl::Status SessionService::Admit(const v1::OpenSessionRequest& request,
+                                   const grpc::ServerContext& call) const {
+  static const Permission permission =
+      PermissionFor(v1::Sessions::service_full_name(), "Open");
+  return server_->Admit(permission, call, request);
 }
 
 void SessionService::StreamClosed(SessionId session, SessionStream* stream) {

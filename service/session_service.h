@@ -43,6 +43,9 @@ class SessionService {
   void Register(RpcMetrics& metrics);
   // How long a session whose stream broke may be resumed.
   void set_grace(absl::Duration grace) { grace_ = grace; }
+  // Breaks off the sessions of those who may not hold one any more: what they
+  // held goes as that of a worker whose stream broke.
+  void AdmitAgain();
   // Tells every session, once, that the server is draining.
   void AnnounceDrain();
 
@@ -61,6 +64,9 @@ class SessionService {
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
                                  const grpc::ServerContext& call,
                                  SessionStream* stream);
+  // Ok, or why the caller may not open or resume this session.
+  absl::Status Admit(const v1::OpenSessionRequest& request,
+                     const grpc::ServerContext& call) const;
   // `stream` ended: by the worker, or it broke.
   void StreamClosed(SessionId session, SessionStream* stream);
   void StreamBroke(SessionId session, SessionStream* stream);

@@ -41,12 +41,7 @@ void SessionStream::OnFirstRead(bool ok) {
       if (service_->is_draining_->load()) SendDraining();
       Read(on_read_);
     } else {
-      LogRefusedCall({.service = service_->metrics_->service(),
-                      .method = service_->metrics_->method(),
-                      .status = session.status(),
-                      .time = MonotonicNow() - arrived_at_,
-                      .peer = service_->server_->PeerNameOf(context_)});
-      Finish(session.status());
+      Refuse(session.status());
     }
   } else {
     Finish(
@@ -58,7 +53,7 @@ void SessionStream::OnFirstRead(bool ok) {
 
 void SessionStream::OnRead(bool ok) {
   if (ok) {
-    Read(on_read_);
+    if (!is_finishing_) Read(on_read_);
   } else {
     Finish(absl::OkStatus());
   }
@@ -75,8 +70,8 @@ void SessionStream::OnWritten(bool ok) {
   OperationDone();
 }
 
-// Only a worker that took our last word has closed its session; in all other
-// cases it may not know that the stream is gone, and may come back.
+// Only a worker that took our last word, to its own, has closed its session; in
+// all other cases it may not know that the stream is gone, and may come back.
 void SessionStream::OnDone() {
   is_done_ = true;
   service_->metrics_->Record(context_.IsCancelled()
@@ -84,13 +79,29 @@ void SessionStream::OnDone() {
                                  : finished_with_,
                              MonotonicNow() - arrived_at_);
   if (session_ != SessionId()) {
-    if (context_.IsCancelled()) {
+    if (context_.IsCancelled() || !finished_with_.ok()) {
       service_->StreamBroke(session_, this);
     } else {
       service_->StreamClosed(session_, this);
     }
   }
   OperationDone();
+}
+
+void SessionStream::AdmitAgain() {
+  v1::OpenSessionRequest resume;
+  resume.set_resume_session_id(session_.value());
+  const absl::Status admitted = service_->Admit(resume, context_);
+  if (!admitted.ok()) Refuse(admitted);
+}
+
+void SessionStream::Refuse(const absl::Status& status) {
+  LogRefusedCall({.service = service_->metrics_->service(),
+                  .method = service_->metrics_->method(),
+                  .status = status,
+                  .time = MonotonicNow() - arrived_at_,
+                  .peer = service_->server_->PeerNameOf(context_)});
+  Finish(status);
 }
 
 void SessionStream::SendDraining() {
@@ -114,6 +125,7 @@ void SessionStream::Write() {
 }
 
 void SessionStream::Finish(const absl::Status& status) {
+  if (is_finishing_) return;
   if (is_writing_) {
     owed_finish_ = status;
     return;

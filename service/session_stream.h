@@ -26,6 +26,8 @@ class SessionStream {
 
   void Arm();
   void SendDraining();
+  // Ends, as by a refusal, if its caller may not resume the session.
+  void AdmitAgain();
 
  private:
   void OnArrived(bool ok);
@@ -37,6 +39,7 @@ class SessionStream {
 
   void Read(Step& then);
   void Write();
+  void Refuse(const absl::Status& status);
   void Finish(const absl::Status& status);
   void OperationDone();
 

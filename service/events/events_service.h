@@ -27,6 +27,9 @@ class EventsService {
 
   void Register(RpcMetrics& metrics);
 
+  // Ends the watches of those who may not watch any more.
+  void AdmitAgain() { watches_->AdmitAgain(); }
+
   // Events that watchers were told they lost. Thread-safe.
   uint64_t dropped_events() const { return publisher_.history().lost_events(); }
 

@@ -64,6 +64,11 @@ class StreamMethod {
     server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
   }
 
+  // Ends each stream whose caller would not be admitted any more.
+  void AdmitAgain() {
+    for (const auto& [stream, owned] : streams_) stream->AdmitAgain();
+  }
+
   // Asks each stream that had nothing to send again.
   void Resume() {
     for (const auto& [stream, owned] : streams_) stream->Continue();
@@ -112,6 +117,16 @@ class ServerStream {
     method_->arm_(&context_, &request_, &writer_, queue, queue, &on_arrived_);
   }
 
+  // Ends, after the message that is on its way, if its caller would not be
+  // admitted any more.
+  void AdmitAgain() {
+    if (source_ == nullptr || is_over_) return;
+    refusal_ = Admit();
+    if (refusal_.ok()) return;
+    source_.reset();
+    if (!is_writing_) Finish(refusal_);
+  }
+
   // Sends the next message, unless one is on its way or there is none.
   void Continue() {
     if (source_ == nullptr || is_writing_ || is_over_ ||
@@ -154,9 +169,15 @@ class ServerStream {
   }
 
   absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
+    if (absl::Status admitted = Admit(); !admitted.ok()) return admitted;
+    return method_->handler_(request_);
+  }
+
+  // Logs a refusal.
+  absl::Status Admit() {
     absl::Status admitted =
         method_->server_->Admit(method_->permission_, context_, request_);
-    if (admitted.ok()) return method_->handler_(request_);
+    if (admitted.ok()) return admitted;
     LogRefusedCall({.service = method_->metrics_.service(),
                     .method = method_->metrics_.method(),
                     .status = admitted,
@@ -167,7 +188,11 @@ class ServerStream {
 
   void OnWritten(bool ok) {
     is_writing_ = false;
-    if (ok) Continue();
+    if (!refusal_.ok() && !is_over_) {
+      Finish(refusal_);
+    } else if (ok) {
+      Continue();
+    }
     OperationDone();
   }
 
@@ -204,6 +229,7 @@ class ServerStream {
   int operations_ = 0;  // that have not completed
   bool is_writing_ = false;
   bool is_over_ = false;  // nothing is written any more
+  absl::Status refusal_;  // of a caller who had been admitted
   absl::Status finished_with_;
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(
       new AccessControl(std::move(credentials), std::move(is_live)));
   for (std::optional<TokenFile>& file : control->token_files_) {
     if (!file.has_value()) continue;
-    if (absl::Status read = file->Refresh(); !read.ok()) return read;
+    if (auto read = file->Refresh(); !read.ok()) return read.status();
   }
   return control;
 }
@@ -53,14 +53,19 @@ AccessControl::AccessControl(std::vector<Credential> credentials,
   }
 }
 
-void AccessControl::RefreshTokens() {
+bool AccessControl::RefreshTokens() {
+  bool have_changed = false;
   for (std::optional<TokenFile>& file : token_files_) {
     if (!file.has_value()) continue;
-    if (absl::Status read = file->Refresh(); !read.ok()) {
+    const absl::StatusOr<bool> is_new = file->Refresh();
+    if (is_new.ok()) {
+      have_changed |= *is_new;
+    } else {
       Log(LogLevel::kError, "tokens stay as they are",
-          {{"error", read.message()}});
+          {{"error", is_new.status().message()}});
     }
   }
+  return have_changed;
 }
 
 absl::StatusOr<const Credential*> AccessControl::Identify(

@@ -41,8 +41,9 @@ class AccessControl {
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
       std::vector<Credential> credentials, IsLive is_live);
 
-  // Reads token files that have changed.
-  void RefreshTokens();
+  // Reads token files that have changed. True: what was admitted before might
+  // not be any more.
+  bool RefreshTokens();
 
   // Ok, or why the caller may not make this call with this request.
   template <typename Request>

@@ -12,14 +12,14 @@
 
 namespace pando {
 
-absl::Status TokenFile::Refresh() {
+absl::StatusOr<bool> TokenFile::Refresh() {
   const FileVersion version = VersionOf(path_);
-  if (version == seen_) return absl::OkStatus();
+  if (version == seen_) return false;
   seen_ = version;
   absl::StatusOr<std::vector<Hash>> hashes = Read();
   if (!hashes.ok()) return hashes.status();
   hashes_ = *std::move(hashes);
-  return absl::OkStatus();
+  return true;
 }
 
 bool TokenFile::Has(std::string_view token) const {

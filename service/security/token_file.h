@@ -22,9 +22,10 @@ class TokenFile {
 
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
-  // Reads the file if it is another one than before. After an error the tokens
-  // are those of before; the error comes once for each state of the file.
-  absl::Status Refresh();
+  // Reads the file if it is another one than before, and says whether it was.
+  // After an error the tokens are those of before; the error comes once for
+  // each state of the file.
+  absl::StatusOr<bool> Refresh();
   // Takes the same time whichever token is asked for.
   bool Has(std::string_view token) const;
 

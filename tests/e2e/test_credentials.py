@@ -252,6 +252,55 @@ def test_a_token_file_without_a_token_is_an_error_at_the_start(folder, name, say
     (folder / "empty").touch()
     (folder / "blank").write_text("\n")
     (folder / "folder").mkdir()
+def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
+    file = folder / "worker.token"
+    entries = """
+- {name: workers, role: worker, token_file: FOLDER/worker.token}
+- {name: others, role: admin, token_file: FOLDER/admin.token}
+"""
+    method = "pando.v1.PagePool/AllocatePages"
+    with (
+        guarded(folder, entries, session_grace="1h") as pandod,
+        calls(pandod, "worker") as old,
+        calls(pandod, "new") as new,
+        calls(pandod, "admin") as other,
+        contextlib.closing(old.open_stream("pando.v1.Sessions/Open")) as session,
+        contextlib.closing(old.open_stream("pando.v1.Events/Watch")) as watch,
+        contextlib.closing(other.open_stream("pando.v1.Events/Watch")) as others_watch,
+    ):
+        session.send(b"")
+        opened = session_pb2.SessionEvent.FromString(session.next()).opened
+        for stream in (watch, others_watch):
+            stream.send(b"")
+            stream.next()
+        allocate = pool_pb2.AllocatePagesRequest(
+            session_id=opened.session_id, pages=1
+        )
+        # Both are good for a while.
+        file.write_text(f"{token_of('worker')}\n{token_of('new')}\n")
+        eventually(lambda: not new.start(method, allocate).has_failed())
+        old.unary(method, allocate)
+        file.write_text(f"{token_of('new')}\n")
+        assert session.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
+        assert watch.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
+        # The session is that of a worker which has lost its connection.
+        resume = session_pb2.OpenSessionRequest(
+            resume_session_id=opened.session_id
+        )
+        with contextlib.closing(new.open_stream("pando.v1.Sessions/Open")) as again:
+            again.send(resume)
+            resumed = session_pb2.SessionEvent.FromString(again.next()).opened
+            assert resumed.session_id == opened.session_id
+            pages = pool_pb2.AllocatePagesResponse.FromString(
+                new.unary(method, allocate)
+            ).page_ids
+            insert = prefix_cache_pb2.InsertRequest(
+                session_id=opened.session_id, tokens=TOKENS, page_ids=pages
+            )
+            new.unary(f"{PREFIXES}/Insert", insert)
+            assert others_watch.next() != b""
+
+
     entry = f"\n- {{name: a, role: reader, token_file: {folder}/{name}}}"
     said = refused_start(folder, f"--config={config_of(folder, entry)}")
     assert f"token-file {folder}/{name} {says}" in said
