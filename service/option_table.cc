@@ -331,7 +331,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Live(Number("max-calls-per-second", &Options::max_calls_per_second, 0,
                   kMaxUint32,
                   "Calls of workers that a session may make in a second; those "
-                  "that name no session count as of one; 0 for no limit")),
+                  "that name no open session count by who calls; 0 for no "
+                  "limit")),
       Number("max-calls-per-connection", &Options::max_calls_per_connection, 2,
              kMaxInt32,
              "Calls of a connection that run at the same time, the stream of "

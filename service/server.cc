@@ -173,7 +173,7 @@ bool Server::OnAttached(SessionId session, pid_t pid) {
         {{"pid", pid}, {"error", watched.message()}});
   }
   // It may have ended, and been forgotten, before it was watched.
-  if (cache_.CheckSession(session).ok()) return true;
+  if (IsLive(session)) return true;
   watcher_->Forget(session);
   return false;
 }
@@ -252,7 +252,7 @@ absl::Status Server::MakeAccessControl() {
   if (options_.credentials.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<AccessControl>> access = AccessControl::Create(
       options_.credentials,
-      [this](SessionId session) { return cache_.CheckSession(session).ok(); });
+      [this](SessionId session) { return IsLive(session); });
   if (!access.ok()) return access.status();
   access_ = *std::move(access);
   rpc_.AddTimer(kTokenPeriod, [this] {
@@ -269,6 +269,7 @@ absl::Status Server::StartRpc() {
   config.filter = &peer_filter_;
   config.tcp = options_.tcp;
   config.access = access_.get();
+  config.is_live = [this](SessionId session) { return IsLive(session); };
   if (!options_.tls_certificate.empty()) {
     auto credentials = MakeTlsCredentials(
         {options_.tls_certificate, options_.tls_key, options_.tls_client_ca});

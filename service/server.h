@@ -84,6 +84,7 @@ class Server {
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
+  bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
   // False when the session has ended meanwhile.
   bool OnAttached(SessionId session, pid_t pid);
 

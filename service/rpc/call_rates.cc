@@ -14,17 +14,20 @@ constexpr absl::Duration kFullAfter = absl::Seconds(1);
 
 }  // namespace
 
-absl::Status CallRates::Admit(SessionId session) {
-  if (calls_per_second_ == 0) return absl::OkStatus();
+absl::Status CallRates::Admit(const Caller& caller) {
+  if (!has_limit()) return absl::OkStatus();
   const absl::Time now = MonotonicNow();
   const absl::Duration step = absl::Seconds(1) / calls_per_second_;
-  Bucket& bucket = buckets_[session];
+  Bucket& bucket = buckets_[caller];
   bucket = std::max(bucket, now - (kFullAfter - step));
   if (bucket > now) {
     return WithRetryAfter(
         MakeError(Reason::kRateLimited,
-                  absl::StrCat("the session makes more calls than "
-                               "max-calls-per-second, which is ",
+                  absl::StrCat(absl::holds_alternative<SessionId>(caller)
+                                   ? "the session"
+                                   : "the caller, without an open session,",
+                               " makes more calls than max-calls-per-second, "
+                               "which is ",
                                calls_per_second_)),
         bucket - now);
   }

@@ -2,20 +2,26 @@
 #define PANDO_SERVICE_RPC_CALL_RATES_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/variant.h"
 #include "core/ids.h"
 
 namespace pando {
 
 // How often each session may call: `calls_per_second` of them, and after a
-// pause up to a second's worth at once. Owned by RpcServer; lives on the
-// polling thread. Calls that name no session count as those of one.
+// pause up to a second's worth at once. Calls that name no session which is
+// open count by who makes them. Owned by RpcServer; lives on the polling
+// thread.
 class CallRates {
  public:
+  // A session, or somebody's name.
+  using Caller = absl::variant<SessionId, std::string>;
+
   // Not of a method that only gives back: what a worker cannot give back in
   // time it may never come back to.
   static bool IsLimited(std::string_view method) {
@@ -27,9 +33,11 @@ class CallRates {
     calls_per_second_ = calls_per_second;
   }
 
+  bool has_limit() const { return calls_per_second_ > 0; }
+
   // Counts a call, unless it is one too many: RATE_LIMITED, with the time after
   // which it would not be.
-  absl::Status Admit(SessionId session);
+  absl::Status Admit(const Caller& caller);
   // Forgets those who paused.
   void Prune();
 
@@ -39,7 +47,7 @@ class CallRates {
   using Bucket = absl::Time;  // when the next token that is taken fell into it
 
   uint32_t calls_per_second_ = 0;
-  absl::flat_hash_map<SessionId, Bucket> buckets_;  // that are not full
+  absl::flat_hash_map<Caller, Bucket> buckets_;  // that are not full
 };
 
 }  // namespace pando

@@ -80,6 +80,7 @@ void RpcServer::StartCall(std::unique_ptr<Event> call) {
 absl::Status RpcServer::Start(const Config& config) {
   slow_call_ = config.slow_call;
   access_ = config.access;
+  is_live_ = config.is_live;
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's own health service brings threads that poll our connections and
   // hand each event over: HealthService does the same on our queue.
@@ -136,6 +137,15 @@ void RpcServer::AddConnection(UniqueFd fd, const UnixPeer& peer) {
 std::string RpcServer::PeerNameOf(const grpc::ServerContext& call) const {
   const std::optional<UnixPeer> peer = CallerOf(call).peer;
   return peer.has_value() ? NameOf(*peer) : std::string(call.peer());
+}
+
+absl::Status RpcServer::CheckRate(SessionId session,
+                                  const grpc::ServerContext& call) {
+  if (!call_rates_.has_limit()) return absl::OkStatus();
+  if (is_live_ && is_live_(session)) return call_rates_.Admit(session);
+  return call_rates_.Admit(access_ == nullptr
+                               ? std::string(call.peer())
+                               : access_->NameOf(CallerOf(call)));
 }
 
 void RpcServer::Poll() {

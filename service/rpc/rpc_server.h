@@ -48,6 +48,8 @@ class RpcServer {
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
     // Decides on each call; outlives the server. Null: everybody may do all.
     AccessControl* access = nullptr;
+    // Whether a session is open; null: none is.
+    std::function<bool(SessionId)> is_live = nullptr;
     int max_receive_bytes = 0;
     // That run at the same time; more wait in the client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
@@ -103,6 +105,12 @@ class RpcServer {
     if (access_ == nullptr) return absl::OkStatus();
     return access_->Admit(needed, CallerOf(call), request);
   }
+  // Whether the caller may see what is in all namespaces.
+  bool SpansNamespaces(const grpc::ServerContext& call) const {
+    return access_ == nullptr || access_->SpansNamespaces(CallerOf(call));
+  }
+  // Ok, or why a call that names this session comes too soon.
+  absl::Status CheckRate(SessionId session, const grpc::ServerContext& call);
   // The call has opened this session, which is its caller's from now on.
   void Own(SessionId session, const grpc::ServerContext& call) {
     if (access_ != nullptr) access_->Own(session, CallerOf(call));
@@ -122,7 +130,9 @@ class RpcServer {
   Timers timers_;
   absl::Duration slow_call_;
   CallRates call_rates_;
+  std::function<bool(SessionId)> is_live_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
   AccessControl* access_ = nullptr;
@@ -132,7 +142,6 @@ class RpcServer {
   std::thread thread_;
 };
 
-  std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
 }  // namespace pando
 
 #endif  // PANDO_SERVICE_RPC_RPC_SERVER_H_

@@ -110,7 +110,7 @@ class UnaryCall final : public Event, public WaitingCall {
     if constexpr (requires { request_.session_id(); }) {
       if (admitted.ok() && is_limited_) {
         admitted =
-            server_->call_rates().Admit(SessionId(request_.session_id()));
+            server_->CheckRate(SessionId(request_.session_id()), *context_);
       }
     }
     if (admitted.ok()) {

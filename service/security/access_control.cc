@@ -149,6 +149,16 @@ absl::Status AccessControl::CheckNamespace(const Credential& credential,
                                 ns.extra_key(), "'"));
 }
 
+std::string AccessControl::NameOf(const Caller& caller) const {
+  const auto credential = Identify(caller);
+  return credential.ok() ? (*credential)->name : "";
+}
+
+bool AccessControl::SpansNamespaces(const Caller& caller) const {
+  const auto credential = Identify(caller);
+  return credential.ok() && (*credential)->namespaces.empty();
+}
+
 void AccessControl::Own(SessionId session, const Caller& caller) {
   if (owners_.size() >= forget_at_) {
     absl::erase_if(

@@ -59,6 +59,12 @@ class AccessControl {
     return status;
   }
 
+  // That of the credential of a caller whose call was admitted; empty: it needs
+  // none.
+  std::string NameOf(const Caller& caller) const;
+  // Whether such a caller may see what is in all namespaces.
+  bool SpansNamespaces(const Caller& caller) const;
+
   // The session was opened by this caller, whose call was admitted: from now on
   // its credential alone may use it.
   void Own(SessionId session, const Caller& caller);

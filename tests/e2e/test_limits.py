@@ -1,5 +1,6 @@
 """What one session or connection may take, and how it is told."""
 
+import itertools
 import os
 import signal
 import time
@@ -114,12 +115,21 @@ def test_what_is_given_back_is_never_refused(start_pandod):
         assert client.stats().pages.reserved == 0
 
 
-def test_calls_that_name_no_session_count_as_those_of_one(start_pandod):
-    request = prefix_cache_pb2.MatchPrefixRequest(tokens=TOKENS)
+def test_calls_without_a_session_that_is_open_count_by_their_connection(start_pandod):
     pandod = start_pandod(max_calls_per_second=1)
+    ids = itertools.count()
+
+    def is_limited(raw: RawCalls) -> bool:
+        request = prefix_cache_pb2.MatchPrefixRequest(
+            tokens=TOKENS, session_id=next(ids)
+        )
+        call = raw.start(MATCH, request)
+        return call.has_failed() and call.failure()[1] == "RATE_LIMITED"
+
     with RawCalls(pandod.address) as one, RawCalls(pandod.address) as two:
-        one.unary(MATCH, request)
-        eventually(lambda: two.start(MATCH, request).has_failed())
+        assert not is_limited(one)
+        eventually(lambda: is_limited(one))
+        assert not is_limited(two)
 
 
 def test_what_names_no_session_is_not_held_up_by_one_that_does(start_pandod):

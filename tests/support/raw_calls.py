@@ -50,6 +50,9 @@ class RunningStream:
     def send(self, request: Message | bytes) -> None:
         self._requests.put(_bytes_of(request))
 
+    def half_close(self) -> None:
+        self._requests.put(None)
+
     def next(self) -> bytes:
         return next(self._answers)
 
@@ -63,7 +66,7 @@ class RunningStream:
 
     def close(self) -> None:
         self._answers.cancel()
-        self._requests.put(None)
+        self.half_close()
 
 
 class RawCalls:
