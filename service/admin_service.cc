@@ -54,10 +54,15 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
     return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
   };
   server.AddService(&grpc_);
-  AddUnaryMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
+  AddWaitingMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
       server, [this](auto... call) { grpc_.RequestGetStats(call...); },
-      [this](const auto& in, auto& out) { return GetStats(in, out); },
-      of("GetStats"));
+      [this](const auto& in, auto& out, const WaitingCall& call) {
+        absl::Status status = GetStats(in, out);
+        // Each is some tenant's.
+        if (!call.spans_namespaces()) out.clear_quota_classes();
+        return status;
+      },
+      of("GetStats"), Waiting::kNever);
   AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
       server, [this](auto... call) { grpc_.RequestFlush(call...); },
       [this](const auto& in, auto& out) { return Flush(in, out); },

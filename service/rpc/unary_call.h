@@ -28,6 +28,8 @@ class WaitingCall {
   virtual void Resume() = 0;
   // The caller is gone: the handler was run again for that, and must answer.
   virtual bool is_cancelled() const = 0;
+  // The caller may see what is in all namespaces.
+  virtual bool spans_namespaces() const = 0;
   // The process that calls; none: it does so over TCP.
   virtual std::optional<UnixPeer> peer() const = 0;
 
@@ -80,6 +82,9 @@ class UnaryCall final : public Event, public WaitingCall {
 
   void Resume() override { Answer(); }
   bool is_cancelled() const override { return is_cancelled_; }
+  bool spans_namespaces() const override {
+    return server_->SpansNamespaces(*context_);
+  }
   std::optional<UnixPeer> peer() const override {
     return server_->CallerOf(*context_).peer;
   }

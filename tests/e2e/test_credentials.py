@@ -1,6 +1,8 @@
 """What the callers of pandod may do when it has a list of credentials."""
 
 import contextlib
+import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,12 +19,24 @@ from pando_kv._proto.pando.v1 import (
     prefix_cache_pb2,
     session_pb2,
 )
+from pando_kv.errors import from_rpc_error
 from pandoctl import Pandoctl
-from pandod_process import PAGE_TOKENS, SERVING, Pandod, refused_start, serving
+from pandod_process import (
+    PAGE_TOKENS,
+    POOL_PAGES,
+    SERVING,
+    Pandod,
+    refused_start,
+    serving,
+)
 from raw_calls import RawCalls, RunningStream
 from users import STRANGER, acting_as, needs_root, open_folder
 
 PREFIXES = "pando.v1.PrefixCache"
+HEALTH_WATCH = "grpc.health.v1.Health/Watch"
+SERVICE_UNKNOWN = b"\x08\x03"
+REFLECTION = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+LIST_SERVICES = b"\x3a\x01*"
 TOKENS = list(range(PAGE_TOKENS))
 # The role that each method needs, as docs/security.md says it.
 READER = {
@@ -112,12 +126,18 @@ def calls(pandod: Pandod, name: str | None) -> RawCalls:
 
 
 def is_refused(raw: RawCalls, method: str) -> bool:
-    """Whether the caller may not call the method, whatever the request is."""
-    try:
-        failure = raw.stream_failure(method, b"")
-    except AssertionError:
+    """Whether a known caller may not call the method, whatever the request is."""
+    with contextlib.closing(raw.open_stream(method)) as stream:
+        stream.send(b"")
+        stream.half_close()
+        try:
+            stream.next()  # a watch, once it has begun, does not end by itself
+        except StopIteration:
+            return False
+        except grpc.RpcError as error:
+            assert error.code() != grpc.StatusCode.UNAUTHENTICATED
+            return from_rpc_error(error).reason == "ROLE_REFUSED"
         return False
-    return failure == ("PERMISSION_DENIED", "ROLE_REFUSED")
 
 
 # Who calls.
@@ -130,19 +150,39 @@ def test_who_is_not_known_may_only_ask_for_health(pandod, token):
             refused = raw.stream_failure(method, b"")
             assert refused == ("UNAUTHENTICATED", "NO_CREDENTIAL"), method
         assert raw.unary("grpc.health.v1.Health/Check") == SERVING
+        with contextlib.closing(raw.open_stream(HEALTH_WATCH)) as watch:
+            watch.send(b"")
+            assert watch.next() == SERVING
+        with contextlib.closing(raw.open_stream(REFLECTION)) as stream:
+            stream.send(LIST_SERVICES)
+            assert b"pando.v1.PrefixCache" in stream.next()
+
+
+def test_the_long_names_that_strangers_watch_are_not_kept(pandod):
+    name = b"x" * (2 << 20)
+    request = b"\x0a\x80\x80\x80\x01" + name  # its field, and its size
+
+    def resident_bytes() -> int:
+        pages = Path(f"/proc/{pandod.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    with calls(pandod, None) as raw, contextlib.ExitStack() as watches:
+        before = resident_bytes()
+        for _ in range(40):
+            watch = watches.enter_context(contextlib.closing(raw.open_stream(HEALTH_WATCH)))
+            watch.send(request)
+            assert watch.next() == SERVICE_UNKNOWN
+        assert resident_bytes() - before < 20 * len(name)
 
 
 def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
     """A stream of reflection keeps a thread of gRPC for as long as it is open."""
-    reflection = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-    list_services = b"\x3a\x01*"
-
     def threads() -> list[str]:
         tasks = Path(f"/proc/{pandod.pid}/task").iterdir()
         return [(task / "comm").read_text().strip() for task in tasks]
 
     def is_served(stream: RunningStream) -> bool:
-        stream.send(list_services)
+        stream.send(LIST_SERVICES)
         try:
             return stream.next() != b""
         except grpc.RpcError as error:
@@ -154,7 +194,7 @@ def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
     before = len(threads())
     with calls(pandod, None) as stranger, calls(pandod, "admin") as known:
         with contextlib.ExitStack() as held:
-            streams = [stranger.open_stream(reflection) for _ in range(100)]
+            streams = [stranger.open_stream(REFLECTION) for _ in range(100)]
             for stream in streams:
                 held.callback(stream.close)
             taken = sum(is_served(stream) for stream in streams)
@@ -164,7 +204,7 @@ def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
             assert known.unary("pando.v1.Admin/GetStats") != b""
 
         def is_served_again() -> bool:
-            with contextlib.closing(stranger.open_stream(reflection)) as stream:
+            with contextlib.closing(stranger.open_stream(REFLECTION)) as stream:
                 return is_served(stream)
 
         eventually(is_served_again)
@@ -212,46 +252,6 @@ def test_tokens_that_change_in_the_file_count_without_a_restart(pandod, folder):
         assert is_known(new)
 
 
-def test_tokens_stay_while_their_file_has_none_that_is_good(pandod, folder):
-    file = folder / "reader.token"
-
-    def refusals() -> list[str]:
-        return [
-            event["error"]
-            for event in pandod.events()
-            if event["msg"] == "tokens stay as they are"
-        ]
-
-    mistakes = [
-        (lambda: file.write_text("short\n"), "has 5 bytes; must have at least 16"),
-        (lambda: file.write_text(""), "cannot be read, or is empty"),
-        (lambda: file.write_text(" \n\n"), "has no token"),
-        (file.unlink, "cannot be read"),
-        (file.mkdir, "cannot be read"),
-    ]
-    with calls(pandod, "reader") as raw:
-        for make, error in mistakes:
-            before = len(refusals())
-            make()
-            eventually(lambda before=before: len(refusals()) > before)
-            assert f"token-file {file}" in refusals()[-1]
-            assert error in refusals()[-1]
-            raw.unary("pando.v1.Admin/GetStats")
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("none", "cannot be read"),
-        ("empty", "cannot be read, or is empty"),
-        ("blank", "has no token"),
-        ("folder", "cannot be read"),
-    ],
-)
-def test_a_token_file_without_a_token_is_an_error_at_the_start(folder, name, says):
-    (folder / "empty").touch()
-    (folder / "blank").write_text("\n")
-    (folder / "folder").mkdir()
 def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
     file = folder / "worker.token"
     entries = """
@@ -301,6 +301,46 @@ def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
             assert others_watch.next() != b""
 
 
+def test_tokens_stay_while_their_file_has_none_that_is_good(pandod, folder):
+    file = folder / "reader.token"
+
+    def refusals() -> list[str]:
+        return [
+            event["error"]
+            for event in pandod.events()
+            if event["msg"] == "tokens stay as they are"
+        ]
+
+    mistakes = [
+        (lambda: file.write_text("short\n"), "has 5 bytes; must have at least 16"),
+        (lambda: file.write_text(""), "cannot be read, or is empty"),
+        (lambda: file.write_text(" \n\n"), "has no token"),
+        (file.unlink, "cannot be read"),
+        (file.mkdir, "cannot be read"),
+    ]
+    with calls(pandod, "reader") as raw:
+        for make, error in mistakes:
+            before = len(refusals())
+            make()
+            eventually(lambda before=before: len(refusals()) > before)
+            assert f"token-file {file}" in refusals()[-1]
+            assert error in refusals()[-1]
+            raw.unary("pando.v1.Admin/GetStats")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("none", "cannot be read"),
+        ("empty", "cannot be read, or is empty"),
+        ("blank", "has no token"),
+        ("folder", "cannot be read"),
+    ],
+)
+def test_a_token_file_without_a_token_is_an_error_at_the_start(folder, name, says):
+    (folder / "empty").touch()
+    (folder / "blank").write_text("\n")
+    (folder / "folder").mkdir()
     entry = f"\n- {{name: a, role: reader, token_file: {folder}/{name}}}"
     said = refused_start(folder, f"--config={config_of(folder, entry)}")
     assert f"token-file {folder}/{name} {says}" in said
@@ -350,11 +390,10 @@ def test_a_client_over_tcp_is_recognised_by_its_certificate(folder):
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_may_call_its_methods_and_no_others(pandod, role):
     may = READER | (WORKER if role != "reader" else set())
-    # A watch does not end by itself.
-    methods = set(all_methods()) - {"pando.v1.Events/Watch"}
+    methods = set(all_methods())
     with calls(pandod, role) as raw:
         allowed = {m for m in sorted(methods) if not is_refused(raw, m)}
-    assert allowed == (methods if role == "admin" else may & methods)
+    assert allowed == (methods if role == "admin" else may)
 
 
 def test_a_refusal_names_the_method_the_role_and_the_credential(pandod):
@@ -386,6 +425,27 @@ def test_a_session_is_for_the_credential_that_opened_it(pandod):
             resume = session_pb2.OpenSessionRequest(resume_session_id=session)
             assert theirs.stream_failure("pando.v1.Sessions/Open", resume) == refused
             assert mine.unary(method, request) != b""
+
+
+def test_calls_without_a_session_that_is_open_count_by_the_credential(folder):
+    """One tenant cannot use up what another may, nor its own under other names."""
+    method = f"{PREFIXES}/MatchPrefix"
+    with guarded(folder, TENANTS, max_calls_per_second=1) as pandod:
+        with calls(pandod, "a") as first, calls(pandod, "a") as second:
+            ids = itertools.count()
+
+            def is_limited(raw: RawCalls) -> bool:
+                ours = prefix_cache_pb2.MatchPrefixRequest(session_id=next(ids))
+                ours.namespace.extra_key = "tenant-a/x"
+                call = raw.start(method, ours)
+                return call.has_failed() and call.failure()[1] == "RATE_LIMITED"
+
+            eventually(lambda: is_limited(first))
+            eventually(lambda: is_limited(second))
+        with calls(pandod, "b") as other:
+            theirs = prefix_cache_pb2.MatchPrefixRequest()
+            theirs.namespace.cache_salt = "salt-of-b"
+            other.unary(method, theirs)
 
 
 def test_refused_calls_are_counted_by_what_they_lacked(folder):
@@ -448,6 +508,32 @@ def test_a_tenant_may_be_known_by_its_salt_which_no_refusal_shows(folder):
                 client.match_prefix(TOKENS, namespace=Namespace(cache_salt="guessed"))
             assert "salt-of-b" not in refused.value.message
             assert "guessed" not in refused.value.message
+
+
+def test_a_long_key_costs_a_refusal_neither_its_reason_nor_its_message(folder):
+    with guarded(folder, TENANTS) as pandod:
+        with Client(pandod.address, token=token_of("a")) as client:
+            for key in ("b" * 20_000, "\u20ac" * 20_000):
+                with pytest.raises(AccessDeniedError) as refused:
+                    client.match_prefix(TOKENS, namespace=Namespace(extra_key=key))
+                assert refused.value.reason == "NAMESPACE_REFUSED"
+                assert "credential 'tenant-a' may not name" in refused.value.message
+
+
+def test_a_tenant_sees_no_class_of_others(folder):
+    quotas = 'quotas: [{class: beta, extra_key: "tenant-b/*", floor_pages: 2}]\n'
+    entries = f"{TENANTS}- {{name: all, role: reader, token_file: FOLDER/reader.token}}\n"
+
+    def classes_for(name: str) -> list[str]:
+        with calls(pandod, name) as raw:
+            answer = raw.unary("pando.v1.Admin/GetStats")
+        stats = admin_pb2.GetStatsResponse.FromString(answer)
+        assert stats.pages.capacity == POOL_PAGES
+        return [quota.name for quota in stats.quota_classes]
+
+    with guarded(folder, entries + quotas) as pandod:
+        assert classes_for("a") == []
+        assert classes_for("reader") == ["beta", ""]
 
 
 def test_a_tenant_sees_nothing_that_spans_namespaces(folder):

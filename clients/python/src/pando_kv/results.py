@@ -207,7 +207,8 @@ class Stats:
     waiting_matches: int
     """Matches that wait for a page that another call computes."""
     quota_classes: list[QuotaClass]
-    """Those configured, then the one of all others; empty when none is configured."""
+    """Those configured, then the one of all others; empty when none is configured, or
+    the caller's credential is limited to namespaces."""
     version: str
     """Of pandod."""
 
