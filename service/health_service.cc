@@ -42,7 +42,8 @@ class HealthWatch {
   void SendStatus() {
     owes_status_ = is_writing_;
     if (is_writing_ || is_done_ || service_->server_->is_stopping()) return;
-    response_.set_status(service_->StatusOf(request_.service()));
+    response_.set_status(is_served_ ? service_->StatusOf(request_.service())
+                                    : HealthService::Response::SERVICE_UNKNOWN);
     ++operations_;
     is_writing_ = true;
     writer_.Write(response_, &on_written_);
@@ -58,6 +59,9 @@ class HealthWatch {
     }
     operations_ = 1;  // OnDone
     service_->Arm();
+    is_served_ = service_->services_.contains(request_.service());
+    // Anybody may send a long name, and stay.
+    if (!is_served_) request_ = HealthCheckRequest();
     SendStatus();
   }
 
@@ -83,6 +87,7 @@ class HealthWatch {
   HealthCheckRequest request_;
   HealthService::Response response_;
   int operations_ = 0;  // that have not completed
+  bool is_served_ = false;
   bool is_writing_ = false;
   bool owes_status_ = false;
   bool is_done_ = false;

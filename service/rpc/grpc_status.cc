@@ -1,5 +1,6 @@
 #include "service/rpc/grpc_status.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,19 @@ namespace {
 constexpr absl::string_view kRetryInfo =
     "type.googleapis.com/google.rpc.RetryInfo";
 
+// Clients take some kilobytes of trailers, in which a message is twice: a long
+// one, which says again what the caller had sent, would cost it the reason.
+constexpr size_t kMaxMessageBytes = 1024;
+
+// Its beginning, in whole characters.
+std::string MessageOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  size_t size = std::min(message.size(), kMaxMessageBytes);
+  const auto is_inside = [](char c) { return (c & 0xc0) == 0x80; };
+  while (size > 0 && size < message.size() && is_inside(message[size])) --size;
+  return std::string(message.substr(0, size));
+}
+
 }  // namespace
 
 absl::Status WithRetryAfter(absl::Status status, absl::Duration time) {
@@ -31,7 +45,7 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration time) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   const auto code = static_cast<grpc::StatusCode>(status.code());
-  const std::string message(status.message());
+  const std::string message = MessageOf(status);
   const std::optional<Reason> reason = ReasonOf(status);
   if (!reason.has_value()) return grpc::Status(code, message);
 
