@@ -119,7 +119,7 @@ class Disturbances:
         self._note("reload")
         low = int(self._random.integers(0, 10))
         policy = self._random.choice([*POLICIES, "no such policy"])
-        self._system.config.write_text(
+        self._system.configure(
             f"low-free-pages: {low}\nhigh-free-pages: {2 * low}\n"
             f"eviction-policy: {policy}\n"
         )
@@ -166,7 +166,7 @@ class Disturbances:
             assert code == 0, f"pandod ended with {code} after SIGTERM"
         time.sleep(self._random.uniform(0, 1))
         # With a bad file of `reload` it would not start.
-        self._system.config.write_text("")
+        self._system.configure()
         self._system.start_pandod()
         self._system.watchers.open()
         noted.end = time.monotonic()

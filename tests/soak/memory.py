@@ -27,7 +27,8 @@ class MemoryRecord:
         return [f"memory grew by more than {MAX_GROWTH_KIB} KiB: {self}"]
 
     def __str__(self) -> str:
-        return f"memory: {self._before:.0f} KiB, later {self._after:.0f} KiB"
+        judged = "" if self._seconds >= MIN_SECONDS else " (too short to judge)"
+        return f"memory: {self._before:.0f} KiB, later {self._after:.0f} KiB{judged}"
 
     @property
     def _seconds(self) -> float:

@@ -1,5 +1,6 @@
 """What is soaked: pandod, its workers, and watchers of its events."""
 
+import os
 from pathlib import Path
 
 from metrics_page import MetricsPage, free_address
@@ -12,13 +13,20 @@ from soak.watchers import Watchers
 GRACE_SECONDS = 1.0
 # Less than the workers want at one time: the pool is always full.
 POOL_PAGES_PER_WORKER = 4
+# So each call is checked, and each session has an owner.
+CREDENTIALS = f"""\
+credentials:
+- name: soak
+  role: admin
+  uid: {os.getuid()}
+"""
 
 
 class System:
     def __init__(self, folder: Path, workers: int, first_seed: int) -> None:
         self.http = free_address()
         self.config = folder / "pandod.yaml"
-        self.config.write_text("")
+        self.configure()
         self.pandod = Pandod(
             folder,
             config=self.config,
@@ -35,6 +43,9 @@ class System:
         self.clock = ShiftedClock(folder)
         self.watchers = Watchers(self.pandod.address)
         self.fleet = Fleet(self.pandod.socket, folder, workers, first_seed)
+
+    def configure(self, options: str = "") -> None:
+        self.config.write_text(CREDENTIALS + options)
 
     def start_pandod(self) -> None:
         self.pandod.start(**self.clock.environment)
