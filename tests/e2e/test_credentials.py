@@ -169,7 +169,8 @@ def test_the_long_names_that_strangers_watch_are_not_kept(pandod):
     with calls(pandod, None) as raw, contextlib.ExitStack() as watches:
         before = resident_bytes()
         for _ in range(40):
-            watch = watches.enter_context(contextlib.closing(raw.open_stream(HEALTH_WATCH)))
+            watch = raw.open_stream(HEALTH_WATCH)
+            watches.callback(watch.close)
             watch.send(request)
             assert watch.next() == SERVICE_UNKNOWN
         assert resident_bytes() - before < 20 * len(name)
@@ -522,7 +523,7 @@ def test_a_long_key_costs_a_refusal_neither_its_reason_nor_its_message(folder):
 
 def test_a_tenant_sees_no_class_of_others(folder):
     quotas = 'quotas: [{class: beta, extra_key: "tenant-b/*", floor_pages: 2}]\n'
-    entries = f"{TENANTS}- {{name: all, role: reader, token_file: FOLDER/reader.token}}\n"
+    reader = "- {name: all, role: reader, token_file: FOLDER/reader.token}\n"
 
     def classes_for(name: str) -> list[str]:
         with calls(pandod, name) as raw:
@@ -531,7 +532,7 @@ def test_a_tenant_sees_no_class_of_others(folder):
         assert stats.pages.capacity == POOL_PAGES
         return [quota.name for quota in stats.quota_classes]
 
-    with guarded(folder, entries + quotas) as pandod:
+    with guarded(folder, TENANTS + reader + quotas) as pandod:
         assert classes_for("a") == []
         assert classes_for("reader") == ["beta", ""]
 

@@ -119,6 +119,16 @@ def test_a_refused_call_is_logged_with_the_process_that_made_it(folder):
         )
 
 
+def test_a_pandod_that_stops_leaves_the_sockets_of_its_successor_alone(folder):
+    with serving(folder) as first:
+        first.socket.unlink()
+        first.memory_socket.unlink()
+        with serving(folder) as second:
+            first.stop()
+            with Client(second.address) as client, client.attach_pool():
+                assert client.stats().sessions == 1
+
+
 def test_connections_are_accepted_again_once_there_are_descriptors(folder):
     """A connection of gRPC's own listener would be the last one it accepts."""
     with serving(folder) as pandod, contextlib.ExitStack() as connections:
