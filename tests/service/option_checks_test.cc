@@ -1,0 +1,111 @@
+// What options may be.
+#include <ostream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/service/options_fixture.h"
+
+namespace pando {
+namespace {
+
+struct BadValue {
+  std::string flag;
+  std::string message;
+
+  friend std::ostream& operator<<(std::ostream& out, const BadValue& bad) {
+    return out << bad.flag;
+  }
+};
+
+class OptionsBadValue : public OptionsTest,
+                        public testing::WithParamInterface<BadValue> {};
+
+TEST_P(OptionsBadValue, NamesOptionValueAndLimit) {
+  EXPECT_EQ(Error({GetParam().flag}), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryKind, OptionsBadValue,
+    testing::Values(
+        BadValue{"--pool-pages=1",
+                 "pool-pages is '1'; must be a whole number "
+                 "from 2 to 4294967295"},
+        BadValue{"--pool-pages=-3",
+                 "pool-pages is '-3'; must be a whole "
+                 "number from 2 to 4294967295"},
+        BadValue{"--pool-shards=251",
+                 "pool-shards is '251'; must be a whole "
+                 "number from 1 to 250"},
+        BadValue{"--pool-bytes=2 gibs",
+                 "pool-bytes is '2 gibs'; must be a size such as 512MiB or "
+                 "2GiB"},
+        BadValue{"--pool-bytes=-1GiB",
+                 "pool-bytes is '-1GiB'; must be a size such as 512MiB or "
+                 "2GiB"},
+        BadValue{"--pool-bytes=99999999EiB",
+                 "pool-bytes is '99999999EiB'; must be a size such as 512MiB "
+                 "or 2GiB"},
+        BadValue{"--pool-fraction=1.5",
+                 "pool-fraction is '1.5'; must be a number from 0 to 1"},
+        BadValue{"--pool-fraction=nan",
+                 "pool-fraction is 'nan'; must be a number from 0 to 1"},
+        BadValue{"--pool-memory=gpu",
+                 "pool-memory is 'gpu'; must be one of host, cuda"},
+        BadValue{"--pool-zero=1", "pool-zero is '1'; must be yes or no"},
+        BadValue{"--quarantine=10",
+                 "quarantine is '10'; must be a duration with unit from 0 to "
+                 "1h"},
+        BadValue{"--attach-token-ttl=0",
+                 "attach-token-ttl is '0'; must be a duration with unit from "
+                 "100ms to 1h"},
+        BadValue{"--log-level=loud",
+                 "log-level is 'loud'; must be one of "
+                 "debug, info, warning, error"},
+        BadValue{"--eviction-policy=random",
+                 "eviction policy is 'random'; it may be lru, lfu, fifo, mru, "
+                 "filo, priority, slru"},
+        BadValue{"--low-free-pages=5",
+                 "low-free-pages is 5 and high-free-pages is 0; give both, or "
+                 "neither"},
+        BadValue{"--high-free-pages=5",
+                 "low-free-pages is 0 and high-free-pages is 5; give both, or "
+                 "neither"},
+        BadValue{"--http=9464",
+                 "http is '9464'; must be host:port with a port "
+                 "up to 65535, or empty"},
+        BadValue{"--tcp=localhost:70000",
+                 "tcp is 'localhost:70000'; must be host:port with a port up "
+                 "to 65535, or empty"},
+        BadValue{"--socket-mode=888",
+                 "socket-mode is '888'; must be octal, from 000 to 777"},
+        BadValue{"--socket-mode=02660",
+                 "socket-mode is '02660'; must be octal, from 000 to 777"},
+        BadValue{
+            "--allowed-uids=,",
+            "allowed-uids is ','; must be whole numbers with commas between"},
+        BadValue{"--allowed-uids=1000,root",
+                 "allowed-uids is '1000,root'; must be whole numbers with "
+                 "commas between"},
+        BadValue{"--socket=",
+                 "socket is '', 0 bytes; must be a path of 1 to "
+                 "107 bytes"},
+        BadValue{"--socket=/run/pando/memory.sock",
+                 "memory-socket is '/run/pando/memory.sock'; must differ from "
+                 "socket"},
+        BadValue{"--layers=5000", "layers is 5000; must be from 1 to 4096"}));
+
+TEST_F(OptionsTest, TheWatermarkIsInOrderAndWithinThePool) {
+  EXPECT_EQ(Error({"--low-free-pages=6", "--high-free-pages=5"}),
+            "low-free-pages is 6; must be at most high-free-pages, which is 5");
+  EXPECT_EQ(
+      Error({"--low-free-pages=6", "--high-free-pages=77", "--pool-pages=77"}),
+      "high-free-pages is 77; must be less than the pages of the pool, "
+      "77");
+  EXPECT_EQ(
+      Parsed({"--low-free-pages=76", "--high-free-pages=76", "--pool-pages=77"})
+          .high_free_pages,
+      76u);
+}
+
+}  // namespace
+}  // namespace pando
