@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ _CLOSING_SECONDS = 1
 _PAUSE_SECONDS = 0.02
 
 
-# gRPC adds a thread for timers when several are late at once, and keeps it.
-_TIMER_THREAD = "grpc_global_tim"
-_MAX_TIMER_THREADS = 8
+# gRPC adds a thread to these of its own when they are late, and keeps it: some, and one
+# for each processor.
+_GRPC_POOLS = {"grpc_global_tim", "event_engine", "grpcpp_sync_ser"}
+_MAX_POOL_THREADS = 8 + (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,8 @@ class Figures:
     """Of a process, as its kernel counts them."""
 
     descriptors: int
-    threads: int
-    """Without those of gRPC's timers."""
-    timer_threads: int
+    threads: Counter[str]
+    """By name."""
     memory_kib: int
     """Resident, without the pool and what else is shared."""
 
@@ -34,15 +35,12 @@ class Figures:
     def of(pid: int) -> "Figures":
         status = Path(f"/proc/{pid}/status").read_text().splitlines()
         fields = dict(line.split(":", 1) for line in status)
-        names = [
-            (task / "comm").read_text().strip()
-            for task in Path(f"/proc/{pid}/task").iterdir()
-        ]
-        timers = names.count(_TIMER_THREAD)
         return Figures(
             descriptors=len(os.listdir(f"/proc/{pid}/fd")),
-            threads=len(names) - timers,
-            timer_threads=timers,
+            threads=Counter(
+                (task / "comm").read_text().strip()
+                for task in Path(f"/proc/{pid}/task").iterdir()
+            ),
             memory_kib=int(fields["RssAnon"].split()[0]),
         )
 
@@ -130,13 +128,13 @@ def unbalanced(metrics: MetricsPage) -> list[str]:
 
 def more_than(before: Figures, now: Figures) -> list[str]:
     """Descriptors and threads that were not there before."""
-    limits = {
-        "descriptors": before.descriptors,
-        "threads": before.threads,
-        "timer_threads": _MAX_TIMER_THREADS,
-    }
-    return [
-        f"{name} are {getattr(now, name)}, may be {limit}"
-        for name, limit in limits.items()
-        if getattr(now, name) > limit
-    ]
+    wrong = []
+    if now.descriptors > before.descriptors:
+        wrong.append(
+            f"descriptors are {now.descriptors}, may be {before.descriptors}"
+        )
+    for name, count in now.threads.items():
+        limit = _MAX_POOL_THREADS if name in _GRPC_POOLS else before.threads[name]
+        if count > limit:
+            wrong.append(f"threads {name} are {count}, may be {limit}")
+    return wrong

@@ -53,7 +53,7 @@ class Table:
             "locks": f"{metrics.sum('pando_locks'):.0f}",
             **{state: f"{count:.0f}" for state, count in pages.items()},
             "fds": figures.descriptors,
-            "threads": figures.threads + figures.timer_threads,
+            "threads": figures.threads.total(),
             "KiB": figures.memory_kib,
         }
         print(
