@@ -11,7 +11,14 @@ import pytest
 from certificates import Authority
 from eventually import eventually
 from metrics_page import MetricsPage, free_address
-from pando_kv import AccessDeniedError, Client, Namespace, PrefixQuery
+from pando_kv import (
+    AccessDeniedError,
+    AllBlocksCleared,
+    Client,
+    Namespace,
+    Operator,
+    PrefixQuery,
+)
 from pando_kv._proto.pando.v1 import (
     admin_pb2,
     events_pb2,
@@ -405,6 +412,15 @@ def test_a_refusal_names_the_method_the_role_and_the_credential(pandod):
         "pando.v1.PrefixCache/Evict needs the role admin; "
         "credential 'the-worker' has worker"
     )
+
+
+def test_a_reader_watches_and_looks_without_a_session(pandod):
+    with Operator(pandod.address, token=token_of("reader")) as router:
+        assert router.stats().sessions == 0
+        with router.watch_events() as events:
+            assert type(next(events)) is AllBlocksCleared
+        with pytest.raises(AccessDeniedError):
+            router.flush()
 
 
 def test_a_reader_may_match_but_not_lock(pandod):

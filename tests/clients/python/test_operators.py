@@ -5,16 +5,18 @@ import asyncio
 import numpy as np
 import pytest
 from pando_kv import (
+    AllBlocksCleared,
     Client,
     EvictionReason,
     InvalidRequestError,
     MatchEnd,
     Namespace,
+    Operator,
     QuotaClass,
     UnavailableError,
     UnknownLockError,
 )
-from pando_kv.aio import AsyncClient
+from pando_kv.aio import AsyncClient, AsyncOperator
 from pandod_process import PAGE_TOKENS, serving
 from prompts import admit_and_publish, prompt
 
@@ -196,5 +198,40 @@ def test_the_asyncio_client_has_them_too(pandod, filled):
             await client.drain()
             with pytest.raises(UnavailableError):
                 await client.lock(prompt(1))
+
+    asyncio.run(run())
+
+
+def test_an_operator_asks_without_a_session(pandod, filled):
+    with Operator(pandod.address) as operator:
+        assert operator.namespaces() == filled.namespaces()
+        assert operator.dump_tree().nodes == filled.dump_tree().nodes
+        (session,) = operator.sessions().items
+        assert operator.stats().sessions == 1
+        lock = filled.lock(prompt(1))
+        assert operator.release_locks(session.session_number) == 1
+        with pytest.raises(UnknownLockError):
+            lock.release()
+        events = operator.watch_events()
+    for _ in events:
+        pass  # it ends, with the operator
+
+
+def test_an_operator_of_an_absent_server_is_told_so_by_its_calls(tmp_path):
+    with Operator(f"unix:{tmp_path}/nobody") as operator:
+        for _ in range(2):
+            with pytest.raises(UnavailableError):
+                operator.stats()
+    with pytest.raises(UnavailableError, match="closed"):
+        operator.stats()
+
+
+def test_an_asyncio_operator_asks_without_a_session(pandod, filled):
+    async def run():
+        async with AsyncOperator(pandod.address) as operator:
+            assert await operator.namespaces() == filled.namespaces()
+            assert (await operator.stats()).sessions == 1
+            async with operator.watch_events() as events:
+                assert type(await anext(events)) is AllBlocksCleared
 
     asyncio.run(run())

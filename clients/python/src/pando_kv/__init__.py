@@ -1,8 +1,10 @@
 """Client of Pando, one KV cache under many LLM engines.
 
-`Client` is synchronous; `pando_kv.aio.AsyncClient` is its asyncio twin.
+`Client` is a worker's session, `Operator` asks without one; `pando_kv.aio` has their
+asyncio twins.
 """
 
+from pando_kv._operator_client import Operator
 from pando_kv._session import Session
 from pando_kv.client import Client, Lock
 from pando_kv.errors import (
@@ -92,6 +94,7 @@ __all__ = [
     "Namespace",
     "NamespaceInfo",
     "NotAllowedError",
+    "Operator",
     "PageNotOwnedError",
     "PageStates",
     "PandoError",

@@ -11,7 +11,9 @@ import grpc
 from pando_kv import _operator_calls as calls
 from pando_kv._aio_connection import Connection
 from pando_kv._call import typed_errors
+from pando_kv._channel import Access
 from pando_kv._proto.pando.v1 import events_pb2
+from pando_kv._session import SessionTracker
 from pando_kv.errors import from_rpc_error
 from pando_kv.events import Event, events_of
 from pando_kv.operators import (
@@ -24,6 +26,7 @@ from pando_kv.operators import (
     TreeNode,
 )
 from pando_kv.results import Flush, Namespace, Stats
+from pando_kv.tls import Tls
 
 
 class AsyncEventWatch(AsyncIterator[Event]):
@@ -160,3 +163,30 @@ class AsyncOperatorClient:
     async def check_invariants(self) -> list[str]:
         """What is wrong with the server's index; empty when nothing is."""
         return await self._connection.send(calls.check_invariants())
+
+
+class AsyncOperator(AsyncOperatorClient):
+    """`pando_kv.Operator`, awaited; for the tasks of one event loop, in which it is
+    made."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = 5.0,
+        tls: Tls | None = None,
+        token: str | None = None,
+    ) -> None:
+        """As for `AsyncClient`; it connects with the first call."""
+        access = Access(address, tls, token)
+        self._connection = Connection(access, SessionTracker("", None), timeout)
+
+    async def close(self) -> None:
+        """Ends its watches, too."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> AsyncOperator:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Connection:
-    """The channel and the thread that keeps the session alive."""
+    """The channel, and the thread that keeps the session alive once there is one."""
 
     def __init__(
         self, access: Access, sessions: SessionTracker, timeout: float
@@ -39,9 +39,9 @@ class Connection:
         self._thread = threading.Thread(
             target=self._keep_session, name="pando-session", daemon=True
         )
-        self._thread.start()
 
-    def wait_opened(self) -> None:
+    def open(self) -> None:
+        self._thread.start()
         try:
             self.sessions.first.result(self.timeout)
         except FutureTimeoutError:
@@ -95,7 +95,7 @@ class Connection:
         self.sessions.close()
         self._closing.set()
         self._requests.put(None)
-        if threading.current_thread() is not self._thread:
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(CLOSE_TIMEOUT)
         self._channel.close()
 

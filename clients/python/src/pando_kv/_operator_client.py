@@ -9,8 +9,10 @@ import grpc
 
 from pando_kv import _operator_calls as calls
 from pando_kv._call import typed_errors
+from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._proto.pando.v1 import events_pb2
+from pando_kv._session import SessionTracker
 from pando_kv.errors import from_rpc_error
 from pando_kv.events import Event, events_of
 from pando_kv.operators import (
@@ -23,6 +25,7 @@ from pando_kv.operators import (
     TreeNode,
 )
 from pando_kv.results import Flush, Namespace, Stats
+from pando_kv.tls import Tls
 
 
 class EventWatch(Iterator[Event]):
@@ -142,3 +145,34 @@ class OperatorClient:
     def check_invariants(self) -> list[str]:
         """What is wrong with the server's index; empty when nothing is."""
         return self._connection.send(calls.check_invariants())
+
+
+class Operator(OperatorClient):
+    """Asks about the cache as a whole, and opens no session: for dashboards, routers
+    and operators. Any thread may use it.
+
+    Where pandod has credentials, the role `reader` may watch and look; what changes
+    something needs `admin`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = 5.0,
+        tls: Tls | None = None,
+        token: str | None = None,
+    ) -> None:
+        """As for `Client`; it connects with the first call."""
+        access = Access(address, tls, token)
+        self._connection = Connection(access, SessionTracker("", None), timeout)
+
+    def close(self) -> None:
+        """Ends its watches, too."""
+        self._connection.close()
+
+    def __enter__(self) -> Operator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

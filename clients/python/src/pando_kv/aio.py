@@ -1,4 +1,4 @@
-"""The asyncio client: the calls of `pando_kv.Client`, awaited."""
+"""The asyncio clients: the calls of `pando_kv.Client` and `Operator`, awaited."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._aio_connection import Connection
-from pando_kv._aio_operator_client import AsyncOperatorClient
+from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
 from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
 from pando_kv._session import Session, SessionTracker
@@ -26,6 +26,8 @@ from pando_kv.results import (
     PrefixScore,
 )
 from pando_kv.tls import Tls
+
+__all__ = ["AsyncClient", "AsyncLock", "AsyncOperator"]
 
 
 class AsyncClient(AsyncOperatorClient):

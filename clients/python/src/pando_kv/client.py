@@ -70,7 +70,7 @@ class Client(OperatorClient):
         # Ends the session also when the client is dropped or the process exits.
         self._finalizer = weakref.finalize(self, self._connection.close)
         try:
-            self._connection.wait_opened()
+            self._connection.open()
         except BaseException:
             self.close()
             raise
