@@ -214,7 +214,8 @@ def test_they_show_the_age_of_the_oldest_lock(started):
         eventually(lambda: page().sum("pando_oldest_lock_age_seconds") > 0.2)
         first.unlock(held)
         assert page().sum("pando_oldest_lock_age_seconds") == 0
-        assert page().sum("pando_lock_hold_seconds_sum") > 0.2
+        # Counted in tenths of a second.
+        assert page().sum("pando_lock_hold_seconds_sum") >= 0.2
 
 
 def test_they_show_what_an_unlimited_pool_would_have_found(started):
