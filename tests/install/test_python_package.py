@@ -12,6 +12,7 @@ from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 
+import pando_kv
 import pytest
 from pandod_process import REPOSITORY
 
@@ -70,6 +71,7 @@ def mypy(*arguments: object, folder: Path) -> None:
 
 def test_its_metadata_say_what_it_is(metadata):
     assert metadata["Name"] == "pando-kv"
+    assert metadata["Version"] == pando_kv.__version__
     assert metadata["Requires-Python"] == ">=3.10"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload() == (PACKAGE / "README.md").read_text()

@@ -14,6 +14,7 @@ from pando_kv import (
     Namespace,
     PageNotOwnedError,
     PoolExhaustedError,
+    PrefixQuery,
     UnknownLockError,
 )
 from pandod_process import PAGE_TOKENS, POOL_PAGES, serving
@@ -366,20 +367,49 @@ def test_the_pool_describes_the_layout_that_the_client_computes(client):
 def test_a_worker_may_state_its_model_alone(tmp_path):
     with serving(tmp_path, model="llama") as pandod, Client(pandod.address) as client:
         client.attach_pool(model="llama").close()
-        with pytest.raises(LayoutMismatchError):
+        with pytest.raises(LayoutMismatchError, match="model is '', the pool's is 'llama'"):
             client.attach_pool(model="")
 
 
-def test_a_worker_of_another_layout_or_model_is_refused(client):
-    other = KvLayout.make(
-        capacity_pages=POOL_PAGES,
-        layers=2,
-        heads=2,
-        head_size=8,
-        dtype=DType.BFLOAT16,
-        page_tokens=PAGE_TOKENS,
-    )
-    with pytest.raises(LayoutMismatchError):
-        client.attach_pool(expected_layout=other)
-    with pytest.raises(LayoutMismatchError):
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"heads": 8}, "heads is 8, the pool's is 2"),
+        ({"dtype": "bfloat16"}, "dtype is 'bfloat16', the pool's is 'float32'"),
+        ({"order": "page_first"}, "order is 'page_first', the pool's is 'layer_first'"),
+        ({"capacity_pages": 2}, "layer_stride is 4096, the pool's is 131072"),
+    ],
+)
+def test_a_worker_of_another_layout_is_refused_and_told_what_differs(
+    client, other, says
+):
+    fields = {
+        "capacity_pages": POOL_PAGES,
+        "layers": 2,
+        "heads": 2,
+        "head_size": 8,
+        "dtype": DType.FLOAT32,
+        "page_tokens": PAGE_TOKENS,
+    }
+    layout = KvLayout.make(**fields | other)
+    with pytest.raises(LayoutMismatchError, match=says):
+        client.attach_pool(expected_layout=layout)
+
+
+def test_a_worker_of_another_model_is_refused(client):
+    with pytest.raises(LayoutMismatchError, match="model is 'another model'"):
         client.attach_pool(model="another model")
+
+
+def test_a_namespace_that_is_none_is_an_error_that_does_not_show_it(client):
+    for call in (
+        lambda ns: client.match_prefix([1], namespace=ns),
+        lambda ns: client.match_prefixes([PrefixQuery([1], ns)]),
+        lambda ns: client.insert([], [], namespace=ns),
+        lambda ns: client.lock([1], namespace=ns),
+        lambda ns: client.allocate_pages(1, namespace=ns),
+        lambda ns: client.flush(ns),
+        lambda ns: client.explain([1], namespace=ns),
+    ):
+        with pytest.raises(TypeError, match="^namespace is a str; must be a pando_kv.N"):
+            call("a salt")

@@ -64,6 +64,8 @@ from pando_kv.results import (
 from pando_kv.tls import Tls
 from pando_kv.torch_views import TorchViews
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AccessDeniedError",
     "AllBlocksCleared",

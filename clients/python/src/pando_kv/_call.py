@@ -145,6 +145,10 @@ def _pending_wait_field(seconds: float) -> bytes:
 def namespace_message(namespace: Namespace | None) -> types_pb2.Namespace | None:
     if namespace is None:
         return None
+    if not isinstance(namespace, Namespace):
+        raise TypeError(
+            f"namespace is a {type(namespace).__name__}; must be a pando_kv.Namespace"
+        )
     return types_pb2.Namespace(
         extra_key=namespace.extra_key,
         cache_salt=namespace.cache_salt,

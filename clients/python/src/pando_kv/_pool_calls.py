@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from pando_kv._call import Call, namespace_message
 from pando_kv._proto.pando.v1 import pool_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32, decode, encode
+from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.results import Namespace
 
@@ -79,10 +81,16 @@ def attach_pool(
     sessions: SessionTracker, *, expected_layout: KvLayout | None, model: str | None
 ) -> Call[AttachGrant]:
     session = sessions.current()
+    pool = session.pool
     fingerprint = 0
     if expected_layout is not None or model is not None:
-        layout = expected_layout or session.pool.layout
-        fingerprint = layout.fingerprint(session.pool.model if model is None else model)
+        layout = expected_layout or pool.layout
+        stated_model = pool.model if model is None else model
+        _require_same(
+            vars(layout) | {"model": stated_model},
+            vars(pool.layout) | {"model": pool.model},
+        )
+        fingerprint = layout.fingerprint(stated_model)
     request = pool_pb2.AttachPoolRequest(
         session_id=session.session_id, fingerprint=fingerprint
     )
@@ -92,3 +100,17 @@ def attach_pool(
         return AttachGrant(session, response.token, response.memory_socket)
 
     return Call(_SERVICE + "AttachPool", request.SerializeToString(), parse)
+
+
+def _require_same(stated: dict[str, object], of_pool: dict[str, object]) -> None:
+    """The server compares fingerprints, and so cannot say what differs."""
+    for field, value in stated.items():
+        if value != of_pool[field]:
+            raise LayoutMismatchError(
+                "LAYOUT_MISMATCH",
+                f"{field} is {_plain(value)!r}, the pool's is {_plain(of_pool[field])!r}",
+            )
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, enum.Enum) else value

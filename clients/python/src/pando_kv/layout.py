@@ -93,12 +93,16 @@ class KvLayout:
         layers: int,
         heads: int,
         head_size: int,
-        dtype: DType,
+        dtype: DType | str,
         page_tokens: int,
         kv_planes: int = 2,
-        order: LayoutOrder = LayoutOrder.LAYER_FIRST,
+        order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
     ) -> KvLayout:
-        """The layout that pandod gives a pool of that many pages."""
+        """The layout that pandod gives a pool of that many pages.
+
+        `dtype` and `order` may be given by their names, as pandod's options are.
+        """
+        dtype, order = DType(dtype), LayoutOrder(order)
         head_stride = head_size * dtype.numpy.itemsize
         token_stride = heads * head_stride
         plane_page = page_tokens * token_stride
