@@ -165,7 +165,9 @@ HttpReply HttpServer::Answer(std::string_view method,
     if (config_.is_ready()) return {200, kPlainText, "ok\n"};
     return {503, kPlainText, "not ready\n"};
   }
-  return {404, kPlainText, "not found; try /metrics, /healthz, /readyz\n"};
+  return {404, kPlainText,
+          absl::StrCat("not found; try /metrics, /healthz, /readyz",
+                       config_.console != nullptr ? ", /console/\n" : "\n")};
 }
 
 std::string HttpServer::Metrics() const {

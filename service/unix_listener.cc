@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -21,6 +22,13 @@ constexpr int kBacklog = 128;
 
 absl::Status Error(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
+}
+
+absl::Status NoFolderFor(const std::string& path) {
+  return absl::NotFoundError(absl::StrFormat(
+      "cannot bind %s: the folder %s does not exist; make it, or choose "
+      "another with --socket and --memory-socket",
+      path, std::filesystem::path(path).parent_path().string()));
 }
 
 absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
@@ -78,7 +86,7 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
   if (!fd.valid()) return Error("cannot make a socket for", path);
   if (bind(fd.get(), reinterpret_cast<sockaddr*>(&*address),
            sizeof(*address)) != 0) {
-    return Error("cannot bind", path);
+    return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
   }
   auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
   // Nobody can connect before it listens, whatever the mode is until then. Who

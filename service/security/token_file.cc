@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<TokenFile::Hash>> TokenFile::Read() const {
   text << std::ifstream(path_).rdbuf();
   if (!text.good()) {
     return absl::NotFoundError(
-        absl::StrFormat("token-file %s cannot be read, or is empty", path_));
+        absl::StrFormat("token_file %s cannot be read, or is empty", path_));
   }
   std::vector<Hash> hashes;
   int number = 0;
@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<TokenFile::Hash>> TokenFile::Read() const {
     if (token.empty()) continue;
     if (token.size() < kMinTokenBytes) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "token-file %s: the token in line %d has %u bytes; must have at "
+          "token_file %s: the token in line %d has %u bytes; must have at "
           "least %u",
           path_, number, token.size(), kMinTokenBytes));
     }
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<TokenFile::Hash>> TokenFile::Read() const {
   }
   if (hashes.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("token-file %s has no token", path_));
+        absl::StrFormat("token_file %s has no token", path_));
   }
   return hashes;
 }

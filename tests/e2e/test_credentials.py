@@ -331,7 +331,7 @@ def test_tokens_stay_while_their_file_has_none_that_is_good(pandod, folder):
             before = len(refusals())
             make()
             eventually(lambda before=before: len(refusals()) > before)
-            assert f"token-file {file}" in refusals()[-1]
+            assert f"token_file {file}" in refusals()[-1]
             assert error in refusals()[-1]
             raw.unary("pando.v1.Admin/GetStats")
 
@@ -351,7 +351,7 @@ def test_a_token_file_without_a_token_is_an_error_at_the_start(folder, name, say
     (folder / "folder").mkdir()
     entry = f"\n- {{name: a, role: reader, token_file: {folder}/{name}}}"
     said = refused_start(folder, f"--config={config_of(folder, entry)}")
-    assert f"token-file {folder}/{name} {says}" in said
+    assert f"token_file {folder}/{name} {says}" in said
 
 
 @needs_root

@@ -432,6 +432,20 @@ def test_a_pandod_that_is_not_there_is_unreachable(ctl, pandod):
         assert ctl(verb).code == UNREACHABLE
 
 
+def test_who_gives_no_address_is_told_how(ctl):
+    del ctl.environment["PANDO_ADDRESS"]
+    away = ctl("status")
+    assert away.code == UNREACHABLE
+    assert "--address or PANDO_ADDRESS name another pandod" in away.err
+    given = ctl("status", "--address", "unix:/nowhere")
+    assert "PANDO_ADDRESS" not in given.err
+
+
+def test_an_unknown_verb_is_named(ctl):
+    refused = ctl("stauts")
+    assert (refused.code, "unknown verb 'stauts'" in refused.err) == (USAGE, True)
+
+
 def test_a_pandod_that_does_not_answer_in_time_is_unreachable(ctl, pandod):
     os.kill(pandod.pid, signal.SIGSTOP)
     try:

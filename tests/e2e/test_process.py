@@ -22,6 +22,7 @@ from pandod_process import (
     Pandod,
     binary,
     clean_environment,
+    refused_start,
 )
 from raw_calls import RawCalls
 
@@ -61,6 +62,12 @@ def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
     assert (checked.returncode, checked.stderr) == (0, "")
     assert "99 pages" in checked.stdout
     assert not folder.exists()
+
+
+def test_a_socket_in_a_folder_that_does_not_exist_is_an_error_that_says_so(tmp_path):
+    folder = tmp_path / "absent"
+    said = refused_start(folder)
+    assert f"the folder {folder} does not exist; make it" in said
 
 
 def test_check_config_refuses_what_cannot_be():

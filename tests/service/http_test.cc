@@ -122,6 +122,8 @@ TEST_F(HttpServerTest, ReadyzFollowsReadiness) {
 
 TEST_F(HttpServerTest, AnythingElseIsNotFound) {
   EXPECT_EQ(Request("/").status, 404);
+  EXPECT_EQ(Request("/").body,
+            "not found; try /metrics, /healthz, /readyz, /console/\n");
   EXPECT_EQ(Request("/etc/passwd").status, 404);
   EXPECT_EQ(Request("/metrics/x").status, 404);
 }

@@ -188,6 +188,18 @@ void AddCommonFlags(CLI::App& app, Options& options) {
   app.add_flag("-y,--yes", options.yes, "Do not ask first");
 }
 
+// Prints what is wrong, or the help that was asked for.
+int Exit(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  const bool is_verb_unknown =
+      dynamic_cast<const CLI::RequiredError*>(&error) &&
+      app.get_subcommands().empty() && !unknown.empty() && unknown[0][0] != '-';
+  if (!is_verb_unknown) return app.exit(error);
+  // CLI11 says only that a verb is required.
+  return app.exit(CLI::ParseError("unknown verb '" + unknown[0] + "'",
+                                  error.get_exit_code()));
+}
+
 }  // namespace
 
 std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
@@ -213,7 +225,7 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    *exit_code = app.exit(error) == 0 ? kOk : kUsage;
+    *exit_code = Exit(app, error) == 0 ? kOk : kUsage;
     return std::nullopt;
   }
   if (shell.empty()) return command;

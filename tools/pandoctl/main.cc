@@ -33,6 +33,11 @@ int Main(int argc, const char* const* argv) {
     std::fprintf(stderr, "pandoctl: %s\n",
                  std::string(status.message()).c_str());
   }
+  if (absl::IsUnavailable(status) &&
+      command->options.address == Options().address) {
+    std::fputs("pandoctl: --address or PANDO_ADDRESS name another pandod\n",
+               stderr);
+  }
   return ExitCodeOf(status);
 }
 
