@@ -82,6 +82,9 @@ nlohmann::json ToJson(const Report& report) {
           {"problems", report.problems}};
 }
 
+// Several clients overtake each other; the anchors know one order.
+constexpr char kInOrder[] = ", requests in the trace's order";
+
 }  // namespace
 
 std::string ToTable(const Report& report) {
@@ -100,9 +103,9 @@ std::string ToTable(const Report& report) {
       Row("token hit rate",
           absl::StrCat(Percent(report.hits.Rate()), ", ", report.policy)),
       Row("token hit rate of an LRU of blocks",
-          Percent(report.block_lru.Rate())),
+          absl::StrCat(Percent(report.block_lru.Rate()), kInOrder)),
       Row("token hit rate of an unlimited cache",
-          Percent(report.unlimited.Rate())),
+          absl::StrCat(Percent(report.unlimited.Rate()), kInOrder)),
       Row("refused, pool exhausted", absl::StrCat(totals.exhausted)),
       Row("requests/s, in calls",
           absl::StrFormat("%.0f", report.requests_per_second)),

@@ -82,6 +82,11 @@ def test_demo_verifies_every_bit_and_shares_between_the_workers(
     shared = re.search(r"([\d,]+) tokens read\s+from pages that the other", output)
     assert shared, output
     assert int(shared[1].replace(",", "")) > 0
+    # Where nothing is matched there is nothing to be faster by.
+    rows = re.findall(r"^[AB] +.*?([\d,]+) +\d+% .* (\S+)$", output, re.MULTILINE)
+    assert len(rows) == 9
+    assert {matched == "0" for matched, faster in rows if faster == "-"} == {True}
+    assert {matched == "0" for matched, faster in rows if faster != "-"} == {False}
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
