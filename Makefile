@@ -46,6 +46,8 @@ demo: setup
 	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
 	  --pandod build/release/bin/pandod --clients 2 \
 	  --pool-tokens 5000000
+	@echo "The two clients do not wait for each other: the order of the requests, and with"
+	@echo "it the hit rate, differs from run to run."
 
 test: check test-unit test-python test-asan test-tsan test-fuzz
 
