@@ -35,7 +35,11 @@ build: setup
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
-package: build
+# Only what is packaged.
+package: setup
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) \
+	  --target pandod pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
 
 demo: setup
