@@ -252,13 +252,16 @@ TEST_F(ClientTest, AWorkerWithAnotherLayoutIsRefused) {
   EXPECT_TRUE(pool.ok()) << pool.status();
   layout.dtype = DType::kBFloat16;
   EXPECT_THAT(attach().status(), FailsWith("LAYOUT_MISMATCH"));
+  EXPECT_EQ(attach().status().message(),
+            "dtype=bfloat16, but the pool has dtype=float32");
 }
 
 TEST_F(ClientTest, AWorkerWithAnotherModelIsRefused) {
   const auto client = Connect();
   EXPECT_TRUE(client->AttachPool({.model = "llama"}).ok());
-  EXPECT_THAT(client->AttachPool({.model = ""}).status(),
-              FailsWith("LAYOUT_MISMATCH"));
+  const absl::Status refused = client->AttachPool({.model = ";"}).status();
+  EXPECT_THAT(refused, FailsWith("LAYOUT_MISMATCH"));
+  EXPECT_EQ(refused.message(), "model=;, but the pool has model=llama");
 }
 
 TEST_F(ClientTest, ErrorsCarryTheServersReason) {

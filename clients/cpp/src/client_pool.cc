@@ -1,10 +1,13 @@
 // The calls of Client that concern the pool, and those for operators.
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
+#include "clients/cpp/src/layout.h"
 #include "clients/cpp/src/memory_socket.h"
+#include "clients/cpp/src/status.h"
 #include "pando/client.h"
 
 namespace pando {
@@ -91,9 +94,15 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   v1::AttachPoolRequest request;
   request.set_session_id(session->id);
   if (options.expected_layout || options.model) {
-    request.set_fingerprint(
-        Fingerprint(options.expected_layout.value_or(pool->layout),
-                    options.model.value_or(pool->model)));
+    const KvLayout layout = options.expected_layout.value_or(pool->layout);
+    const std::string model = options.model.value_or(pool->model);
+    // The server compares fingerprints, and so cannot say what differs.
+    if (const std::string difference = LayoutDifference(layout, model, *pool);
+        !difference.empty()) {
+      return WithReason(absl::FailedPreconditionError(difference),
+                        "LAYOUT_MISMATCH");
+    }
+    request.set_fingerprint(Fingerprint(layout, model));
   }
   const absl::StatusOr<v1::AttachPoolResponse> grant = connection_->Call(
       connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request);

@@ -1,0 +1,21 @@
+// What AttachPool says of a layout that is not the pool's.
+#ifndef PANDO_CLIENTS_CPP_SRC_LAYOUT_H_
+#define PANDO_CLIENTS_CPP_SRC_LAYOUT_H_
+
+#include <string>
+#include <string_view>
+
+#include "pando/pool.h"
+
+namespace pando {
+inline namespace client {
+
+// The first field that differs, as in "heads=8, but the pool has heads=2";
+// empty when all agree.
+std::string LayoutDifference(const KvLayout& stated, std::string_view model,
+                             const PoolDescription& pool);
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_LAYOUT_H_
