@@ -436,7 +436,7 @@ def test_who_gives_no_address_is_told_how(ctl):
     del ctl.environment["PANDO_ADDRESS"]
     away = ctl("status")
     assert away.code == UNREACHABLE
-    assert "--address or PANDO_ADDRESS name another pandod" in away.err
+    assert "another one is named with --address or PANDO_ADDRESS" in away.err
     given = ctl("status", "--address", "unix:/nowhere")
     assert "PANDO_ADDRESS" not in given.err
 

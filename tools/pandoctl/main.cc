@@ -35,7 +35,7 @@ int Main(int argc, const char* const* argv) {
   }
   if (absl::IsUnavailable(status) &&
       command->options.address == Options().address) {
-    std::fputs("pandoctl: --address or PANDO_ADDRESS name another pandod\n",
+    std::fputs("pandoctl: another one is named with --address or PANDO_ADDRESS\n",
                stderr);
   }
   return ExitCodeOf(status);
