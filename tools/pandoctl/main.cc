@@ -35,8 +35,9 @@ int Main(int argc, const char* const* argv) {
   }
   if (absl::IsUnavailable(status) &&
       command->options.address == Options().address) {
-    std::fputs("pandoctl: another one is named with --address or PANDO_ADDRESS\n",
-               stderr);
+    std::fputs(
+        "pandoctl: another one is named with --address or PANDO_ADDRESS\n",
+        stderr);
   }
   return ExitCodeOf(status);
 }
