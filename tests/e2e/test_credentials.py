@@ -1,7 +1,6 @@
 """What the callers of pandod may do when it has a list of credentials."""
 
 import contextlib
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,16 +8,10 @@ from pathlib import Path
 import grpc
 import pytest
 from certificates import Authority
+from credentials import ROLES, calls, config_of, folder_of_tokens, guarded, token_of
 from eventually import eventually
 from metrics_page import MetricsPage, free_address
-from pando_kv import (
-    AccessDeniedError,
-    AllBlocksCleared,
-    Client,
-    Namespace,
-    Operator,
-    PrefixQuery,
-)
+from pando_kv import AccessDeniedError, AllBlocksCleared, Client, Operator
 from pando_kv._proto.pando.v1 import (
     admin_pb2,
     events_pb2,
@@ -28,16 +21,9 @@ from pando_kv._proto.pando.v1 import (
 )
 from pando_kv.errors import from_rpc_error
 from pandoctl import Pandoctl
-from pandod_process import (
-    PAGE_TOKENS,
-    POOL_PAGES,
-    SERVING,
-    Pandod,
-    refused_start,
-    serving,
-)
+from pandod_process import PAGE_TOKENS, SERVING, Pandod, refused_start, serving
 from raw_calls import RawCalls, RunningStream
-from users import STRANGER, acting_as, needs_root, open_folder
+from users import STRANGER, acting_as, needs_root
 
 PREFIXES = "pando.v1.PrefixCache"
 HEALTH_WATCH = "grpc.health.v1.Health/Watch"
@@ -67,25 +53,6 @@ WORKER = {
     "pando.v1.PagePool/FreePages",
     "pando.v1.Sessions/Open",
 }
-ROLES = ["reader", "worker", "admin"]
-TENANTS = """
-- name: tenant-a
-  role: worker
-  token_file: FOLDER/a.token
-  namespaces:
-  - extra_key: tenant-a/*
-- name: tenant-b
-  role: worker
-  token_file: FOLDER/b.token
-  namespaces:
-  - cache_salt: salt-of-b
-"""
-
-
-def token_of(name: str) -> str:
-    return f"the-token-of-{name}-and-nobody-else"
-
-
 def all_methods() -> list[str]:
     modules = (admin_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2)
     return [
@@ -96,24 +63,9 @@ def all_methods() -> list[str]:
     ]
 
 
-def config_of(folder: Path, credentials: str) -> Path:
-    config = folder / "pando.yaml"
-    config.write_text(f"credentials:{credentials}")
-    return config
-
-
-@contextlib.contextmanager
-def guarded(folder: Path, credentials: str, **options: object) -> Iterator[Pandod]:
-    config = config_of(folder, credentials.replace("FOLDER", str(folder)))
-    with serving(folder, config=config, **options) as pandod:
-        yield pandod
-
-
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with open_folder() as path:
-        for name in (*ROLES, "a", "b"):
-            (path / f"{name}.token").write_text(token_of(name) + "\n")
+    with folder_of_tokens() as path:
         yield path
 
 
@@ -126,10 +78,6 @@ def pandod(folder: Path) -> Iterator[Pandod]:
     ]
     with guarded(folder, "".join(entries)) as pandod:
         yield pandod
-
-
-def calls(pandod: Pandod, name: str | None) -> RawCalls:
-    return RawCalls(pandod.address, token_of(name) if name else None)
 
 
 def is_refused(raw: RawCalls, method: str) -> bool:
@@ -444,27 +392,6 @@ def test_a_session_is_for_the_credential_that_opened_it(pandod):
             assert mine.unary(method, request) != b""
 
 
-def test_calls_without_a_session_that_is_open_count_by_the_credential(folder):
-    """One tenant cannot use up what another may, nor its own under other names."""
-    method = f"{PREFIXES}/MatchPrefix"
-    with guarded(folder, TENANTS, max_calls_per_second=1) as pandod:
-        with calls(pandod, "a") as first, calls(pandod, "a") as second:
-            ids = itertools.count()
-
-            def is_limited(raw: RawCalls) -> bool:
-                ours = prefix_cache_pb2.MatchPrefixRequest(session_id=next(ids))
-                ours.namespace.extra_key = "tenant-a/x"
-                call = raw.start(method, ours)
-                return call.has_failed() and call.failure()[1] == "RATE_LIMITED"
-
-            eventually(lambda: is_limited(first))
-            eventually(lambda: is_limited(second))
-        with calls(pandod, "b") as other:
-            theirs = prefix_cache_pb2.MatchPrefixRequest()
-            theirs.namespace.cache_salt = "salt-of-b"
-            other.unary(method, theirs)
-
-
 def test_refused_calls_are_counted_by_what_they_lacked(folder):
     http = free_address()
     reader = "\n- {name: a, role: reader, token_file: FOLDER/reader.token}\n"
@@ -476,96 +403,6 @@ def test_refused_calls_are_counted_by_what_they_lacked(folder):
             "grpc_code", "grpc_server_handled_total", grpc_method="Evict"
         )
     assert (counts["PermissionDenied"], counts["Unauthenticated"]) == (1, 1)
-
-
-# Namespaces.
-
-
-def test_a_tenant_may_name_its_own_namespaces_only(folder):
-    ours = Namespace(extra_key="tenant-a/lora")
-    others = [
-        None,
-        Namespace(extra_key="tenant-b/lora"),
-        Namespace(extra_key="tenant-a"),
-        Namespace(extra_key="tenant-a/\0", cache_salt=""),
-    ]
-    with guarded(folder, TENANTS) as pandod:
-        with Client(pandod.address, token=token_of("a")) as client:
-            pages = client.allocate_pages(1, namespace=ours)
-            client.insert(TOKENS, pages, namespace=ours)
-            match = client.match_prefix(
-                TOKENS, namespace=ours, lock=True, reserve_tokens=2 * PAGE_TOKENS
-            )
-            assert match.matched_tokens == PAGE_TOKENS
-            # The lock says which namespace it is.
-            client.insert(
-                [1] * PAGE_TOKENS, match.reserved_page_ids, lock=match.lock, unlock=True
-            )
-            for other in others:
-                for call in (
-                    lambda ns: client.match_prefix(TOKENS, namespace=ns),
-                    lambda ns: client.lock(TOKENS, namespace=ns),
-                    lambda ns: client.insert([], [], namespace=ns),
-                    lambda ns: client.allocate_pages(1, namespace=ns),
-                    lambda ns: client.match_prefixes(
-                        [PrefixQuery(TOKENS, namespace=ours), PrefixQuery(TOKENS, ns)]
-                    ),
-                ):
-                    with pytest.raises(AccessDeniedError) as refused:
-                        call(other)
-                    assert refused.value.reason == "NAMESPACE_REFUSED"
-
-
-def test_a_tenant_may_be_known_by_its_salt_which_no_refusal_shows(folder):
-    with guarded(folder, TENANTS) as pandod:
-        with Client(pandod.address, token=token_of("b")) as client:
-            ours = Namespace(extra_key="any", cache_salt="salt-of-b")
-            assert client.match_prefix(TOKENS, namespace=ours).matched_tokens == 0
-            with pytest.raises(AccessDeniedError) as refused:
-                client.match_prefix(TOKENS, namespace=Namespace(cache_salt="guessed"))
-            assert "salt-of-b" not in refused.value.message
-            assert "guessed" not in refused.value.message
-
-
-def test_a_long_key_costs_a_refusal_neither_its_reason_nor_its_message(folder):
-    with guarded(folder, TENANTS) as pandod:
-        with Client(pandod.address, token=token_of("a")) as client:
-            for key in ("b" * 20_000, "\u20ac" * 20_000):
-                with pytest.raises(AccessDeniedError) as refused:
-                    client.match_prefix(TOKENS, namespace=Namespace(extra_key=key))
-                assert refused.value.reason == "NAMESPACE_REFUSED"
-                assert "credential 'tenant-a' may not name" in refused.value.message
-
-
-def test_a_tenant_sees_no_class_of_others(folder):
-    quotas = 'quotas: [{class: beta, extra_key: "tenant-b/*", floor_pages: 2}]\n'
-    reader = "- {name: all, role: reader, token_file: FOLDER/reader.token}\n"
-
-    def classes_for(name: str) -> list[str]:
-        with calls(pandod, name) as raw:
-            answer = raw.unary("pando.v1.Admin/GetStats")
-        stats = admin_pb2.GetStatsResponse.FromString(answer)
-        assert stats.pages.capacity == POOL_PAGES
-        return [quota.name for quota in stats.quota_classes]
-
-    with guarded(folder, TENANTS + reader + quotas) as pandod:
-        assert classes_for("a") == []
-        assert classes_for("reader") == ["beta", ""]
-
-
-def test_a_tenant_sees_nothing_that_spans_namespaces(folder):
-    spanning = [
-        "pando.v1.Events/Watch",
-        *(
-            f"pando.v1.Admin/{name}"
-            for name in ("ListNamespaces", "ListSessions", "ListLocks", "DumpTree")
-        ),
-        "pando.v1.Admin/ExplainMatch",
-    ]
-    with guarded(folder, TENANTS) as pandod, calls(pandod, "a") as raw:
-        for method in spanning:
-            refused = raw.stream_failure(method, b"")
-            assert refused == ("PERMISSION_DENIED", "NAMESPACE_REFUSED"), method
 
 
 # The list.
