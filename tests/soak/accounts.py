@@ -15,10 +15,9 @@ _CLOSING_SECONDS = 1
 _PAUSE_SECONDS = 0.02
 
 
-# gRPC adds a thread to these of its own when they are late, and keeps it: some, and one
-# for each processor.
-_GRPC_POOLS = {"grpc_global_tim", "event_engine", "grpcpp_sync_ser"}
-_MAX_POOL_THREADS = 8 + (os.cpu_count() or 1)
+# gRPC adds a thread for timers when several are late at once, and keeps it.
+_TIMER_THREAD = "grpc_global_tim"
+_MAX_TIMER_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def more_than(before: Figures, now: Figures) -> list[str]:
             f"descriptors are {now.descriptors}, may be {before.descriptors}"
         )
     for name, count in now.threads.items():
-        limit = _MAX_POOL_THREADS if name in _GRPC_POOLS else before.threads[name]
+        limit = _MAX_TIMER_THREADS if name == _TIMER_THREAD else before.threads[name]
         if count > limit:
             wrong.append(f"threads {name} are {count}, may be {limit}")
     return wrong

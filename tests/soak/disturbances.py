@@ -19,6 +19,7 @@ from soak.system import GRACE_SECONDS, System
 POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
 _MAX_PAUSE_SECONDS = 4 * GRACE_SECONDS
 _POLL_SECONDS = 0.05
+MAX_JUMP_SECONDS = 86_400.0
 
 
 class Disturbances:
@@ -153,7 +154,8 @@ class Disturbances:
     def jump_clock(self) -> None:
         """The wall clock that pandod sees, forwards or backwards by up to a day."""
         self._note("jump_clock")
-        self._system.clock.set(self._random.uniform(-86_400, 86_400))
+        jump = self._random.uniform(-MAX_JUMP_SECONDS, MAX_JUMP_SECONDS)
+        self._system.clock.set(jump)
 
     def restart_pandod(self) -> None:
         """SIGKILL, or SIGTERM; then a new epoch."""
