@@ -1,6 +1,6 @@
 #include "cuda/driver.h"
 
-#include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <string>
 #include <utility>
@@ -11,35 +11,50 @@ namespace pando::cuda {
 namespace {
 
 // Every function of Driver has had its present form since.
-constexpr unsigned int kInterfaceVersion = 12000;
+constexpr int kInterfaceVersion = 12000;
 
 std::string VersionName(int version) {
   return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10);
 }
 
-// Why the runtime cannot find the driver's functions.
-absl::Status NoDriver(cudaError_t error) {
+// The driver's own search for its functions. It finds the form that a function
+// has in a given version of CUDA; dlsym would need the name of that form
+// (cuMemGetInfo_v2).
+using Search = decltype(&::cuGetProcAddress);
+
+absl::Status TooOld(void* library) {
   int version = 0;
-  cudaDriverGetVersion(&version);
-  if (version == 0) {
-    return absl::FailedPreconditionError(
-        "no CUDA driver (libcuda.so.1) was found on this machine");
+  if (const auto cu_driver_get_version =
+          reinterpret_cast<decltype(&::cuDriverGetVersion)>(
+              dlsym(library, "cuDriverGetVersion"))) {
+    cu_driver_get_version(&version);
   }
   return absl::FailedPreconditionError(absl::StrFormat(
-      "the CUDA driver cannot be used: it supports CUDA %s, this program was "
-      "built with CUDA %s: %s",
-      VersionName(version), VersionName(CUDART_VERSION),
-      cudaGetErrorString(error)));
+      "the CUDA driver cannot be used: it supports CUDA %s, at least %s is "
+      "needed",
+      VersionName(version), VersionName(kInterfaceVersion)));
+}
+
+// The library is never unloaded: its functions may be called until the end.
+absl::StatusOr<Search> LoadLibrary() {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "no CUDA driver was found on this machine: %s", dlerror()));
+  }
+  const auto search =
+      reinterpret_cast<Search>(dlsym(library, "cuGetProcAddress_v2"));
+  if (search == nullptr) return TooOld(library);
+  return search;
 }
 
 template <typename Function>
-absl::Status Find(const char* name, Function& function) {
+absl::Status Find(Search search, const char* name, Function& function) {
   void* address = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error = cudaGetDriverEntryPointByVersion(
-      name, &address, kInterfaceVersion, cudaEnableDefault, &found);
-  if (error != cudaSuccess) return NoDriver(error);
-  if (found != cudaDriverEntryPointSuccess) {
+  CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  const CUresult result = search(name, &address, kInterfaceVersion,
+                                 CU_GET_PROC_ADDRESS_DEFAULT, &found);
+  if (result != CUDA_SUCCESS || found != CU_GET_PROC_ADDRESS_SUCCESS) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the CUDA driver has no %s; a newer one is needed", name));
   }
@@ -48,35 +63,39 @@ absl::Status Find(const char* name, Function& function) {
 }
 
 absl::StatusOr<Driver> FindFunctions() {
+  const absl::StatusOr<Search> search = LoadLibrary();
+  if (!search.ok()) return search.status();
   Driver driver = {};
   for (absl::Status found : {
-           Find("cuInit", driver.cuInit),
-           Find("cuGetErrorName", driver.cuGetErrorName),
-           Find("cuGetErrorString", driver.cuGetErrorString),
-           Find("cuDeviceGetCount", driver.cuDeviceGetCount),
-           Find("cuDeviceGetUuid", driver.cuDeviceGetUuid),
-           Find("cuDeviceGetAttribute", driver.cuDeviceGetAttribute),
-           Find("cuDeviceTotalMem", driver.cuDeviceTotalMem),
-           Find("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain),
-           Find("cuDevicePrimaryCtxRelease", driver.cuDevicePrimaryCtxRelease),
-           Find("cuCtxPushCurrent", driver.cuCtxPushCurrent),
-           Find("cuCtxPopCurrent", driver.cuCtxPopCurrent),
-           Find("cuCtxSynchronize", driver.cuCtxSynchronize),
-           Find("cuMemGetInfo", driver.cuMemGetInfo),
-           Find("cuMemGetAllocationGranularity",
+           Find(*search, "cuInit", driver.cuInit),
+           Find(*search, "cuGetErrorName", driver.cuGetErrorName),
+           Find(*search, "cuGetErrorString", driver.cuGetErrorString),
+           Find(*search, "cuDeviceGetCount", driver.cuDeviceGetCount),
+           Find(*search, "cuDeviceGetUuid", driver.cuDeviceGetUuid),
+           Find(*search, "cuDeviceGetAttribute", driver.cuDeviceGetAttribute),
+           Find(*search, "cuDeviceTotalMem", driver.cuDeviceTotalMem),
+           Find(*search, "cuDevicePrimaryCtxRetain",
+                driver.cuDevicePrimaryCtxRetain),
+           Find(*search, "cuDevicePrimaryCtxRelease",
+                driver.cuDevicePrimaryCtxRelease),
+           Find(*search, "cuCtxPushCurrent", driver.cuCtxPushCurrent),
+           Find(*search, "cuCtxPopCurrent", driver.cuCtxPopCurrent),
+           Find(*search, "cuCtxSynchronize", driver.cuCtxSynchronize),
+           Find(*search, "cuMemGetInfo", driver.cuMemGetInfo),
+           Find(*search, "cuMemGetAllocationGranularity",
                 driver.cuMemGetAllocationGranularity),
-           Find("cuMemCreate", driver.cuMemCreate),
-           Find("cuMemRelease", driver.cuMemRelease),
-           Find("cuMemExportToShareableHandle",
+           Find(*search, "cuMemCreate", driver.cuMemCreate),
+           Find(*search, "cuMemRelease", driver.cuMemRelease),
+           Find(*search, "cuMemExportToShareableHandle",
                 driver.cuMemExportToShareableHandle),
-           Find("cuMemImportFromShareableHandle",
+           Find(*search, "cuMemImportFromShareableHandle",
                 driver.cuMemImportFromShareableHandle),
-           Find("cuMemAddressReserve", driver.cuMemAddressReserve),
-           Find("cuMemAddressFree", driver.cuMemAddressFree),
-           Find("cuMemMap", driver.cuMemMap),
-           Find("cuMemUnmap", driver.cuMemUnmap),
-           Find("cuMemSetAccess", driver.cuMemSetAccess),
-           Find("cuMemsetD8", driver.cuMemsetD8),
+           Find(*search, "cuMemAddressReserve", driver.cuMemAddressReserve),
+           Find(*search, "cuMemAddressFree", driver.cuMemAddressFree),
+           Find(*search, "cuMemMap", driver.cuMemMap),
+           Find(*search, "cuMemUnmap", driver.cuMemUnmap),
+           Find(*search, "cuMemSetAccess", driver.cuMemSetAccess),
+           Find(*search, "cuMemsetD8", driver.cuMemsetD8),
        }) {
     if (!found.ok()) return found;
   }
@@ -84,10 +103,12 @@ absl::StatusOr<Driver> FindFunctions() {
 }
 
 std::string WordsOf(const Driver& driver, CUresult result) {
-  const char* name = "unknown error";
-  const char* text = "";
-  driver.cuGetErrorName(result, &name);
-  driver.cuGetErrorString(result, &text);
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (driver.cuGetErrorName(result, &name) != CUDA_SUCCESS ||
+      driver.cuGetErrorString(result, &text) != CUDA_SUCCESS) {
+    return absl::StrFormat("error %d, which it has no words for", result);
+  }
   return absl::StrFormat("%s (%s, %d)", text, name, result);
 }
 
