@@ -14,6 +14,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "service/logging/log.h"
 
 namespace pando {
 namespace {
@@ -66,7 +67,14 @@ std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
   std::vector<UniqueFd> fds;
   for (const KvShard& shard : pool.shards()) {
     absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
-    if (!fd.ok()) return std::nullopt;
+    if (!fd.ok()) {
+      Log(LogLevel::kError,
+          "a worker could not attach: no descriptor of a shard",
+          {{"shard", shard.index},
+           {"device", shard.device},
+           {"reason", fd.status().message()}});
+      return std::nullopt;
+    }
     fds.push_back(*std::move(fd));
   }
   return fds;

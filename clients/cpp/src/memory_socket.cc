@@ -24,11 +24,13 @@ constexpr uint32_t kVersion = 1;
 // The server's limit: what fits into one message.
 constexpr uint32_t kMaxShards = 250;
 
+// What Header::status says.
+enum : uint32_t { kAccepted = 0, kCannotExport = 2 };
+
 // Sent by the server; the size of each shard follows as uint64.
 struct Header {
   std::array<char, 4> magic;
   uint32_t version;
-  // Zero: the token was accepted.
   uint32_t status;
   uint32_t shards;
 };
@@ -115,7 +117,11 @@ absl::Status Check(const Header& header) {
     return absl::UnimplementedError(absl::StrCat(
         "memory socket: version ", header.version, ", need ", kVersion));
   }
-  if (header.status != 0) {
+  if (header.status == kCannotExport) {
+    return absl::UnavailableError(
+        "memory socket: the server could not export the memory");
+  }
+  if (header.status != kAccepted) {
     return absl::PermissionDeniedError(absl::StrCat(
         "memory socket: token refused with status ", header.status));
   }
