@@ -20,13 +20,15 @@ function(pando_program name)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# pando_test(NAME SOURCES... DEPS...): a GoogleTest program known to CTest.
+# pando_test(NAME SOURCES... DEPS...): a GoogleTest program known to CTest, which
+# calls its tests PREFIX and their names.
 function(pando_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${ARG_PREFIX}")
 endfunction()
 
 # pando_fuzzer(NAME SOURCES... DEPS...): a libFuzzer program, placed in bin/ of

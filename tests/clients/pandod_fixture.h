@@ -40,14 +40,33 @@ class PandodTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
+  // Of pandod, beside those that every test has.
+  virtual std::vector<std::string> MoreFlags() const { return {}; }
+
   void StartPandod() {
-    absl::StatusOr<PandodProcess> process = PandodProcess::Start(
-        PANDOD, socket_path(),
-        {"--http", "", "--pool-pages", std::to_string(kPoolPages),
-         "--page-tokens", std::to_string(kPageTokens), "--layers", "2",
-         "--heads", "2", "--head-size", "8", "--dtype", "float32",
-         "--model=llama", "--max-tokens-per-request",
-         std::to_string(kMaxTokens), "--log-level", "error"});
+    std::vector<std::string> flags = {"--http",
+                                      "",
+                                      "--pool-pages",
+                                      std::to_string(kPoolPages),
+                                      "--page-tokens",
+                                      std::to_string(kPageTokens),
+                                      "--layers",
+                                      "2",
+                                      "--heads",
+                                      "2",
+                                      "--head-size",
+                                      "8",
+                                      "--dtype",
+                                      "float32",
+                                      "--model=llama",
+                                      "--max-tokens-per-request",
+                                      std::to_string(kMaxTokens),
+                                      "--log-level",
+                                      "error"};
+    const std::vector<std::string> more = MoreFlags();
+    flags.insert(flags.end(), more.begin(), more.end());
+    absl::StatusOr<PandodProcess> process =
+        PandodProcess::Start(PANDOD, socket_path(), flags);
     ASSERT_TRUE(process.ok()) << process.status();
     pandod_ = *std::move(process);
   }

@@ -1,6 +1,6 @@
+// CUDA pools, on the first GPU or on the stand-in for the driver
+// (tests/support/cuda_stand_in): this source is built once for each.
 #include "gpu/cuda_kv_pool.h"
-
-#include <cuda_runtime_api.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/gpu/cuda_device.h"
+#include "tests/gpu/device_access.h"
 #include "tests/gpu/kv_pool_contract.h"
 
 namespace pando {
@@ -34,6 +35,7 @@ KvPoolBackend CudaBackend() {
   return {
       .name = "Cuda",
       .why_not = WhyNoDevice,
+      .why_no_checksums = WhyNoKernels,
       .create =
           [](const KvShape& shape, uint32_t capacity_pages,
              uint32_t num_shards) -> absl::StatusOr<std::unique_ptr<KvPool>> {
@@ -45,18 +47,16 @@ KvPoolBackend CudaBackend() {
           [](const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,
              const std::string& bytes) {
             const cuda::Mapping mapping = Map(fd, size_bytes);
-            ASSERT_EQ(cudaMemcpy(mapping.bytes().data() + offset, bytes.data(),
-                                 bytes.size(), cudaMemcpyDefault),
-                      cudaSuccess);
+            CopyToDevice(mapping.bytes().data() + offset, bytes.data(),
+                         bytes.size());
           },
       .read =
           [](const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,
              size_t length) {
             const cuda::Mapping mapping = Map(fd, size_bytes);
             std::string bytes(length, '\0');
-            EXPECT_EQ(cudaMemcpy(bytes.data(), mapping.bytes().data() + offset,
-                                 length, cudaMemcpyDefault),
-                      cudaSuccess);
+            CopyFromDevice(bytes.data(), mapping.bytes().data() + offset,
+                           length);
             return bytes;
           },
   };
@@ -98,9 +98,7 @@ TEST_F(CudaKvPoolTest, ZeroedMemoryIsZeroAtBothEnds) {
   const cuda::Mapping mapping = Map(pool->ExportShard(0).value(), size);
   for (uint64_t offset : {uint64_t{0}, size - 1}) {
     char byte = 1;
-    ASSERT_EQ(cudaMemcpy(&byte, mapping.bytes().data() + offset, 1,
-                         cudaMemcpyDefault),
-              cudaSuccess);
+    CopyFromDevice(&byte, mapping.bytes().data() + offset, 1);
     EXPECT_EQ(byte, 0);
   }
 }

@@ -41,6 +41,7 @@ KvPoolBackend HostBackend() {
   return {
       .name = "Host",
       .why_not = [] { return ""; },
+      .why_no_checksums = [] { return ""; },
       .create = HostKvPool::Create,
       .write =
           [](const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,

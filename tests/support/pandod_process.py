@@ -125,11 +125,11 @@ class Pandod:
             self.close()
 
 
-def refused_start(folder: Path, *arguments: str) -> str:
+def refused_start(folder: Path, *arguments: str, **environment: str) -> str:
     """What a pandod says that cannot start with these options."""
     refused = subprocess.run(
         [binary(), f"--socket={folder}/pando.sock", "--http=", *arguments],
-        env=clean_environment(),
+        env=clean_environment() | environment,
         capture_output=True,
         text=True,
         timeout=READY_SECONDS,

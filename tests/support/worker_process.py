@@ -1,6 +1,7 @@
 """Real worker processes, one step of a request at a time."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,13 +29,18 @@ class WorkerProcess:
     """A worker in a process of its own; used in a `with` block."""
 
     def __init__(
-        self, address: str, first_token: int = 1_000_000, program: str = "worker.py"
+        self,
+        address: str,
+        first_token: int = 1_000_000,
+        program: str = "worker.py",
+        **environment: str,
     ) -> None:
         self._process = subprocess.Popen(
             [
                 *(sys.executable, Path(__file__).with_name(program)),
                 *(address, str(first_token)),
             ],
+            env=os.environ | environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -68,15 +68,21 @@ class _Driver:
     def __init__(self) -> None:
         try:
             self._library = ctypes.CDLL("libcuda.so.1")
-        except OSError:
+        except OSError as error:
             raise PandoError(
-                "CUDA", "no CUDA driver (libcuda.so.1) was found on this machine"
+                "CUDA", f"no CUDA driver was found on this machine: {error}"
             ) from None
         self.call("cuInit", ctypes.c_uint(0))
 
     def call(self, function: str, *arguments: Any) -> None:
         """Arguments are ctypes values: a bare int would be cut to 32 bits."""
-        result = getattr(self._library, function)(*arguments)
+        try:
+            found = getattr(self._library, function)
+        except AttributeError:
+            raise PandoError(
+                "CUDA", f"the CUDA driver has no {function}; a newer one is needed"
+            ) from None
+        result = found(*arguments)
         if result != 0:
             raise PandoError("CUDA", f"{function}: {self._words(result)}")
 

@@ -1,0 +1,120 @@
+// The C++ client on a CUDA pool of a real pandod, both on the stand-in for the
+// driver: no GPU is seen here, and no kernel runs.
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <string>
+#include <vector>
+
+#include "pando/client.h"
+#include "tests/clients/pandod_fixture.h"
+#include "tests/support/cuda_stand_in/control.h"
+
+namespace pando {
+namespace {
+
+using testing::HasSubstr;
+
+class CudaStandInClientTest : public PandodTest {
+ protected:
+  void SetUp() override {
+    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);  // of pandod
+    PandodTest::SetUp();
+  }
+
+  void TearDown() override {
+    PandodTest::TearDown();
+    unsetenv("LD_LIBRARY_PATH");
+    EXPECT_EQ(Mappings(), 0);
+  }
+
+  std::vector<std::string> MoreFlags() const override {
+    return {"--pool-memory=cuda", "--pool-devices=0,1"};
+  }
+
+  // The next call of `function` in this process returns `result`.
+  static void FailOnce(const char* function, int result) {
+    Control<decltype(CudaStandInFail)>("CudaStandInFail")(function, result, 1);
+  }
+
+  // Anything that maps a shard and was not taken down.
+  static int Mappings() {
+    const CudaStandInHeld held =
+        Control<decltype(CudaStandInCount)>("CudaStandInCount")();
+    EXPECT_EQ(held.handles, held.mappings);
+    EXPECT_EQ(held.reservations, held.mappings);
+    EXPECT_EQ(held.contexts, held.mappings);
+    return held.mappings;
+  }
+
+ private:
+  template <typename Function>
+  static Function* Control(const char* name) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    return reinterpret_cast<Function*>(dlsym(driver, name));
+  }
+};
+
+TEST_F(CudaStandInClientTest, BytesWrittenByOneWorkerAreReadByAnother) {
+  const auto a = Connect(), b = Connect();
+  const auto writer = a->AttachPool(), reader = b->AttachPool();
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(Mappings(), 4);
+  for (uint32_t shard : {0, 1}) {
+    const float value = 1.5f + static_cast<float>(shard);
+    *reinterpret_cast<float*>(writer->KeyAddress(1, 5, 3, 1, shard)) = value;
+    EXPECT_EQ(*reinterpret_cast<float*>(reader->KeyAddress(1, 5, 3, 1, shard)),
+              value);
+  }
+}
+
+TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
+  const auto client = Connect();
+  std::vector<std::byte*> addresses;
+  {
+    const auto pool = client->AttachPool();
+    ASSERT_TRUE(pool.ok()) << pool.status();
+    for (uint32_t i : {0, 1}) addresses.push_back(pool->shard(i).data());
+  }
+  const auto again = client->AttachPool({.addresses = addresses});
+  ASSERT_TRUE(again.ok()) << again.status();
+  for (uint32_t i : {0, 1}) EXPECT_EQ(again->shard(i).data(), addresses[i]);
+}
+
+TEST_F(CudaStandInClientTest, AMappingOutlivesPandodAndIsReplacedByTheNext) {
+  const auto client = Connect();
+  auto pool = client->AttachPool();
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  *pool->KeyAddress(0, 1, 0, 0) = std::byte{42};
+  pandod_->Kill();
+  EXPECT_EQ(*pool->KeyAddress(0, 1, 0, 0), std::byte{42});
+  StartPandod();
+  ASSERT_TRUE(Eventually([&] {
+    auto next = client->AttachPool();
+    if (!next.ok() || next->epoch() == pool->epoch()) return false;
+    pool = std::move(next);
+    return true;
+  }));
+  EXPECT_EQ(*pool->KeyAddress(0, 1, 0, 0), std::byte{0});
+}
+
+TEST_F(CudaStandInClientTest, AMappingThatFailsIsSaidAndLeavesNothing) {
+  const auto client = Connect();
+  for (const char* function :
+       {"cuDevicePrimaryCtxRetain", "cuMemImportFromShareableHandle",
+        "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"}) {
+    SCOPED_TRACE(function);
+    FailOnce(function, 800);
+    const absl::Status status = client->AttachPool().status();
+    EXPECT_THAT(std::string(status.message()),
+                testing::MatchesRegex(
+                    "shard 0: GPU 0 \\(.*\\): " + std::string(function) +
+                    ": operation not permitted.*"));
+    EXPECT_EQ(Mappings(), 0);
+    EXPECT_TRUE(client->AttachPool().ok());
+  }
+}
+
+}  // namespace
+}  // namespace pando

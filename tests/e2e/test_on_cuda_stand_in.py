@@ -1,0 +1,261 @@
+"""CUDA pools on a stand-in for the driver: no GPU is seen, and no kernel runs.
+
+What pandod and the clients ask of the driver is seen: starting, attaching, dying, and
+what becomes of each call that fails. The stand-in is tests/support/cuda_stand_in.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import cuda_stand_in
+import pytest
+from eventually import eventually
+from pando_kv import Client
+from pandod_process import POOL_PAGES, Pandod, refused_start
+from worker_process import WorkerProcess
+
+SMALL = "--pool-pages=64"
+DEVICES = (
+    "57a2d1f0-0000-4000-8000-000000000000",
+    "57a2d1f0-0000-4000-8000-000000000001",
+)
+MIB = 1 << 20
+
+StartPandod = Callable[..., Pandod]
+
+
+@pytest.fixture
+def start_pandod(tmp_path: Path) -> Iterator[StartPandod]:
+    """With a pool on both GPUs of the stand-in, unless options say otherwise."""
+    with ExitStack() as stack:
+
+        def start(settings: dict[str, object] | None = None, **options) -> Pandod:
+            server = Pandod(
+                tmp_path,
+                drain_timeout="0s",
+                pool_memory="cuda",
+                **({"pool_devices": "0,1"} | options),
+            )
+            stack.callback(server.close)
+            server.start(**cuda_stand_in.environment(**(settings or {})))
+            stack.callback(server.close_in_order)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def pandod(start_pandod: StartPandod) -> Pandod:
+    return start_pandod()
+
+
+def start_worker(pandod: Pandod, **settings: object) -> WorkerProcess:
+    return WorkerProcess(
+        pandod.address,
+        program="cuda_stand_in_worker.py",
+        **cuda_stand_in.environment(**settings),
+    )
+
+
+@pytest.fixture
+def worker(pandod: Pandod) -> Iterator[WorkerProcess]:
+    with start_worker(pandod) as process:
+        process.do("attach")
+        yield process
+
+
+def free_pages(pandod: Pandod) -> int:
+    with Client(pandod.address) as client:
+        return client.stats().pages.free
+
+
+# Attaching.
+
+
+def test_one_worker_reads_what_another_wrote_in_every_shard(pandod, worker):
+    assert worker.do("publish") == [1, 2, 3]
+    with start_worker(pandod) as other:
+        assert other.do("attach", "match")
+
+
+def test_the_pool_is_described_with_its_devices(pandod):
+    with Client(pandod.address) as client:
+        shards = client.pool.shards
+    assert [shard.device for shard in shards] == [f"cuda:{uuid}" for uuid in DEVICES]
+    assert [shard.size_bytes % (2 * MIB) for shard in shards] == [0, 0]
+
+
+def test_attaching_again_is_at_the_same_addresses(worker):
+    worker.do("publish")
+    assert worker.do("attach_again")
+    assert worker.do("match")
+
+
+def test_a_hundred_mappings_leave_nothing_behind(worker):
+    assert worker.do("attach_often")
+
+
+def test_pandod_holds_the_memory_and_does_not_map_it(pandod, worker):
+    process = Path(f"/proc/{pandod.pid}")
+    held = [str(fd.readlink()) for fd in (process / "fd").iterdir()]
+    assert sum("cuda_stand_in_device" in name for name in held) == 2
+    assert "cuda_stand_in_device" not in (process / "maps").read_text()
+
+
+# Deaths.
+
+
+def test_a_worker_that_is_killed_gives_its_pages_back(pandod, worker):
+    worker.do("publish")
+    with start_worker(pandod) as other:
+        assert other.do("attach", "reserve") == 10
+        assert free_pages(pandod) == POOL_PAGES - 1 - 3 - 10
+        other.kill()
+    eventually(lambda: free_pages(pandod) == POOL_PAGES - 1 - 3)
+    assert worker.do("match")
+
+
+def test_workers_read_on_when_pandod_is_killed_and_attach_to_the_next(pandod, worker):
+    worker.do("publish")
+    with start_worker(pandod) as other:
+        other.do("attach", "match")
+        pandod.kill()
+        for process in (worker, other):
+            assert process.do("read")
+            assert process.do("match")["error"] == "UnavailableError"
+            assert process.do("read")
+        pandod.start(**cuda_stand_in.environment())
+        eventually(lambda: worker.do("attach_again") is True)
+        assert worker.do("publish") == [1, 2, 3]
+
+
+# What fails at the start.
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        ({"fail": "cuInit=999"}, [SMALL], "cannot be used: cuInit: error 999"),
+        ({"devices": 0}, [SMALL], "no CUDA-capable device is detected"),
+        ({"missing": "cuMemMap"}, [SMALL], "has no cuMemMap; a newer one is needed"),
+        ({"shares": 0}, [SMALL], "cannot share memory by file descriptors"),
+        (
+            {"fail": "cuMemCreate=2"},
+            [SMALL],
+            rf"GPU 0 \({DEVICES[0]}\): cuMemCreate of 2097152 bytes: out of memory",
+        ),
+        (
+            {"fail": "cuMemCreate=2@2"},
+            [SMALL, "--pool-devices=0,1"],
+            rf"GPU 1 \({DEVICES[1]}\): cuMemCreate of 2097152 bytes: out of memory",
+        ),
+        (
+            {"device_bytes": MIB},
+            ["--pool-bytes=2MiB"],
+            "a shard needs [0-9]+ bytes; GPU 0 .* has 1048576 bytes of memory",
+        ),
+        (
+            {},
+            [SMALL, "--pool-devices=99"],
+            f"no GPU is '99'; there are: 0 GPU-{DEVICES[0]}, 1 GPU-{DEVICES[1]}",
+        ),
+        (
+            {"fail": "cuMemsetD8=800"},
+            [SMALL, "--pool-zero=yes"],
+            "cuMemsetD8: operation not permitted",
+        ),
+        (
+            {"fail": "cuMemGetInfo=800"},
+            ["--pool-fraction=0.5"],
+            "cuMemGetInfo: operation not permitted",
+        ),
+        # It needs kernels, and the runtime more of a driver than this one has.
+        ({}, [SMALL, "--verify-pages=1"], "cudaSetDevice"),
+    ],
+)
+def test_a_start_that_fails_says_why_and_leaves_nothing(
+    tmp_path, settings, options, message
+):
+    shape = ["--layers=2", "--heads=2", "--head-size=8", "--pool-memory=cuda"]
+    said = refused_start(
+        tmp_path, *shape, *options, **cuda_stand_in.environment(**settings)
+    )
+    assert re.search(f"cannot start.*{message}", said), said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_driver_that_is_too_old_is_named_with_both_versions(tmp_path):
+    said = refused_start(
+        tmp_path, "--pool-memory=cuda", "--pool-pages=64", **cuda_stand_in.too_old()
+    )
+    assert "it supports CUDA 11.4, at least 12.0 is needed" in said
+
+
+def test_a_fraction_is_of_the_least_free_device(start_pandod):
+    pandod = start_pandod(
+        {"device_bytes": 64 * MIB}, pool_pages=None, pool_fraction=0.5, pool_zero="yes"
+    )
+    with Client(pandod.address) as client:
+        pool = client.pool
+    assert [shard.size_bytes for shard in pool.shards] == [32 * MIB] * 2
+
+
+# What fails later.
+
+
+def test_an_export_that_fails_is_an_error_of_that_attach_alone(start_pandod):
+    pandod = start_pandod({"fail": "cuMemExportToShareableHandle=304@2"})
+    with start_worker(pandod) as worker:
+        refused = worker.do("attach")
+        assert "could not export the memory" in refused["message"]
+        assert worker.do("held") == [0, 0]
+        assert worker.do("attach") is None
+        assert worker.do("publish")
+    logged = [event for event in pandod.events() if event["level"] == "error"]
+    assert [(event["shard"], event["device"]) for event in logged] == [
+        (1, f"cuda:{DEVICES[1]}")
+    ]
+    assert "cuMemExportToShareableHandle: OS call failed" in logged[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "cuInit",
+        "cuDeviceGetCount",
+        "cuDeviceGetUuid",
+        "cuDevicePrimaryCtxRetain",
+        "cuCtxPushCurrent",
+        "cuMemImportFromShareableHandle",
+        "cuMemAddressReserve",
+        "cuMemMap",
+        "cuMemSetAccess",
+    ],
+)
+def test_a_mapping_that_fails_names_the_call_and_leaves_nothing(pandod, function):
+    with start_worker(pandod, fail=f"{function}=800@1") as worker:
+        refused = worker.do("attach")
+        assert refused["error"] == "PandoError"
+        assert re.search(
+            rf"CUDA: {function}\w*: operation not permitted", refused["message"]
+        )
+        assert worker.do("held") == [0, 0]
+        assert worker.do("attach") is None
+        assert worker.do("publish") == [1, 2, 3]
+
+
+def test_a_worker_that_does_not_see_the_pools_gpu_is_told_so(pandod):
+    with start_worker(pandod, devices=1) as worker:
+        message = worker.do("attach")["message"]
+        assert f"the pool is on the GPU {DEVICES[1]}, which is none of the 1" in message
+        assert worker.do("held") == [0, 0]
+
+
+def test_a_worker_whose_driver_is_too_old_is_told_so(pandod):
+    old = WorkerProcess(
+        pandod.address, program="cuda_stand_in_worker.py", **cuda_stand_in.too_old()
+    )
+    with old as worker:
+        assert "a newer one is needed" in worker.do("attach")["message"]

@@ -1,0 +1,26 @@
+"""The stand-in for the CUDA driver (cuda_stand_in/), for processes a test starts.
+
+No GPU is seen with it, and no kernel runs.
+"""
+
+import pytest
+from pandod_process import binary
+
+
+def environment(**settings: object) -> dict[str, str]:
+    """What a process needs that is to find it; for settings see settings.h."""
+    return _found("cuda_stand_in") | {
+        f"CUDA_STAND_IN_{name.upper()}": str(value) for name, value in settings.items()
+    }
+
+
+def too_old() -> dict[str, str]:
+    """A process then finds a driver of CUDA 11.4."""
+    return _found("cuda_stand_in/of_cuda_11")
+
+
+def _found(folder: str) -> dict[str, str]:
+    path = binary().parents[1] / folder
+    if not (path / "libcuda.so.1").exists():
+        pytest.skip(f"{binary()} was built without the CUDA toolkit")
+    return {"LD_LIBRARY_PATH": str(path)}

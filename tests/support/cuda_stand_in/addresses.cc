@@ -1,0 +1,168 @@
+// Addresses: reserved, given memory, made accessible, and all of it undone.
+// Unlike a GPU's, they can be read and written by the CPU.
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "tests/support/cuda_stand_in/call.h"
+#include "tests/support/cuda_stand_in/contexts.h"
+
+using cuda_stand_in::Call;
+using cuda_stand_in::kGrain;
+using cuda_stand_in::Memory;
+using cuda_stand_in::Reservation;
+using cuda_stand_in::State;
+
+namespace {
+
+void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+// The reservation that contains [address, address + size).
+Reservation* ReservationOf(State& state, CUdeviceptr address, size_t size) {
+  auto after = state.reservations.upper_bound(address);
+  if (after == state.reservations.begin()) return nullptr;
+  auto& [begin, reservation] = *std::prev(after);
+  return address + size <= begin + reservation.size ? &reservation : nullptr;
+}
+
+bool IsMapped(const Reservation& reservation, CUdeviceptr address,
+              size_t size) {
+  for (const auto& [begin, mapped] : reservation.mapped) {
+    if (begin < address + size && address < begin + mapped.size) return true;
+  }
+  return false;
+}
+
+// What was mapped at exactly these addresses, or null.
+const Reservation::Mapped* MappedAt(const Reservation* reservation,
+                                    CUdeviceptr address, size_t size) {
+  if (reservation == nullptr) return nullptr;
+  const auto mapped = reservation->mapped.find(address);
+  const bool is_whole =
+      mapped != reservation->mapped.end() && mapped->second.size == size;
+  return is_whole ? &mapped->second : nullptr;
+}
+
+void* ReserveWithoutAccess(void* wanted, size_t size, int flags) {
+  return mmap(wanted, size, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+
+// An mmap of `size` whose address is a multiple of kGrain: `wanted` where that
+// is free. 0: there is none.
+CUdeviceptr Reserve(CUdeviceptr wanted, size_t size) {
+  if (wanted != 0) {
+    void* const there = ReserveWithoutAccess(Pointer(wanted), size, 0);
+    if (there == Pointer(wanted)) return wanted;
+    if (there != MAP_FAILED) munmap(there, size);
+  }
+  void* const wide = ReserveWithoutAccess(nullptr, size + kGrain, 0);
+  if (wide == MAP_FAILED) return 0;
+  const auto begin = reinterpret_cast<CUdeviceptr>(wide);
+  const CUdeviceptr aligned = (begin + kGrain - 1) / kGrain * kGrain;
+  if (aligned > begin) munmap(wide, aligned - begin);
+  munmap(Pointer(aligned + size), begin + kGrain - aligned);
+  return aligned;
+}
+
+}  // namespace
+
+CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size,
+                             size_t alignment, CUdeviceptr wanted,
+                             unsigned long long flags) {
+  return Call("cuMemAddressReserve", [&](State& state) {
+    if (address == nullptr || size == 0 || size % kGrain != 0 ||
+        wanted % kGrain != 0 || alignment > kGrain || flags != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const CUdeviceptr reserved = Reserve(wanted, size);
+    if (reserved == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    state.reservations[reserved] = {.size = size, .mapped = {}};
+    *address = reserved;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
+  return Call("cuMemAddressFree", [&](State& state) {
+    const auto reservation = state.reservations.find(address);
+    if (reservation == state.reservations.end() ||
+        reservation->second.size != size ||
+        !reservation->second.mapped.empty()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    munmap(Pointer(address), size);
+    state.reservations.erase(reservation);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+                  CUmemGenericAllocationHandle handle,
+                  unsigned long long flags) {
+  return Call("cuMemMap", [&](State& state) {
+    Reservation* const reservation = ReservationOf(state, address, size);
+    const auto memory = state.handles.find(handle);
+    if (reservation == nullptr || memory == state.handles.end() || size == 0 ||
+        size % kGrain != 0 || size > memory->second->size() || offset != 0 ||
+        flags != 0 || IsMapped(*reservation, address, size)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (mmap(Pointer(address), size, PROT_NONE, MAP_SHARED | MAP_FIXED,
+             memory->second->fd(), 0) == MAP_FAILED) {
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    reservation->mapped[address] = {.size = size, .memory = memory->second};
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
+  return Call("cuMemUnmap", [&](State& state) {
+    Reservation* const reservation = ReservationOf(state, address, size);
+    if (MappedAt(reservation, address, size) == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    ReserveWithoutAccess(Pointer(address), size, MAP_FIXED);
+    reservation->mapped.erase(address);
+    return CUDA_SUCCESS;
+  });
+}
+
+// Of all locations only the first counts: one GPU, which this process is.
+CUresult cuMemSetAccess(CUdeviceptr address, size_t size,
+                        const CUmemAccessDesc* access, size_t count) {
+  return Call("cuMemSetAccess", [&](State& state) {
+    const Reservation* const reservation = ReservationOf(state, address, size);
+    if (access == nullptr || count != 1 ||
+        access->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        MappedAt(reservation, address, size) == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!state.HasDevice(access->location.id)) return CUDA_ERROR_INVALID_DEVICE;
+    int protection = PROT_NONE;
+    if (access->flags & CU_MEM_ACCESS_FLAGS_PROT_READ) protection |= PROT_READ;
+    if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+      protection |= PROT_READ | PROT_WRITE;
+    }
+    return mprotect(Pointer(address), size, protection) == 0
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OPERATING_SYSTEM;
+  });
+}
+
+CUresult cuMemsetD8(CUdeviceptr address, unsigned char value, size_t count) {
+  return Call("cuMemsetD8", [&](State& state) {
+    if (cuda_stand_in::CurrentDevice(state) < 0) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const Reservation* const reservation = ReservationOf(state, address, count);
+    if (MappedAt(reservation, address, count) == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::memset(Pointer(address), value, count);
+    return CUDA_SUCCESS;
+  });
+}

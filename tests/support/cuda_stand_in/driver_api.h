@@ -1,0 +1,10 @@
+// The driver's own declarations, as functions that the stand-in exports. Its
+// other sources are hidden.
+#ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_DRIVER_API_H_
+#define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_DRIVER_API_H_
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#pragma GCC visibility pop
+
+#endif  // PANDO_TESTS_SUPPORT_CUDA_STAND_IN_DRIVER_API_H_

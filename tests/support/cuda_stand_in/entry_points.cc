@@ -1,0 +1,71 @@
+// Finds the functions above by name, as cudaGetDriverEntryPoint and our own
+// clients ask for them.
+#include <iterator>
+#include <string_view>
+
+#include "tests/support/cuda_stand_in/call.h"
+
+namespace {
+
+struct EntryPoint {
+  std::string_view name;
+  void* address;
+};
+
+// cuda.h renames functions that have changed: cuMemGetInfo is cuMemGetInfo_v2.
+#define ENTRY(function) \
+  { #function, reinterpret_cast < void*>(&function) }
+
+const EntryPoint kEntryPoints[] = {
+    ENTRY(cuCtxPopCurrent),
+    ENTRY(cuCtxPushCurrent),
+    ENTRY(cuCtxSynchronize),
+    ENTRY(cuDeviceGetAttribute),
+    ENTRY(cuDeviceGetCount),
+    ENTRY(cuDeviceGetUuid),
+    ENTRY(cuDevicePrimaryCtxRelease),
+    ENTRY(cuDevicePrimaryCtxRetain),
+    ENTRY(cuDeviceTotalMem),
+    ENTRY(cuDriverGetVersion),
+    ENTRY(cuGetErrorName),
+    ENTRY(cuGetErrorString),
+    ENTRY(cuGetProcAddress),
+    ENTRY(cuInit),
+    ENTRY(cuMemAddressFree),
+    ENTRY(cuMemAddressReserve),
+    ENTRY(cuMemCreate),
+    ENTRY(cuMemExportToShareableHandle),
+    ENTRY(cuMemGetAllocationGranularity),
+    ENTRY(cuMemGetInfo),
+    ENTRY(cuMemImportFromShareableHandle),
+    ENTRY(cuMemMap),
+    ENTRY(cuMemRelease),
+    ENTRY(cuMemSetAccess),
+    ENTRY(cuMemUnmap),
+    ENTRY(cuMemsetD8),
+};
+
+#undef ENTRY
+
+void* Find(std::string_view name) {
+  if (cuda_stand_in::LockedState()->settings.missing == name) return nullptr;
+  for (const EntryPoint& entry : kEntryPoints) {
+    if (entry.name == name) return entry.address;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CUresult cuGetProcAddress(const char* symbol, void** function, int version,
+                          cuuint64_t, CUdriverProcAddressQueryResult* found) {
+  if (symbol == nullptr || function == nullptr || version > CUDA_VERSION) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *function = Find(symbol);
+  if (found != nullptr) {
+    *found = *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+                                  : CU_GET_PROC_ADDRESS_SUCCESS;
+  }
+  return CUDA_SUCCESS;
+}

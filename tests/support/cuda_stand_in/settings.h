@@ -1,0 +1,37 @@
+// What the environment of a process says about its stand-in.
+#ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_SETTINGS_H_
+#define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_SETTINGS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace cuda_stand_in {
+
+struct Fault {
+  int result = 0;
+  // The call that fails, counted from 1; 0: each.
+  int only_call = 0;
+};
+
+struct Settings {
+  // CUDA_STAND_IN_DEVICES: how many GPUs there seem to be.
+  int devices = 2;
+  // CUDA_STAND_IN_DEVICE_BYTES: the memory of each.
+  uint64_t device_bytes = uint64_t{1} << 30;
+  // CUDA_STAND_IN_SHARES=0: no device can share memory by descriptors.
+  bool shares = true;
+  // CUDA_STAND_IN_MISSING=cuMemMap: a function that cuGetProcAddress does not
+  // find.
+  std::string missing;
+  // CUDA_STAND_IN_FAIL=cuMemCreate=2,cuMemMap=1@3: each cuMemCreate returns 2,
+  // the third cuMemMap 1.
+  std::map<std::string, Fault> faults;
+};
+
+// Ends the process with a sentence if the environment cannot be understood.
+Settings SettingsOfEnvironment();
+
+}  // namespace cuda_stand_in
+
+#endif  // PANDO_TESTS_SUPPORT_CUDA_STAND_IN_SETTINGS_H_

@@ -1,0 +1,79 @@
+#ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_STATE_H_
+#define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_STATE_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/cuda_stand_in/driver_api.h"
+#include "tests/support/cuda_stand_in/settings.h"
+
+namespace cuda_stand_in {
+
+// What sizes and addresses of memory are multiples of, as on today's GPUs.
+constexpr size_t kGrain = size_t{2} << 20;
+
+// Memory of a device: a memfd. It lives as long as anybody has a descriptor or
+// a mapping of it, in whichever process, as the driver says of its own.
+class Memory {
+ public:
+  // Takes the descriptor.
+  Memory(int fd, ino_t inode, int device, size_t size)
+      : fd_(fd), inode_(inode), device_(device), size_(size) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory();
+
+  int fd() const { return fd_; }
+  // The same for all descriptors of one memory.
+  ino_t inode() const { return inode_; }
+  int device() const { return device_; }
+  size_t size() const { return size_; }
+
+ private:
+  const int fd_;
+  const ino_t inode_;
+  const int device_;
+  const size_t size_;
+};
+
+// Addresses that were reserved: an mmap without access.
+struct Reservation {
+  size_t size = 0;
+  // By address. Each is mapped over a part of the reservation.
+  struct Mapped {
+    size_t size = 0;
+    std::shared_ptr<const Memory> memory;
+  };
+  std::map<CUdeviceptr, Mapped> mapped;
+};
+
+// All that the driver knows in this process. Guarded by the mutex of Call().
+struct State {
+  Settings settings = SettingsOfEnvironment();
+  std::map<std::string, int> calls;
+  // The process that called cuInit; a forked child may not use the driver.
+  pid_t initialised_by = 0;
+  // References to each device's primary context.
+  std::vector<int> contexts = std::vector<int>(settings.devices);
+  std::map<CUmemGenericAllocationHandle, std::shared_ptr<const Memory>> handles;
+  CUmemGenericAllocationHandle next_handle = 1;
+  std::map<CUdeviceptr, Reservation> reservations;
+
+  bool HasDevice(int device) const {
+    return device >= 0 && device < settings.devices;
+  }
+  // Of what this process holds by handles and mappings; memory of other
+  // processes is not counted.
+  uint64_t FreeBytes(int device) const;
+  CUmemGenericAllocationHandle Keep(std::shared_ptr<const Memory> memory);
+};
+
+}  // namespace cuda_stand_in
+
+#endif  // PANDO_TESTS_SUPPORT_CUDA_STAND_IN_STATE_H_
