@@ -9,8 +9,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 #include "core/errors.h"
-#include "core/ids.h"
 #include "core/requests.h"
 
 namespace pando {

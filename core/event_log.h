@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/eviction_reason.h"
-#include "core/ids.h"
 #include "core/namespace_key.h"
 #include "core/segment.h"
 

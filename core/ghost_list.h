@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "core/eviction_reason.h"
-#include "core/ids.h"
 #include "core/namespace_key.h"
 
 namespace pando {

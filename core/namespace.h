@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/namespace_key.h"
 
 namespace pando {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/segment.h"
 
 namespace pando {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "core/eviction_reason.h"
-#include "core/ids.h"
 
 namespace pando {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando {
 

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/node.h"
 #include "core/page_pool.h"
 #include "core/requests.h"

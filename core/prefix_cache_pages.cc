@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/check.h"
+#include "base/check.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 

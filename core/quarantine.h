@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/ids.h"
+#include "base/ids.h"
 
 namespace pando {
 

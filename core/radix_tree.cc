@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "base/ids.h"
 #include "core/child_index.h"
 #include "core/eviction_policy.h"
-#include "core/ids.h"
 #include "core/namespace.h"
 #include "core/node.h"
 #include "core/quota_classes.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/namespace_key.h"
 
 namespace pando {

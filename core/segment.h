@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/ids.h"
+#include "base/ids.h"
 
 namespace pando {
 

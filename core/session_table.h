@@ -10,8 +10,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "core/answers.h"
-#include "core/ids.h"
 #include "core/node.h"
 #include "core/page_pool.h"
 #include "core/slab.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando {
 

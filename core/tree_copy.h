@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/namespace_key.h"
 
 namespace pando {

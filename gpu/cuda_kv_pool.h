@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 #include "cuda/memory.h"
 #include "gpu/kv_layout.h"
 #include "gpu/kv_pool.h"
-#include "gpu/unique_fd.h"
 
 namespace pando {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 #include "gpu/kv_layout.h"
 #include "gpu/page_checksummer.h"
-#include "gpu/unique_fd.h"
 
 namespace pando {
 

@@ -17,11 +17,11 @@
 #include "absl/time/time.h"
 #include "service/logging/log.h"
 #include "service/metrics/catalogue.h"
-#include "service/monotonic_clock.h"
-#include "service/options.h"
+#include "service/options/options.h"
+#include "service/process/monotonic_clock.h"
+#include "service/process/service_manager.h"
+#include "service/process/watchdog.h"
 #include "service/server.h"
-#include "service/service_manager.h"
-#include "service/watchdog.h"
 
 namespace pando {
 namespace {

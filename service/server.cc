@@ -8,13 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "service/handlers/wire.h"
 #include "service/logging/log.h"
-#include "service/make_pool.h"
+#include "service/memory/make_pool.h"
 #include "service/metrics/collector.h"
-#include "service/monotonic_clock.h"
-#include "service/random_id.h"
+#include "service/process/monotonic_clock.h"
+#include "service/process/random_id.h"
 #include "service/security/tls_credentials.h"
-#include "service/wire.h"
 
 namespace pando {
 namespace {

@@ -15,7 +15,7 @@ FILE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 HEAD = """\
 # Configuration
 
-Every option of `pandod`. Written by `tools/options_docs.py` from the table in `service/option_table.cc`, which
+Every option of `pandod`. Written by `tools/options_docs.py` from the table in `service/options/option_table.cc`, which
 `pandod --print-options` prints as JSON: change it there.
 
 An option is given in three ways, each overriding the one before it, and the defaults:

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando::bench {
 

@@ -20,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "bench/replay/pandod_process.h"
 #include "pando/client.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "replay/pandod_process.h"
 
 namespace pando {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "bench/replay/pandod_process.h"
 #include "bench/scrape/load.h"
 #include "bench/scrape/scraper.h"
+#include "replay/pandod_process.h"
 
 namespace pando::scrape {
 namespace {

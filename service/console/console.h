@@ -13,7 +13,7 @@
 #include "pando/v1/admin.pb.h"
 #include "service/console/forest.h"
 #include "service/console/refreshed.h"
-#include "service/http_message.h"
+#include "service/http/http_message.h"
 #include "service/rpc/method_metrics.h"
 
 namespace pando {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "service/http_message.h"
+#include "service/http/http_message.h"
 
 namespace pando {
 namespace {

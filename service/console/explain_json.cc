@@ -2,7 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/check.h"
-#include "service/wire.h"
+#include "base/check.h"
+#include "service/handlers/wire.h"
 
 namespace pando {
 namespace {

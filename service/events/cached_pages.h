@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/event_log.h"
-#include "core/ids.h"
 #include "core/namespace_key.h"
-#include "core/page_hash.h"
 #include "pando/v1/events.pb.h"
+#include "service/events/page_hash.h"
 
 namespace pando {
 

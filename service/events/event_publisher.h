@@ -10,7 +10,7 @@
 #include "core/prefix_cache.h"
 #include "service/events/cached_pages.h"
 #include "service/events/event_history.h"
-#include "service/stop_signal.h"
+#include "service/process/stop_signal.h"
 
 namespace pando {
 

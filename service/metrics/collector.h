@@ -8,13 +8,13 @@
 
 #include "core/prefix_cache.h"
 #include "service/events/events_service.h"
+#include "service/handlers/pending_matches.h"
+#include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
-#include "service/page_verifier.h"
-#include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
-#include "service/security/peer_filter.h"
 #include "service/self_check.h"
+#include "service/sockets/peer_filter.h"
 
 namespace pando {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/check.h"
+#include "base/check.h"
 
 namespace pando {
 namespace {

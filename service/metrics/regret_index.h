@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "core/event_log.h"
-#include "core/ids.h"
 #include "core/measurements.h"
 
 namespace pando {

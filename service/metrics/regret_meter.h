@@ -7,7 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/prefix_cache.h"
 #include "service/metrics/regret_index.h"
-#include "service/stop_signal.h"
+#include "service/process/stop_signal.h"
 
 namespace pando {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/stats.h"
+#include "service/handlers/pending_matches.h"
+#include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
-#include "service/page_verifier.h"
-#include "service/pending_matches.h"
 #include "service/rpc/method_metrics.h"
 
 namespace pando {

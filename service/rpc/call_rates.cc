@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
-#include "service/monotonic_clock.h"
+#include "service/process/monotonic_clock.h"
 #include "service/rpc/grpc_status.h"
 
 namespace pando {

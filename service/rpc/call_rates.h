@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/variant.h"
-#include "core/ids.h"
+#include "base/ids.h"
 
 namespace pando {
 

@@ -15,16 +15,16 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "gpu/unique_fd.h"
+#include "base/unique_fd.h"
 #include "service/rpc/call_rates.h"
 #include "service/rpc/event.h"
 #include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
 #include "service/security/access_control.h"
-#include "service/security/peer_table.h"
 #include "service/security/permissions.h"
-#include "service/security/unix_peer.h"
-#include "service/unix_acceptor.h"
+#include "service/sockets/peer_table.h"
+#include "service/sockets/unix_acceptor.h"
+#include "service/sockets/unix_peer.h"
 
 namespace pando {
 

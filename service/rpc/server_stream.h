@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "service/monotonic_clock.h"
+#include "service/process/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"

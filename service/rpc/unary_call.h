@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/ids.h"
-#include "service/monotonic_clock.h"
+#include "base/ids.h"
+#include "service/process/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"

@@ -14,12 +14,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/ids.h"
+#include "base/ids.h"
 #include "pando/v1/types.pb.h"
 #include "service/security/credential.h"
 #include "service/security/permissions.h"
 #include "service/security/token_file.h"
-#include "service/security/unix_peer.h"
+#include "service/sockets/unix_peer.h"
 
 namespace pando {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "bench/replay/pandod_process.h"
 #include "pando/client.h"
+#include "replay/pandod_process.h"
 
 namespace pando {
 

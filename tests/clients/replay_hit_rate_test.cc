@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "bench/replay/block_handles.h"
-#include "bench/replay/core_calls.h"
-#include "bench/replay/report.h"
-#include "bench/replay/worker.h"
+#include "replay/block_handles.h"
+#include "replay/core_calls.h"
+#include "replay/report.h"
+#include "replay/worker.h"
 
 namespace pando::replay {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/replay/trace.h"
+#include "replay/trace.h"
 
 namespace pando::replay {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/event_log.h"
-#include "core/ids.h"
 #include "tests/core/reference_index.h"
 
 namespace pando {

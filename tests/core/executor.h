@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "tests/core/differences.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.h"
+#include "base/ids.h"
 
 namespace pando {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.h"
+#include "base/ids.h"
 #include "core/requests.h"
 #include "tests/core/reference_index.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "core/eviction_policy.h"
-#include "core/ids.h"
 #include "core/namespace_key.h"
 #include "core/requests.h"
 

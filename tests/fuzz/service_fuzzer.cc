@@ -20,12 +20,12 @@
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 #include "gpu/host_kv_pool.h"
-#include "service/admin_service.h"
-#include "service/memory_socket.h"
-#include "service/pool_service.h"
-#include "service/prefix_cache_service.h"
+#include "service/handlers/admin_service.h"
+#include "service/handlers/pool_service.h"
+#include "service/handlers/prefix_cache_service.h"
+#include "service/handlers/wire.h"
+#include "service/memory/memory_socket.h"
 #include "service/self_check.h"
-#include "service/wire.h"
 
 namespace pando {
 namespace {

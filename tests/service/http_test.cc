@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 
 namespace pando {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/memory_socket.h"
+#include "service/memory/memory_socket.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@
 #include "gmock/gmock.h"
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
-#include "service/unix_listener.h"
+#include "service/sockets/unix_listener.h"
 
 namespace pando {
 namespace {

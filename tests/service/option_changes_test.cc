@@ -1,11 +1,11 @@
-#include "service/option_changes.h"
+#include "service/options/option_changes.h"
 
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/option_table.h"
+#include "service/options/option_table.h"
 
 namespace pando {
 namespace {

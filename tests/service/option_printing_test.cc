@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/option_table.h"
+#include "service/options/option_table.h"
 #include "tests/service/options_fixture.h"
 
 namespace pando {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "service/options.h"
+#include "service/options/options.h"
 
 namespace pando {
 

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/option_table.h"
+#include "service/options/option_table.h"
 #include "tests/service/options_fixture.h"
 
 namespace pando {

@@ -1,7 +1,7 @@
 // Matches that wait, and waits that are over on other threads than the one that
 // runs the handlers.
 
-#include "service/pending_matches.h"
+#include "service/handlers/pending_matches.h"
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "service/prefix_cache_service.h"
+#include "service/handlers/prefix_cache_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 

@@ -1,4 +1,4 @@
-#include "service/process_watcher.h"
+#include "service/memory/process_watcher.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "bench/replay/core_calls.h"
-#include "bench/replay/trace.h"
-#include "bench/replay/worker.h"
 #include "gtest/gtest.h"
+#include "replay/core_calls.h"
+#include "replay/trace.h"
+#include "replay/worker.h"
 
 namespace pando {
 namespace {

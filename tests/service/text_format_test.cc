@@ -1,4 +1,4 @@
-#include "service/metrics/text_format.h"
+#include "service/http/text_format.h"
 
 #include <limits>
 #include <string>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/replay/made_up_trace.h"
+#include "replay/made_up_trace.h"
 
 namespace pando::ctl {
 

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/admin_service.h"
+#include "service/handlers/admin_service.h"
 #include "service/self_check.h"
 #include "tests/service/console/grown_cache.h"
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "bench/replay/made_up_trace.h"
-#include "bench/replay/replays.h"
-#include "bench/replay/trace.h"
+#include "replay/made_up_trace.h"
+#include "replay/replays.h"
+#include "replay/trace.h"
 #include "tools/pandoctl/confirm.h"
 #include "tools/pandoctl/progress_bar.h"
 #include "tools/pandoctl/verbs.h"

@@ -1,0 +1,37 @@
+#ifndef PANDO_BASE_IDS_H_
+#define PANDO_BASE_IDS_H_
+
+#include <cstdint>
+
+#include "base/strong_id.h"
+
+namespace pando {
+
+using Token = uint32_t;
+
+// Index of a page in the pool. Page 0 is the padding page: engines let dummy
+// rows write there, so it is never handed out.
+using PageId = StrongId<struct PageIdTag, uint32_t>;
+inline constexpr PageId kPaddingPage{0};
+
+// One attached worker process. Random, so that it cannot be guessed; 0 is none.
+using SessionId = StrongId<struct SessionIdTag, uint64_t>;
+
+// Names a session to operators: they count up from 1 as sessions open.
+using SessionNumber = StrongId<struct SessionNumberTag, uint32_t>;
+
+// One lock on a prefix. 0 is none.
+using LockId = StrongId<struct LockIdTag, uint64_t>;
+
+// One match that waits for a page that another call computes. 0 is none.
+using WaitId = StrongId<struct WaitIdTag, uint64_t>;
+
+// Names a call of a session, so that it can be repeated. 0 is none.
+using RequestId = StrongId<struct RequestIdTag, uint64_t>;
+
+// Names a namespace to operators: they count up from 1 as namespaces appear.
+using NamespaceNumber = StrongId<struct NamespaceNumberTag, uint64_t>;
+
+}  // namespace pando
+
+#endif  // PANDO_BASE_IDS_H_

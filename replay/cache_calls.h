@@ -1,0 +1,59 @@
+// The two calls of a request, however they reach the cache.
+#ifndef PANDO_REPLAY_CACHE_CALLS_H_
+#define PANDO_REPLAY_CACHE_CALLS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "replay/trace.h"
+
+namespace pando::replay {
+
+// A prefix handle of the core or of the client library, whose names cannot be
+// used side by side.
+struct Handle {
+  uint64_t epoch = 0;
+  uint64_t node = 0;
+  uint32_t tokens = 0;
+};
+
+struct AdmitOptions {
+  // Begin there; its tokens are the first ones of the prompt.
+  Handle after = {};
+  // Room for this many tokens, counted from the prompt's start.
+  uint32_t reserve_tokens = 0;
+};
+
+struct Admission {
+  uint32_t matched_tokens = 0;
+  // Tokens at the prompt's start that the call did not carry: none if the
+  // handle was gone.
+  uint32_t skipped_tokens = 0;
+  // Where the match ended.
+  Handle handle = {};
+};
+
+// Serves requests as an engine would, one at a time: Admit, then Finish. Owned
+// by the worker; thread-compatible.
+class CacheCalls {
+ public:
+  virtual ~CacheCalls() = default;
+
+  virtual uint32_t page_tokens() const = 0;
+
+  // Match, lock and reserve, in one call. None: the pool is exhausted. The last
+  // token is never matched: an engine needs its logits.
+  virtual absl::StatusOr<std::optional<Admission>> Admit(
+      std::span<const Token> prompt, const AdmitOptions& options) = 0;
+
+  // Publish the rest of the admitted prompt, which is with the lock since then,
+  // unlock and free what is left, in one call. Returns where the prompt ends.
+  virtual absl::StatusOr<Handle> Finish() = 0;
+};
+
+}  // namespace pando::replay
+
+#endif  // PANDO_REPLAY_CACHE_CALLS_H_

@@ -1,0 +1,25 @@
+#ifndef PANDO_REPLAY_MADE_UP_TRACE_H_
+#define PANDO_REPLAY_MADE_UP_TRACE_H_
+
+#include <cstdint>
+
+#include "replay/trace.h"
+
+namespace pando::replay {
+
+// Chats of a service: each prompt begins with one of a few system prompts, and
+// goes on as no other does.
+struct MadeUpChats {
+  uint32_t requests = 2000;
+  uint32_t prompt_tokens = 2048;
+  uint32_t system_prompts = 16;
+  // At most prompt_tokens; zero: prompts share nothing.
+  uint32_t system_prompt_tokens = 1024;
+};
+
+// Other tokens each time, so that nothing of it is cached before.
+Trace MakeUpTrace(const MadeUpChats& chats);
+
+}  // namespace pando::replay
+
+#endif  // PANDO_REPLAY_MADE_UP_TRACE_H_

@@ -1,0 +1,42 @@
+#ifndef PANDO_REPLAY_OPTIONS_H_
+#define PANDO_REPLAY_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace pando::replay {
+
+struct Options {
+  std::string trace;
+  size_t max_requests = 0;
+  bool use_handles = false;
+  bool with_output = false;
+
+  // Where: in this process, through a pandod of our own, or through one that
+  // runs already.
+  bool in_process = false;
+  std::string pandod;
+  std::string address;
+
+  std::vector<std::string> policies = {"lru"};
+  std::vector<uint64_t> pool_tokens = {5'000'000};
+  uint32_t page_tokens = 16;
+
+  uint32_t clients = 1;
+  absl::Duration timeout = absl::Seconds(30);
+  // Empty: without a floor.
+  std::string echo_server;
+  bool same_core = false;
+  std::string json;
+
+  // One more page: the padding page holds no tokens.
+  uint64_t PoolPages(uint64_t tokens) const { return tokens / page_tokens + 1; }
+};
+
+}  // namespace pando::replay
+
+#endif  // PANDO_REPLAY_OPTIONS_H_

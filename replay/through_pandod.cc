@@ -1,0 +1,192 @@
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "pando/client.h"
+#include "replay/pandod_process.h"
+#include "replay/replays.h"
+#include "replay/worker_process.h"
+
+namespace pando::replay {
+namespace {
+
+constexpr absl::Duration kProgressPeriod = absl::Milliseconds(200);
+
+// The processes that a replay needs, and the folder of their sockets; all gone
+// at the end.
+class Servers {
+ public:
+  Servers() = default;
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+  ~Servers() {
+    pandod_.reset();
+    echo_server_.reset();
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  absl::Status Start(const Options& options) {
+    std::string folder =
+        std::filesystem::temp_directory_path() / "replay-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) {
+      return absl::ErrnoToStatus(errno, folder);
+    }
+    folder_ = folder;
+    if (absl::Status status = StartPandod(options); !status.ok()) return status;
+    return StartEchoServer(options);
+  }
+
+  const WorkerAddresses& addresses() const { return addresses_; }
+
+  absl::Status Stop() {
+    return pandod_.has_value() ? pandod_->Stop() : absl::OkStatus();
+  }
+
+ private:
+  absl::Status StartPandod(const Options& options) {
+    addresses_.pandod = options.address;
+    if (!options.address.empty()) return absl::OkStatus();
+    // Nobody reads or writes KV here, so its layout is as small as can be.
+    return StartProcess(
+        options.pandod, "pando.sock",
+        {"--http", "", "--pool-pages",
+         absl::StrCat(options.PoolPages(options.pool_tokens.front())),
+         "--page-tokens", absl::StrCat(options.page_tokens), "--layers", "1",
+         "--heads", "1", "--head-size", "1", "--dtype", "float8_e4m3",
+         "--eviction-policy", options.policies.front(), "--log-level", "error"},
+        pandod_, addresses_.pandod);
+  }
+
+  absl::Status StartEchoServer(const Options& options) {
+    if (options.echo_server.empty()) return absl::OkStatus();
+    return StartProcess(options.echo_server, "echo.sock",
+                        {"--page-tokens", absl::StrCat(options.page_tokens)},
+                        echo_server_, addresses_.echo_server);
+  }
+
+  absl::Status StartProcess(const std::string& program, const char* socket,
+                            const std::vector<std::string>& flags,
+                            std::optional<PandodProcess>& process,
+                            std::string& address) {
+    const std::string path = absl::StrCat(folder_, "/", socket);
+    absl::StatusOr<PandodProcess> started =
+        PandodProcess::Start(program, path, flags);
+    if (!started.ok()) return started.status();
+    process.emplace(*std::move(started));
+    address = absl::StrCat("unix:", path);
+    return absl::OkStatus();
+  }
+
+  std::string folder_;
+  std::optional<PandodProcess> pandod_;
+  std::optional<PandodProcess> echo_server_;
+  WorkerAddresses addresses_;
+};
+
+absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
+    const Options& options, const WorkerAddresses& addresses,
+    const Trace& trace) {
+  std::vector<WorkerProcess> workers;
+  for (uint32_t i = 0; i < options.clients; ++i) {
+    absl::StatusOr<WorkerProcess> worker =
+        WorkerProcess::Start(addresses, trace,
+                             {.index = i,
+                              .count = options.clients,
+                              .with_output = options.with_output,
+                              .use_handles = options.use_handles,
+                              .timeout = options.timeout});
+    if (!worker.ok()) return worker.status();
+    workers.push_back(*std::move(worker));
+  }
+  for (WorkerProcess& worker : workers) {
+    if (absl::Status status = worker.WaitReady(); !status.ok()) return status;
+  }
+  return workers;
+}
+
+absl::StatusOr<std::vector<WorkerResult>> RunWorkers(
+    std::vector<WorkerProcess>& workers,
+    const std::function<void()>& meanwhile) {
+  for (WorkerProcess& worker : workers) {
+    if (absl::Status status = worker.Go(); !status.ok()) return status;
+  }
+  std::vector<WorkerResult> results;
+  for (WorkerProcess& worker : workers) {
+    while (!worker.HasEnded(kProgressPeriod)) meanwhile();
+    absl::StatusOr<WorkerResult> result = worker.Finish();
+    if (!result.ok()) return result.status();
+    results.push_back(*std::move(result));
+  }
+  return results;
+}
+
+absl::StatusOr<Accounts> TakeAccounts(Client& client) {
+  const absl::StatusOr<Stats> stats = client.GetStats();
+  if (!stats.ok()) return stats.status();
+  const absl::StatusOr<std::vector<std::string>> violations =
+      client.CheckInvariants();
+  if (!violations.ok()) return violations.status();
+  const CacheCounters& counters = stats->counters;
+  const PageStates& pages = stats->pages;
+  return Accounts{.policy = stats->eviction_policy,
+                  .matches = counters.matches,
+                  .hit_tokens = counters.hit_tokens,
+                  .inserted_pages = counters.inserted_pages,
+                  .evicted_pages = counters.evicted_pages_for_allocation,
+                  .allocation_failures = counters.allocation_failures,
+                  .locks = stats->locks,
+                  .pages = {.free = pages.free,
+                            .reserved = pages.reserved,
+                            .evictable = pages.evictable,
+                            .protected_pages = pages.protected_pages,
+                            .quarantined = pages.quarantined,
+                            .padding = pages.padding,
+                            .capacity = pages.capacity},
+                  .invariant_violations = *violations};
+}
+
+}  // namespace
+
+absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
+                                           const Trace& trace,
+                                           const OnProgress& on_progress) {
+  Servers servers;
+  if (absl::Status status = servers.Start(options); !status.ok()) return status;
+  absl::StatusOr<std::vector<WorkerProcess>> workers =
+      StartWorkers(options, servers.addresses(), trace);
+  if (!workers.ok()) return workers.status();
+
+  // From here on this process uses gRPC, and forks no more.
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Connect({.address = servers.addresses().pandod,
+                       .name = "replay",
+                       .timeout = absl::Seconds(60)});
+  if (!client.ok()) return client.status();
+  const absl::StatusOr<Accounts> before = TakeAccounts(**client);
+  if (!before.ok()) return before.status();
+  const absl::StatusOr<std::vector<WorkerResult>> results =
+      RunWorkers(*workers, [&] {
+        const absl::StatusOr<Stats> stats = (*client)->GetStats();
+        if (!stats.ok()) return;  // the workers find that out, too
+        on_progress(stats->counters.matches - before->matches);
+      });
+  if (!results.ok()) return results.status();
+  const absl::StatusOr<Accounts> after = TakeAccounts(**client);
+  if (!after.ok()) return after.status();
+  client->reset();
+
+  Report report;
+  report.pool_tokens = options.pool_tokens.front();
+  AddResults(*results, &report);
+  AddAccounts(*before, *after, &report);
+  if (absl::Status status = servers.Stop(); !status.ok()) return status;
+  return report;
+}
+
+}  // namespace pando::replay

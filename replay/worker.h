@@ -1,0 +1,67 @@
+// What one worker does with its share of a trace.
+#ifndef PANDO_REPLAY_WORKER_H_
+#define PANDO_REPLAY_WORKER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "replay/cache_calls.h"
+#include "replay/floor.h"
+#include "replay/trace.h"
+
+namespace pando::replay {
+
+struct WorkerOptions {
+  // This worker serves the requests index, index + count, index + 2 count ...
+  uint32_t index = 0;
+  uint32_t count = 1;
+  // Reserve room for the output, too.
+  bool with_output = false;
+  // Begin at handles of earlier requests and send only what comes after them.
+  bool use_handles = false;
+  // Of a call, and to find the pandod.
+  absl::Duration timeout = absl::Seconds(30);
+};
+
+// What became of a request, and the time of its calls as the worker waited.
+struct CallTimes {
+  uint32_t match_ns = 0;
+  // Zero: not called, for the pool was exhausted.
+  uint32_t insert_ns = 0;
+  // The same request without a cache; zero without a floor.
+  uint32_t floor_ns = 0;
+};
+
+// Sums over the requests.
+struct WorkerTotals {
+  uint64_t input_tokens = 0;
+  uint64_t matched_tokens = 0;
+  // What the admissions carried.
+  uint64_t sent_tokens = 0;
+  // Requests that found too few pages.
+  uint64_t exhausted = 0;
+  // Requests that began at a handle, and those of them whose handle was gone.
+  uint64_t handles = 0;
+  uint64_t handles_gone = 0;
+};
+
+struct WorkerResult {
+  WorkerTotals totals;
+  // On the monotonic clock of the machine.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  // One for each request served, in order.
+  std::vector<CallTimes> calls;
+};
+
+// Serves the share as an engine would. Fails at the first error other than an
+// exhausted pool. `floor` may be null.
+absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
+                                   const Trace& trace,
+                                   const WorkerOptions& options);
+
+}  // namespace pando::replay
+
+#endif  // PANDO_REPLAY_WORKER_H_

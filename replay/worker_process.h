@@ -1,0 +1,59 @@
+#ifndef PANDO_REPLAY_WORKER_PROCESS_H_
+#define PANDO_REPLAY_WORKER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "replay/worker.h"
+
+namespace pando::replay {
+
+struct WorkerAddresses {
+  std::string pandod;
+  // Empty: without a floor.
+  std::string echo_server;
+};
+
+// A worker in a process of its own, as engines are. It connects, says that it
+// is ready, waits for the word to go, serves its share and sends the result
+// over a socket pair. Owned by the caller; move-only; thread-compatible. An
+// error is printed by the worker itself.
+class WorkerProcess {
+ public:
+  // Forks. REQUIRES: this process has not used gRPC yet, for its threads do
+  // not survive a fork.
+  static absl::StatusOr<WorkerProcess> Start(const WorkerAddresses& addresses,
+                                             const Trace& trace,
+                                             const WorkerOptions& options);
+
+  WorkerProcess(WorkerProcess&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)),
+        socket_(std::exchange(other.socket_, -1)) {}
+  WorkerProcess& operator=(WorkerProcess&&) = delete;
+  // Kills the worker if it still runs.
+  ~WorkerProcess();
+
+  absl::Status WaitReady();
+  absl::Status Go();
+  // Waits until it has sent its result, or is gone, or for `limit`.
+  bool HasEnded(absl::Duration limit) const;
+  // Receives the result and waits for the end of the process: its session is
+  // over then.
+  absl::StatusOr<WorkerResult> Finish();
+
+ private:
+  WorkerProcess(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
+
+  pid_t pid_;
+  int socket_;
+};
+
+}  // namespace pando::replay
+
+#endif  // PANDO_REPLAY_WORKER_PROCESS_H_

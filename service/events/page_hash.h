@@ -1,0 +1,55 @@
+#ifndef PANDO_SERVICE_EVENTS_PAGE_HASH_H_
+#define PANDO_SERVICE_EVENTS_PAGE_HASH_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/namespace_key.h"
+
+struct evp_md_ctx_st;
+struct evp_md_st;
+
+namespace pando {
+
+// Names a cached page anywhere: SHA-256 over its namespace and all tokens up to
+// its end, as a chain of pages (docs/protocol.md says exactly how).
+using PageHash = std::array<uint8_t, 32>;
+
+// Computes page hashes. Not thread-safe; keep one, making it is slow.
+class PageHasher {
+ public:
+  PageHasher();
+  ~PageHasher();
+  PageHasher(const PageHasher&) = delete;
+  PageHasher& operator=(const PageHasher&) = delete;
+
+  // What stands in place of a hash before the first page of a prompt.
+  PageHash Seed(const NamespaceKey& ns);
+
+  // Of the page after `before`. `tokens` are those that the page compares: in a
+  // bigram namespace one more than a page's, as its units are pairs.
+  PageHash Next(const PageHash& before, std::span<const Token> tokens,
+                bool bigram);
+
+ private:
+  struct Free {
+    void operator()(evp_md_st* digest) const;
+    void operator()(evp_md_ctx_st* context) const;
+  };
+
+  void Begin();
+  void Update(const void* data, size_t bytes);
+  PageHash Finish();
+
+  const std::unique_ptr<evp_md_st, Free> sha256_;
+  const std::unique_ptr<evp_md_ctx_st, Free> context_;
+  std::vector<Token> pairs_;  // scratch
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_EVENTS_PAGE_HASH_H_

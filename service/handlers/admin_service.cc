@@ -1,0 +1,232 @@
+#include "service/handlers/admin_service.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "core/eviction_policy.h"
+#include "service/handlers/admin_wire.h"
+#include "service/handlers/wire.h"
+#include "service/logging/log.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kListed = 1'000;
+constexpr uint32_t kDumped = 10'000;
+constexpr uint32_t kMaxListed = 100'000;
+constexpr size_t kNodesOfAMessage = 1'000;
+
+// Of a list: what was asked for, in bounds.
+uint32_t LimitOf(uint32_t asked, uint32_t standard) {
+  return asked == 0 ? standard : std::min(asked, kMaxListed);
+}
+
+// Sends a dump in messages of a bounded size, at least one.
+class DumpStream : public StreamSource<v1::DumpTreeResponse> {
+ public:
+  explicit DumpStream(TreeDump dump) : dump_(std::move(dump)) {}
+
+  Next Fill(v1::DumpTreeResponse& message) override {
+    if (is_complete_) return Next::kEnd;
+    const size_t end = std::min(dump_.nodes.size(), sent_ + kNodesOfAMessage);
+    for (; sent_ < end; ++sent_)
+      FillNode(dump_.nodes[sent_], message.add_nodes());
+    is_complete_ = sent_ == dump_.nodes.size();
+    if (is_complete_) message.set_omitted(dump_.omitted);
+    return Next::kMessage;
+  }
+
+ private:
+  const TreeDump dump_;
+  size_t sent_ = 0;
+  bool is_complete_ = false;
+};
+
+}  // namespace
+
+void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
+  const auto of = [&metrics](const char* method, const char* type = "unary") {
+    return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
+  };
+  server.AddService(&grpc_);
+  AddWaitingMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
+      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
+      [this](const auto& in, auto& out, const WaitingCall& call) {
+        absl::Status status = GetStats(in, out);
+        // Each is some tenant's.
+        if (!call.spans_namespaces()) out.clear_quota_classes();
+        return status;
+      },
+      of("GetStats"), Waiting::kNever);
+  AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
+      server, [this](auto... call) { grpc_.RequestFlush(call...); },
+      [this](const auto& in, auto& out) { return Flush(in, out); },
+      of("Flush"));
+  AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
+      server, [this](auto... call) { grpc_.RequestSetEvictionPolicy(call...); },
+      [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
+      of("SetEvictionPolicy"));
+  AddUnaryMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
+      server, [this](auto... call) { grpc_.RequestListNamespaces(call...); },
+      [this](const auto& in, auto& out) { return ListNamespaces(in, out); },
+      of("ListNamespaces"));
+  AddUnaryMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+      server, [this](auto... call) { grpc_.RequestListSessions(call...); },
+      [this](const auto& in, auto& out) { return ListSessions(in, out); },
+      of("ListSessions"));
+  AddUnaryMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
+      server, [this](auto... call) { grpc_.RequestListLocks(call...); },
+      [this](const auto& in, auto& out) { return ListLocks(in, out); },
+      of("ListLocks"));
+  AddUnaryMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
+      server, [this](auto... call) { grpc_.RequestReleaseLocks(call...); },
+      [this](const auto& in, auto& out) { return ReleaseLocks(in, out); },
+      of("ReleaseLocks"));
+  AddUnaryMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
+      server, [this](auto... call) { grpc_.RequestExplainMatch(call...); },
+      [this](const auto& in, auto& out) { return ExplainMatch(in, out); },
+      of("ExplainMatch"));
+  AddUnaryMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
+      server, [this](auto... call) { grpc_.RequestCheckInvariants(call...); },
+      [this](const auto& in, auto& out) { return CheckInvariants(in, out); },
+      of("CheckInvariants"));
+  AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
+      server, [this](auto... call) { grpc_.RequestDrain(call...); },
+      [this](const auto& in, auto& out) { return Drain(in, out); },
+      of("Drain"));
+  dumps_ =
+      std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
+          &server, [this](auto... call) { grpc_.RequestDumpTree(call...); },
+          [this](const auto& in) { return DumpTree(in); },
+          of("DumpTree", "server_stream"));
+}
+
+absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
+                                    v1::GetStatsResponse& response) {
+  FillStats(cache_->Stats(), &response);
+  response.set_epoch(config_.epoch);
+  response.set_version(PANDO_VERSION);
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::Flush(const v1::FlushRequest& request,
+                                 v1::FlushResponse& response) {
+  switch (request.which_case()) {
+    case v1::FlushRequest::kNamespace: {
+      const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+      if (!ns.ok()) return ns.status();
+      FillFlush(cache_->FlushNamespace(*ns), &response);
+      break;
+    }
+    case v1::FlushRequest::kNamespaceNumber:
+      FillFlush(
+          cache_->FlushNamespace(NamespaceNumber(request.namespace_number())),
+          &response);
+      break;
+    case v1::FlushRequest::WHICH_NOT_SET:
+      FillFlush(cache_->Flush(), &response);
+      break;
+  }
+  Log(LogLevel::kInfo, "an operator flushed",
+      {{"what", request.which_case() == v1::FlushRequest::WHICH_NOT_SET
+                    ? "all"
+                    : "one namespace"},
+       {"namespace", request.namespace_number()},
+       {"evicted_pages", response.evicted_pages()}});
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::SetEvictionPolicy(
+    const v1::SetEvictionPolicyRequest& request,
+    v1::SetEvictionPolicyResponse& response) {
+  const absl::StatusOr<EvictionPolicyKind> policy =
+      ParseEvictionPolicy(request.policy());
+  if (!policy.ok()) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("policy: ", policy.status().message()));
+  }
+  response.set_previous(
+      std::string(EvictionPolicyName(cache_->SetEvictionPolicy(*policy))));
+  Log(LogLevel::kInfo, "an operator changed the eviction policy",
+      {{"policy", request.policy()}, {"previous", response.previous()}});
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ListNamespaces(
+    const v1::ListNamespacesRequest& request,
+    v1::ListNamespacesResponse& response) {
+  FillNamespaces(cache_->ListNamespaces(LimitOf(request.limit(), kListed)),
+                 &response);
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ListSessions(const v1::ListSessionsRequest& request,
+                                        v1::ListSessionsResponse& response) {
+  FillSessions(cache_->ListSessions(LimitOf(request.limit(), kListed)),
+               &response);
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ListLocks(const v1::ListLocksRequest& request,
+                                     v1::ListLocksResponse& response) {
+  std::optional<SessionNumber> session;
+  if (request.session_number() != 0) {
+    session = SessionNumber(request.session_number());
+  }
+  FillLocks(cache_->ListLocks(LimitOf(request.limit(), kListed), session),
+            &response);
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
+                                        v1::ReleaseLocksResponse& response) {
+  const absl::StatusOr<uint32_t> released =
+      cache_->ReleaseLocks(SessionNumber(request.session_number()));
+  if (!released.ok()) return released.status();
+  response.set_released_locks(*released);
+  Log(LogLevel::kInfo, "an operator released locks",
+      {{"session", request.session_number()}, {"locks", *released}});
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ExplainMatch(const v1::ExplainMatchRequest& request,
+                                        v1::ExplainMatchResponse& response) {
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const auto tokens = TokensOf(request.tokens(), config_.max_tokens);
+  if (!tokens.ok()) return tokens.status();
+  FillExplanation(cache_->ExplainMatch(*ns, *tokens), &response);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>
+AdminService::DumpTree(const v1::DumpTreeRequest& request) {
+  std::optional<NamespaceNumber> ns;
+  if (request.namespace_number() != 0) {
+    ns = NamespaceNumber(request.namespace_number());
+  }
+  return std::make_unique<DumpStream>(
+      cache_->DumpTree(LimitOf(request.limit(), kDumped), ns));
+}
+
+absl::Status AdminService::CheckInvariants(
+    const v1::CheckInvariantsRequest&, v1::CheckInvariantsResponse& response) {
+  for (std::string& violation : self_check_->Run()) {
+    response.add_violations(std::move(violation));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::Drain(const v1::DrainRequest& request,
+                                 v1::DrainResponse&) {
+  Log(LogLevel::kInfo, "an operator drains", {{"exit", request.exit()}});
+  config_.drain(request.exit());
+  return absl::OkStatus();
+}
+
+}  // namespace pando

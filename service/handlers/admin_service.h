@@ -1,0 +1,74 @@
+#ifndef PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
+#define PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/admin.grpc.pb.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/server_stream.h"
+#include "service/self_check.h"
+
+namespace pando {
+
+// The handlers of pando.v1.Admin. Owned by Server; runs on the polling thread;
+// holds no state but the dumps that are being sent.
+class AdminService {
+ public:
+  struct Config {
+    uint64_t epoch = 0;
+    uint32_t max_tokens = 0;
+    // Begins to drain, and ends the process too if asked.
+    std::function<void(bool exit)> drain;
+  };
+
+  // `cache` and `self_check` outlive the service.
+  AdminService(PrefixCache* cache, SelfCheck* self_check, Config config)
+      : cache_(cache), self_check_(self_check), config_(std::move(config)) {}
+
+  void Register(RpcServer& server, RpcMetrics& metrics);
+
+  absl::Status GetStats(const v1::GetStatsRequest& request,
+                        v1::GetStatsResponse& response);
+  absl::Status Flush(const v1::FlushRequest& request,
+                     v1::FlushResponse& response);
+  absl::Status SetEvictionPolicy(const v1::SetEvictionPolicyRequest& request,
+                                 v1::SetEvictionPolicyResponse& response);
+  absl::Status ListNamespaces(const v1::ListNamespacesRequest& request,
+                              v1::ListNamespacesResponse& response);
+  absl::Status ListSessions(const v1::ListSessionsRequest& request,
+                            v1::ListSessionsResponse& response);
+  absl::Status ListLocks(const v1::ListLocksRequest& request,
+                         v1::ListLocksResponse& response);
+  absl::Status ReleaseLocks(const v1::ReleaseLocksRequest& request,
+                            v1::ReleaseLocksResponse& response);
+  absl::Status ExplainMatch(const v1::ExplainMatchRequest& request,
+                            v1::ExplainMatchResponse& response);
+  absl::Status CheckInvariants(const v1::CheckInvariantsRequest& request,
+                               v1::CheckInvariantsResponse& response);
+  absl::Status Drain(const v1::DrainRequest& request,
+                     v1::DrainResponse& response);
+
+ private:
+  using DumpSource = StreamSource<v1::DumpTreeResponse>;
+
+  absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
+      const v1::DumpTreeRequest& request);
+
+  PrefixCache* const cache_;
+  SelfCheck* const self_check_;
+  const Config config_;
+  v1::Admin::AsyncService grpc_;
+  std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
+      dumps_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_

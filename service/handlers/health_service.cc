@@ -1,0 +1,151 @@
+#include "service/handlers/health_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "service/rpc/step.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+
+using grpc::health::v1::Health;
+using grpc::health::v1::HealthCheckRequest;
+
+namespace {
+
+constexpr const char* kLiveness = "liveness";
+
+absl::flat_hash_set<std::string> AllNames(
+    const std::vector<std::string>& services) {
+  absl::flat_hash_set<std::string> names(services.begin(), services.end());
+  names.insert({"", kLiveness, "readiness"});
+  return names;
+}
+
+}  // namespace
+
+// One Watch call. Owned by HealthService, which it asks to delete it when its
+// last operation is done. Lives on the polling thread.
+class HealthWatch {
+ public:
+  explicit HealthWatch(HealthService* service)
+      : service_(service), writer_(&context_) {}
+
+  void Arm() {
+    grpc::ServerCompletionQueue* queue = service_->server_->queue();
+    context_.AsyncNotifyWhenDone(&on_done_);
+    service_->grpc_.RequestWatch(&context_, &request_, &writer_, queue, queue,
+                                 &on_arrived_);
+  }
+
+  // Sends the status of now, after the write that runs if there is one.
+  void SendStatus() {
+    owes_status_ = is_writing_;
+    if (is_writing_ || is_done_ || service_->server_->is_stopping()) return;
+    response_.set_status(is_served_ ? service_->StatusOf(request_.service())
+                                    : HealthService::Response::SERVICE_UNKNOWN);
+    ++operations_;
+    is_writing_ = true;
+    writer_.Write(response_, &on_written_);
+  }
+
+  bool has_arrived() const { return operations_ > 0; }
+
+ private:
+  void OnArrived(bool ok) {
+    if (!ok) {  // the server stops; there will be no OnDone either
+      service_->Remove(this);
+      return;
+    }
+    operations_ = 1;  // OnDone
+    service_->Arm();
+    is_served_ = service_->services_.contains(request_.service());
+    // Anybody may send a long name, and stay.
+    if (!is_served_) request_ = HealthCheckRequest();
+    SendStatus();
+  }
+
+  void OnWritten(bool ok) {
+    is_writing_ = false;
+    if (ok && owes_status_) SendStatus();
+    OperationDone();
+  }
+
+  // The watcher went away; it never ends otherwise.
+  void OnDone() {
+    is_done_ = true;
+    OperationDone();
+  }
+
+  void OperationDone() {
+    if (--operations_ == 0) service_->Remove(this);
+  }
+
+  HealthService* const service_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncWriter<HealthService::Response> writer_;
+  HealthCheckRequest request_;
+  HealthService::Response response_;
+  int operations_ = 0;  // that have not completed
+  bool is_served_ = false;
+  bool is_writing_ = false;
+  bool owes_status_ = false;
+  bool is_done_ = false;
+
+  Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
+  Step on_written_{[this](bool ok) { OnWritten(ok); }};
+  Step on_done_{[this](bool) { OnDone(); }};
+};
+
+HealthService::HealthService(RpcServer* server,
+                             const std::atomic<bool>* is_draining,
+                             const std::vector<std::string>& services)
+    : server_(server),
+      is_draining_(is_draining),
+      services_(AllNames(services)) {}
+
+HealthService::~HealthService() = default;
+
+void HealthService::Register(RpcMetrics& metrics) {
+  server_->AddService(&grpc_);
+  AddUnaryMethod<HealthCheckRequest, Response>(
+      *server_, [this](auto... call) { grpc_.RequestCheck(call...); },
+      [this](const auto& in, auto& out) { return Check(in, out); },
+      metrics.ForMethod(Health::service_full_name(), "Check"));
+  server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
+}
+
+void HealthService::AnnounceDrain() {
+  if (std::exchange(drain_announced_, true)) return;
+  for (const auto& [watch, owned] : watches_) {
+    if (watch->has_arrived()) watch->SendStatus();
+  }
+}
+
+HealthService::Response::ServingStatus HealthService::StatusOf(
+    const std::string& service) const {
+  if (!services_.contains(service)) return Response::SERVICE_UNKNOWN;
+  const bool is_draining = is_draining_->load(std::memory_order_relaxed);
+  return is_draining && service != kLiveness ? Response::NOT_SERVING
+                                             : Response::SERVING;
+}
+
+absl::Status HealthService::Check(const HealthCheckRequest& request,
+                                  Response& response) const {
+  response.set_status(StatusOf(request.service()));
+  if (response.status() != Response::SERVICE_UNKNOWN) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("service \"", request.service(), "\" is not served here"));
+}
+
+void HealthService::Arm() {
+  if (server_->is_stopping()) return;
+  auto watch = std::make_unique<HealthWatch>(this);
+  HealthWatch* armed = watch.get();
+  watches_.emplace(armed, std::move(watch));
+  armed->Arm();
+}
+
+void HealthService::Remove(HealthWatch* watch) { watches_.erase(watch); }
+
+}  // namespace pando

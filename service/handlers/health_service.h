@@ -1,0 +1,58 @@
+#ifndef PANDO_SERVICE_HANDLERS_HEALTH_SERVICE_H_
+#define PANDO_SERVICE_HANDLERS_HEALTH_SERVICE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+
+namespace pando {
+
+class HealthWatch;
+
+// grpc.health.v1.Health: SERVING until the server drains, for the server as a
+// whole (""), for "liveness" and "readiness", and for each service by name.
+// "liveness" stays SERVING while draining: a probe must not kill a process
+// that is finishing. Owned by Server; lives on the polling thread.
+class HealthService {
+ public:
+  using Response = grpc::health::v1::HealthCheckResponse;
+
+  // `server` and `is_draining` outlive the service.
+  HealthService(RpcServer* server, const std::atomic<bool>* is_draining,
+                const std::vector<std::string>& services);
+  ~HealthService();
+
+  void Register(RpcMetrics& metrics);
+  // Tells every watcher the new status, once.
+  void AnnounceDrain();
+
+ private:
+  friend class HealthWatch;
+
+  // SERVICE_UNKNOWN for a name that is not served here.
+  Response::ServingStatus StatusOf(const std::string& service) const;
+  absl::Status Check(const grpc::health::v1::HealthCheckRequest& request,
+                     Response& response) const;
+  // Waits for the next watcher.
+  void Arm();
+  void Remove(HealthWatch* watch);
+
+  RpcServer* const server_;
+  const std::atomic<bool>* const is_draining_;
+  const absl::flat_hash_set<std::string> services_;
+  grpc::health::v1::Health::AsyncService grpc_;
+  bool drain_announced_ = false;
+  absl::flat_hash_map<HealthWatch*, std::unique_ptr<HealthWatch>> watches_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_HEALTH_SERVICE_H_

@@ -1,0 +1,95 @@
+#include "service/handlers/pending_matches.h"
+
+#include "service/process/monotonic_clock.h"
+
+namespace pando {
+namespace {
+
+// How late the end of a wait is noticed whose time is up.
+constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
+
+v1::PendingOutcome ToWire(PendingOutcome outcome) {
+  switch (outcome) {
+    case PendingOutcome::kPublished:
+      return v1::PENDING_OUTCOME_PUBLISHED;
+    case PendingOutcome::kGivenUp:
+      return v1::PENDING_OUTCOME_GIVEN_UP;
+    case PendingOutcome::kOwnerLost:
+      return v1::PENDING_OUTCOME_OWNER_LOST;
+  }
+  return v1::PENDING_OUTCOME_UNSPECIFIED;
+}
+
+}  // namespace
+
+PendingMatches::PendingMatches(PrefixCache* cache, RpcServer* server)
+    : cache_(cache),
+      some_are_over_(server->AddWakeup([this] { ResumeOver(); })),
+      look_for_late_(
+          server->AddTimer(absl::ZeroDuration(), [this] { ResumeLate(); })) {}
+
+void PendingMatches::WaitOver(WaitId wait, PendingOutcome outcome) {
+  {
+    absl::MutexLock hold(&mutex_);
+    over_.emplace_back(wait, outcome);
+  }
+  some_are_over_->Request();
+}
+
+void PendingMatches::ResumeOver() {
+  std::vector<std::pair<WaitId, PendingOutcome>> over;
+  {
+    absl::MutexLock hold(&mutex_);
+    over.swap(over_);
+  }
+  for (const auto& [id, outcome] : over) {
+    const auto it = by_id_.find(id);
+    if (it == by_id_.end()) continue;  // its time was up meanwhile
+    Wait& wait = by_call_.at(it->second);
+    wait.outcome = outcome;
+    wait.call->Resume();
+  }
+}
+
+void PendingMatches::Begin(WaitingCall& call, WaitId id, absl::Time deadline) {
+  if (by_call_.empty()) look_for_late_->SetPeriod(kLatePeriod);
+  by_id_[id] = &call;
+  by_call_[&call] = {.call = &call,
+                     .id = id,
+                     .began = MonotonicNow(),
+                     .deadline = deadline,
+                     .outcome = std::nullopt};
+}
+
+std::optional<PendingMatches::Waited> PendingMatches::End(
+    const WaitingCall& call) {
+  const auto it = by_call_.find(&call);
+  if (it == by_call_.end()) return std::nullopt;
+  const Wait wait = it->second;
+  by_call_.erase(it);
+  by_id_.erase(wait.id);
+  if (by_call_.empty()) look_for_late_->SetPeriod(absl::ZeroDuration());
+  seconds_.Record(absl::ToDoubleSeconds(MonotonicNow() - wait.began));
+  Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.deadline};
+  if (wait.outcome.has_value()) {
+    waited.outcome = ToWire(*wait.outcome);
+  } else {
+    cache_->CancelWait(wait.id);
+  }
+  return waited;
+}
+
+void PendingMatches::ResumeAll() { ResumeThoseUntil(absl::InfiniteFuture()); }
+
+void PendingMatches::ResumeLate() { ResumeThoseUntil(MonotonicNow()); }
+
+// A handler that runs again may end this wait or begin another.
+void PendingMatches::ResumeThoseUntil(absl::Time deadline) {
+  std::vector<WaitingCall*> calls;
+  for (const auto& [_, wait] : by_call_) {
+    if (wait.deadline <= deadline) calls.push_back(wait.call);
+  }
+  for (WaitingCall* call : calls) call->Resume();
+}
+
+}  // namespace pando

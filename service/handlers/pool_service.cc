@@ -1,0 +1,95 @@
+#include "service/handlers/pool_service.h"
+
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "core/errors.h"
+#include "service/handlers/wire.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+
+void PoolService::Register(RpcServer& server, RpcMetrics& metrics) {
+  const auto of = [&metrics](const char* method) {
+    return metrics.ForMethod(v1::PagePool::service_full_name(), method);
+  };
+  server.AddService(&grpc_);
+  AddUnaryMethod<v1::DescribePoolRequest, v1::DescribePoolResponse>(
+      server, [this](auto... call) { grpc_.RequestDescribePool(call...); },
+      [this](const auto& in, auto& out) { return DescribePool(in, out); },
+      of("DescribePool"));
+  AddWaitingMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
+      server, [this](auto... call) { grpc_.RequestAttachPool(call...); },
+      [this](const auto& in, auto& out, const WaitingCall& call) {
+        return AttachPool(in, out, call.peer());
+      },
+      of("AttachPool"), Waiting::kNever);
+  AddUnaryMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
+      server, [this](auto... call) { grpc_.RequestAllocatePages(call...); },
+      [this](const auto& in, auto& out) { return AllocatePages(in, out); },
+      of("AllocatePages"));
+  AddUnaryMethod<v1::FreePagesRequest, v1::FreePagesResponse>(
+      server, [this](auto... call) { grpc_.RequestFreePages(call...); },
+      [this](const auto& in, auto& out) { return FreePages(in, out); },
+      of("FreePages"));
+}
+
+absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
+                                       v1::DescribePoolResponse& response) {
+  *response.mutable_pool() = description_;
+  response.set_epoch(epoch_);
+  return absl::OkStatus();
+}
+
+absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
+                                     v1::AttachPoolResponse& response,
+                                     std::optional<UnixPeer> caller) {
+  const SessionId session(request.session_id());
+  if (absl::Status live = cache_->CheckSession(session); !live.ok()) {
+    return live;
+  }
+  if (request.fingerprint() != 0 &&
+      request.fingerprint() != description_.fingerprint()) {
+    return MakeError(
+        Reason::kLayoutMismatch,
+        absl::StrFormat("fingerprint is %016x, but the pool's is %016x: layout "
+                        "or model differ (see DescribePool)",
+                        request.fingerprint(), description_.fingerprint()));
+  }
+  const absl::StatusOr<AttachToken> token =
+      memory_->IssueToken(session, caller);
+  if (!token.ok()) return token.status();
+  response.set_token(token->data(), token->size());
+  response.set_memory_socket(memory_->path());
+  return absl::OkStatus();
+}
+
+absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
+                                        v1::AllocatePagesResponse& response) {
+  if (request.pages() == 0) {
+    return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
+  }
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<std::vector<PageId>> pages =
+      cache_->Allocate({.session = SessionId(request.session_id()),
+                        .ns = *ns,
+                        .pages = request.pages(),
+                        .request_id = RequestId(request.request_id())});
+  if (!pages.ok()) return pages.status();
+  if (verifier_ != nullptr) verifier_->Reserved(*pages);
+  AppendPages(*pages, response.mutable_page_ids());
+  return absl::OkStatus();
+}
+
+absl::Status PoolService::FreePages(const v1::FreePagesRequest& request,
+                                    v1::FreePagesResponse&) {
+  if (request.page_ids().empty()) {
+    return MakeError(Reason::kEmptyRequest, "page_ids is empty");
+  }
+  return cache_->Free(SessionId(request.session_id()),
+                      PagesOf(request.page_ids()),
+                      RequestId(request.request_id()));
+}
+
+}  // namespace pando

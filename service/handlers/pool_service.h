@@ -1,0 +1,55 @@
+#ifndef PANDO_SERVICE_HANDLERS_POOL_SERVICE_H_
+#define PANDO_SERVICE_HANDLERS_POOL_SERVICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/pool.grpc.pb.h"
+#include "service/memory/memory_socket.h"
+#include "service/memory/page_verifier.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+
+namespace pando {
+
+// The handlers of pando.v1.PagePool. Owned by Server; runs on the polling
+// thread; holds no state.
+class PoolService {
+ public:
+  // `cache`, `memory` and `verifier` outlive the service; `verifier` may be
+  // null: no pages are verified.
+  PoolService(PrefixCache* cache, MemorySocket* memory, PageVerifier* verifier,
+              v1::PoolDescription description, uint64_t epoch)
+      : cache_(cache),
+        memory_(memory),
+        verifier_(verifier),
+        description_(std::move(description)),
+        epoch_(epoch) {}
+
+  void Register(RpcServer& server, RpcMetrics& metrics);
+
+  absl::Status DescribePool(const v1::DescribePoolRequest& request,
+                            v1::DescribePoolResponse& response);
+  absl::Status AttachPool(const v1::AttachPoolRequest& request,
+                          v1::AttachPoolResponse& response,
+                          std::optional<UnixPeer> caller);
+  absl::Status AllocatePages(const v1::AllocatePagesRequest& request,
+                             v1::AllocatePagesResponse& response);
+  absl::Status FreePages(const v1::FreePagesRequest& request,
+                         v1::FreePagesResponse& response);
+
+ private:
+  PrefixCache* const cache_;
+  MemorySocket* const memory_;
+  PageVerifier* const verifier_;
+  const v1::PoolDescription description_;
+  const uint64_t epoch_;
+  v1::PagePool::AsyncService grpc_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_POOL_SERVICE_H_

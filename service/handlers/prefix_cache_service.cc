@@ -1,0 +1,306 @@
+#include "service/handlers/prefix_cache_service.h"
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "service/handlers/wire.h"
+#include "service/process/monotonic_clock.h"
+#include "service/rpc/unary_call.h"
+
+namespace pando {
+namespace {
+
+constexpr int kMaxQueries = 4096;
+constexpr uint32_t kMaxPendingWaitMs = 600'000;
+
+absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
+  if (request.pending_wait_ms() > kMaxPendingWaitMs) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
+                     "; the limit is ", kMaxPendingWaitMs));
+  }
+  if (request.lock()) return absl::OkStatus();
+  if (request.pending_wait_ms() > 0) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
+                     ", which needs lock = true"));
+  }
+  if (request.request_id() != 0) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("request_id is ", request.request_id(),
+                                  ", which needs lock = true"));
+  }
+  return absl::OkStatus();
+}
+
+// What the answer says about the page after the match.
+v1::PendingOutcome OutcomeOf(
+    const MatchResult& result,
+    const std::optional<PendingMatches::Waited>& waited) {
+  if (waited.has_value()) return waited->outcome;
+  return result.is_pending ? v1::PENDING_OUTCOME_NOT_AWAITED
+                           : v1::PENDING_OUTCOME_UNSPECIFIED;
+}
+
+template <typename Message>
+std::optional<uint32_t> MaxTokensOf(const Message& message) {
+  if (!message.has_max_tokens()) return std::nullopt;
+  return message.max_tokens();
+}
+
+// Where the tokens of a request begin.
+template <typename Message>
+absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
+  if (!message.has_after()) return PrefixHandle();
+  return HandleOf(message.after(), epoch);
+}
+
+absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
+  switch (action) {
+    case v1::LOCK_ACTION_UNSPECIFIED:
+      return LockAction::kKeep;
+    case v1::LOCK_ACTION_RELOCK:
+      return LockAction::kRelock;
+    case v1::LOCK_ACTION_UNLOCK:
+      return LockAction::kUnlock;
+    default:
+      return MakeError(Reason::kInvalidField,
+                       absl::StrCat("lock_action is ", static_cast<int>(action),
+                                    ", which this server does not know"));
+  }
+}
+
+}  // namespace
+
+void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
+  const auto of = [&metrics](const char* method) {
+    return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
+  };
+  server.AddService(&grpc_);
+  AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+      server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return MatchPrefix(in, out, call);
+      },
+      of("MatchPrefix"));
+  AddUnaryMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+      server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
+      [this](const auto& in, auto& out) { return MatchPrefixes(in, out); },
+      of("MatchPrefixes"));
+  AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
+      server, [this](auto... call) { grpc_.RequestInsert(call...); },
+      [this](const auto& in, auto& out) { return Insert(in, out); },
+      of("Insert"));
+  AddUnaryMethod<v1::LockRequest, v1::LockResponse>(
+      server, [this](auto... call) { grpc_.RequestLock(call...); },
+      [this](const auto& in, auto& out) { return Lock(in, out); }, of("Lock"));
+  AddUnaryMethod<v1::UnlockRequest, v1::UnlockResponse>(
+      server, [this](auto... call) { grpc_.RequestUnlock(call...); },
+      [this](const auto& in, auto& out) { return Unlock(in, out); },
+      of("Unlock"));
+  AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
+      server, [this](auto... call) { grpc_.RequestEvict(call...); },
+      [this](const auto& in, auto& out) { return Evict(in, out); },
+      of("Evict"));
+}
+
+std::optional<absl::Status> PrefixCacheService::MatchPrefix(
+    const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response,
+    WaitingCall& call) {
+  const bool waits = request.pending_wait_ms() > 0;
+  std::optional<PendingMatches::Waited> waited;
+  if (waits) waited = pending_->End(call);
+  if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
+  if (absl::Status status = CheckMatch(request); !status.ok()) return status;
+  if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
+    return MakeError(Reason::kDraining, "the server is shutting down");
+  }
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
+  const absl::StatusOr<MatchResult> result = cache_->Match(
+      {.session = SessionId(request.session_id()),
+       .ns = *ns,
+       .tokens = *tokens,
+       .max_tokens = MaxTokensOf(request),
+       .lock = request.lock(),
+       .reserve_tokens = request.reserve_tokens(),
+       .touch = !request.has_touch() || request.touch(),
+       .after = *after,
+       .wait = waits && !(waited.has_value() &&
+                          waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
+       .request_id = RequestId(request.request_id())});
+  if (!result.ok()) return result.status();
+  if (result->wait != WaitId()) {
+    const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
+    pending_->Begin(
+        call, result->wait,
+        waited.has_value() ? waited->deadline : MonotonicNow() + limit);
+    return std::nullopt;
+  }
+  Verify(*result);
+  response.set_matched_tokens(result->matched_tokens);
+  AppendPages(result->pages, response.mutable_page_ids());
+  response.set_lock_id(result->lock.value());
+  AppendPages(result->reserved, response.mutable_reserved_page_ids());
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
+  response.set_pending(OutcomeOf(*result, waited));
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::MatchPrefixes(
+    const v1::MatchPrefixesRequest& request,
+    v1::MatchPrefixesResponse& response) {
+  if (request.queries_size() > kMaxQueries) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("queries has ", request.queries_size(),
+                                  " entries; the limit is ", kMaxQueries));
+  }
+  uint64_t tokens = 0;
+  for (const v1::PrefixQuery& query : request.queries()) {
+    tokens += static_cast<uint64_t>(query.tokens_size());
+  }
+  if (tokens > max_tokens_) {
+    return MakeError(Reason::kTooManyTokens,
+                     absl::StrCat("tokens of all queries have ", tokens,
+                                  " entries; the limit is ", max_tokens_));
+  }
+  for (const v1::PrefixQuery& query : request.queries()) {
+    const absl::StatusOr<PrefixScore> score = Score(query);
+    v1::PrefixScore& out = *response.add_scores();
+    if (score.ok()) {
+      out.set_matched_tokens(score->matched_tokens);
+      out.set_is_pending(score->is_pending);
+    } else if (ReasonOf(score.status()) == Reason::kHandleGone) {
+      out.set_is_handle_gone(true);
+    } else {
+      return score.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PrefixScore> PrefixCacheService::Score(
+    const v1::PrefixQuery& query) {
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(query.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(query, epoch_);
+  if (!after.ok()) return after.status();
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(query.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  return cache_->Score({.ns = *ns,
+                        .tokens = *tokens,
+                        .max_tokens = MaxTokensOf(query),
+                        .after = *after});
+}
+
+absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
+                                        v1::InsertResponse& response) {
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
+  const absl::StatusOr<LockAction> action = LockActionOf(request.lock_action());
+  if (!action.ok()) return action.status();
+  const std::vector<PageId> pages = PagesOf(request.page_ids());
+  const std::vector<PageId> free_pages = PagesOf(request.free_page_ids());
+  const absl::StatusOr<InsertResult> result =
+      cache_->Insert({.session = SessionId(request.session_id()),
+                      .ns = *ns,
+                      .tokens = *tokens,
+                      .pages = pages,
+                      .anchor = LockId(request.lock_id()),
+                      .lock_action = *action,
+                      .keep_duplicates = request.keep_duplicates(),
+                      .free_pages = free_pages,
+                      .prompt_tokens = request.prompt_tokens(),
+                      .after = *after,
+                      .priority = request.priority(),
+                      .request_id = RequestId(request.request_id())});
+  if (!result.ok()) return result.status();
+  Verify(pages, *result);
+  response.set_existing_tokens(result->existing_tokens);
+  AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
+  response.set_freed_duplicates(result->freed_duplicates);
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
+  return absl::OkStatus();
+}
+
+void PrefixCacheService::Verify(const MatchResult& result) {
+  if (verifier_ == nullptr) return;
+  verifier_->HandedOut(result.pages);
+  verifier_->Reserved(result.reserved);
+}
+
+// Of the pages in a repeat nothing is known: they may be another session's.
+void PrefixCacheService::Verify(std::span<const PageId> inserted,
+                                const InsertResult& result) {
+  if (verifier_ == nullptr || result.is_repeat) return;
+  verifier_->HandedOut(result.canonical_pages);
+  verifier_->Inserted(inserted.subspan(result.canonical_pages.size()));
+}
+
+absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
+                                      v1::LockResponse& response) {
+  if (is_draining_->load(std::memory_order_relaxed)) {
+    return MakeError(Reason::kDraining, "the server is shutting down");
+  }
+  const absl::StatusOr<std::span<const Token>> tokens =
+      TokensOf(request.tokens(), max_tokens_);
+  if (!tokens.ok()) return tokens.status();
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
+  if (!after.ok()) return after.status();
+  const absl::StatusOr<LockResult> result =
+      cache_->Lock({.session = SessionId(request.session_id()),
+                    .ns = *ns,
+                    .tokens = *tokens,
+                    .after = *after,
+                    .request_id = RequestId(request.request_id())});
+  if (!result.ok()) return result.status();
+  response.set_lock_id(result->lock.value());
+  response.set_locked_tokens(result->locked_tokens);
+  if (result->handle != PrefixHandle()) {
+    FillHandle(result->handle, epoch_, response.mutable_handle());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
+                                        v1::UnlockResponse&) {
+  if (request.lock_ids().empty()) {
+    return MakeError(Reason::kEmptyRequest, "lock_ids is empty");
+  }
+  std::vector<LockId> locks;
+  locks.reserve(request.lock_ids_size());
+  for (uint64_t id : request.lock_ids()) locks.emplace_back(id);
+  return cache_->Unlock(SessionId(request.session_id()), locks,
+                        RequestId(request.request_id()));
+}
+
+absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,
+                                       v1::EvictResponse& response) {
+  response.set_evicted_pages(cache_->Evict(request.pages()));
+  return absl::OkStatus();
+}
+
+}  // namespace pando

@@ -1,0 +1,132 @@
+#include "service/handlers/session_service.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+#include "service/handlers/session_stream.h"
+#include "service/logging/log.h"
+#include "service/process/monotonic_clock.h"
+#include "service/process/random_id.h"
+#include "service/rpc/step.h"
+
+namespace pando {
+namespace {
+
+constexpr size_t kMaxClientNameBytes = 128;
+
+}  // namespace
+
+SessionService::SessionService(PrefixCache* cache, RpcServer* server,
+                               const std::atomic<bool>* is_draining,
+                               Config config)
+    : cache_(cache),
+      server_(server),
+      is_draining_(is_draining),
+      config_(std::move(config)) {}
+
+SessionService::~SessionService() = default;
+
+void SessionService::Register(RpcMetrics& metrics) {
+  metrics_ = std::make_unique<MethodMetrics>(metrics.ForMethod(
+      v1::Sessions::service_full_name(), "Open", "bidi_stream"));
+  server_->AddService(&grpc_);
+  server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
+}
+
+void SessionService::Arm() {
+  if (server_->is_stopping()) return;
+  auto stream = std::make_unique<SessionStream>(this);
+  SessionStream* armed = stream.get();
+  streams_.emplace(armed, std::move(stream));
+  armed->Arm();
+}
+
+void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
+
+void SessionService::AdmitAgain() {
+  for (const auto& [session, current] : current_) current.stream->AdmitAgain();
+}
+
+void SessionService::AnnounceDrain() {
+  if (std::exchange(drain_announced_, true)) return;
+  for (const auto& [session, current] : current_) {
+    current.stream->SendDraining();
+  }
+}
+
+absl::StatusOr<SessionId> SessionService::Open(
+    const v1::OpenSessionRequest& request, const grpc::ServerContext& call,
+    SessionStream* stream) {
+  if (absl::Status admitted = Admit(request, call); !admitted.ok()) {
+    return admitted;
+  }
+  if (request.client_name().size() > kMaxClientNameBytes) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("client_name has ", request.client_name().size(),
+                     " bytes; the limit is ", kMaxClientNameBytes));
+  }
+  SessionId session(request.resume_session_id());
+  if (session != SessionId()) {
+    const absl::StatusOr<SessionNumber> resumed =
+        cache_->ResumeSession(session);
+    if (!resumed.ok()) return resumed.status();
+    current_[session] = {stream, *resumed};
+    Log(LogLevel::kInfo, "session resumed", {{"session", resumed->value()}});
+  } else {
+    if (is_draining_->load(std::memory_order_relaxed)) {
+      return MakeError(Reason::kDraining, "the server is shutting down");
+    }
+    session = SessionId(RandomId());
+    const SessionNumber number =
+        cache_->OpenSession(session, request.client_name());
+    current_[session] = {stream, number};
+    server_->Own(session, call);
+    Log(LogLevel::kInfo, "session opened",
+        {{"session", number.value()}, {"client_name", request.client_name()}});
+  }
+  return session;
+}
+
+absl::Status SessionService::Admit(const v1::OpenSessionRequest& request,
+                                   const grpc::ServerContext& call) const {
+  static const Permission permission =
+      PermissionFor(v1::Sessions::service_full_name(), "Open");
+  return server_->Admit(permission, call, request);
+}
+
+void SessionService::StreamClosed(SessionId session, SessionStream* stream) {
+  const std::optional<SessionNumber> number = TakeCurrent(session, stream);
+  if (!number.has_value()) return;
+  Log(LogLevel::kInfo, "session closed", {{"session", number->value()}});
+  cache_->CloseSession(session);
+  config_.on_closed(session);
+}
+
+void SessionService::StreamBroke(SessionId session, SessionStream* stream) {
+  const std::optional<SessionNumber> number = TakeCurrent(session, stream);
+  if (!number.has_value()) return;
+  if (server_->is_ending()) {
+    Log(LogLevel::kInfo, "session ends with the server",
+        {{"session", number->value()}});
+  } else {
+    Log(LogLevel::kWarning, "the stream of a session broke",
+        {{"session", number->value()},
+         {"grace_ms", absl::ToInt64Milliseconds(grace_)}});
+  }
+  cache_->SuspendSession(session, MonotonicNow() + grace_);
+}
+
+std::optional<SessionNumber> SessionService::TakeCurrent(
+    SessionId session, const SessionStream* stream) {
+  const auto it = current_.find(session);
+  if (it == current_.end() || it->second.stream != stream) return std::nullopt;
+  const SessionNumber number = it->second.number;
+  current_.erase(it);
+  return number;
+}
+
+}  // namespace pando

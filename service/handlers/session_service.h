@@ -1,0 +1,91 @@
+#ifndef PANDO_SERVICE_HANDLERS_SESSION_SERVICE_H_
+#define PANDO_SERVICE_HANDLERS_SESSION_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/session.grpc.pb.h"
+#include "service/rpc/method_metrics.h"
+#include "service/rpc/rpc_server.h"
+
+namespace pando {
+
+class SessionStream;
+
+// pando.v1.Sessions: turns the life of streams into the life of sessions.
+// Owned by Server; lives on the polling thread.
+//
+// Invariant: a live session has at most one current stream; only the end of
+// that one suspends or closes it, so a stream that was replaced by a resumed
+// one can end whenever it likes.
+class SessionService {
+ public:
+  struct Config {
+    v1::PoolDescription pool;
+    uint64_t epoch = 0;
+    // Told when a worker closes its session.
+    std::function<void(SessionId)> on_closed;
+  };
+
+  // `cache`, `server` and `is_draining` outlive the service.
+  SessionService(PrefixCache* cache, RpcServer* server,
+                 const std::atomic<bool>* is_draining, Config config);
+  ~SessionService();
+
+  void Register(RpcMetrics& metrics);
+  // How long a session whose stream broke may be resumed.
+  void set_grace(absl::Duration grace) { grace_ = grace; }
+  // Breaks off the sessions of those who may not hold one any more: what they
+  // held goes as that of a worker whose stream broke.
+  void AdmitAgain();
+  // Tells every session, once, that the server is draining.
+  void AnnounceDrain();
+
+ private:
+  friend class SessionStream;
+  struct Current {
+    SessionStream* stream = nullptr;
+    SessionNumber number;
+  };
+
+  // Waits for the next stream.
+  void Arm();
+  void Remove(SessionStream* stream);
+
+  // Opens or resumes the session that `stream` asks for.
+  absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
+                                 const grpc::ServerContext& call,
+                                 SessionStream* stream);
+  // Ok, or why the caller may not open or resume this session.
+  absl::Status Admit(const v1::OpenSessionRequest& request,
+                     const grpc::ServerContext& call) const;
+  // `stream` ended: by the worker, or it broke.
+  void StreamClosed(SessionId session, SessionStream* stream);
+  void StreamBroke(SessionId session, SessionStream* stream);
+  // Forgets the session's stream, and returns its number, if that is `stream`.
+  std::optional<SessionNumber> TakeCurrent(SessionId session,
+                                           const SessionStream* stream);
+
+  PrefixCache* const cache_;
+  RpcServer* const server_;
+  const std::atomic<bool>* const is_draining_;
+  const Config config_;
+  absl::Duration grace_;
+  v1::Sessions::AsyncService grpc_;
+  std::unique_ptr<MethodMetrics> metrics_;
+  bool drain_announced_ = false;
+  absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;
+  absl::flat_hash_map<SessionId, Current> current_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_SESSION_SERVICE_H_

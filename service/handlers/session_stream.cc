@@ -1,0 +1,144 @@
+#include "service/handlers/session_stream.h"
+
+#include "service/process/monotonic_clock.h"
+#include "service/rpc/call_log.h"
+#include "service/rpc/grpc_status.h"
+
+namespace pando {
+
+SessionStream::SessionStream(SessionService* service)
+    : service_(service), stream_(&context_) {}
+
+void SessionStream::Arm() {
+  grpc::ServerCompletionQueue* queue = service_->server_->queue();
+  context_.AsyncNotifyWhenDone(&on_done_);
+  service_->grpc_.RequestOpen(&context_, &stream_, queue, queue, &on_arrived_);
+}
+
+void SessionStream::OnArrived(bool ok) {
+  if (!ok) {  // the server stops; there will be no OnDone either
+    service_->Remove(this);
+    return;
+  }
+  arrived_at_ = MonotonicNow();
+  service_->metrics_->Start();
+  operations_ = 1;  // OnDone
+  service_->Arm();
+  Read(on_first_read_);
+}
+
+void SessionStream::OnFirstRead(bool ok) {
+  if (ok && !is_done_) {
+    const absl::StatusOr<SessionId> session =
+        service_->Open(request_, context_, this);
+    if (session.ok()) {
+      session_ = *session;
+      v1::SessionOpened* opened = event_.mutable_opened();
+      opened->set_session_id(session_.value());
+      opened->set_epoch(service_->config_.epoch);
+      *opened->mutable_pool() = service_->config_.pool;
+      Write();
+      if (service_->is_draining_->load()) SendDraining();
+      Read(on_read_);
+    } else {
+      Refuse(session.status());
+    }
+  } else {
+    Finish(
+        absl::InvalidArgumentError("the stream ended before its first "
+                                   "message"));
+  }
+  OperationDone();
+}
+
+void SessionStream::OnRead(bool ok) {
+  if (ok) {
+    if (!is_finishing_) Read(on_read_);
+  } else {
+    Finish(absl::OkStatus());
+  }
+  OperationDone();
+}
+
+void SessionStream::OnWritten(bool ok) {
+  is_writing_ = false;
+  if (owed_finish_.has_value()) {
+    Finish(*owed_finish_);
+  } else if (ok && owes_draining_) {
+    SendDraining();
+  }
+  OperationDone();
+}
+
+// Only a worker that took our last word, to its own, has closed its session; in
+// all other cases it may not know that the stream is gone, and may come back.
+void SessionStream::OnDone() {
+  is_done_ = true;
+  service_->metrics_->Record(context_.IsCancelled()
+                                 ? absl::CancelledError("the stream broke")
+                                 : finished_with_,
+                             MonotonicNow() - arrived_at_);
+  if (session_ != SessionId()) {
+    if (context_.IsCancelled() || !finished_with_.ok()) {
+      service_->StreamBroke(session_, this);
+    } else {
+      service_->StreamClosed(session_, this);
+    }
+  }
+  OperationDone();
+}
+
+void SessionStream::AdmitAgain() {
+  v1::OpenSessionRequest resume;
+  resume.set_resume_session_id(session_.value());
+  const absl::Status admitted = service_->Admit(resume, context_);
+  if (!admitted.ok()) Refuse(admitted);
+}
+
+void SessionStream::Refuse(const absl::Status& status) {
+  LogRefusedCall({.service = service_->metrics_->service(),
+                  .method = service_->metrics_->method(),
+                  .status = status,
+                  .time = MonotonicNow() - arrived_at_,
+                  .peer = service_->server_->PeerNameOf(context_)});
+  Finish(status);
+}
+
+void SessionStream::SendDraining() {
+  owes_draining_ = is_writing_;
+  if (is_writing_ || is_finishing_) return;
+  event_.mutable_draining();
+  Write();
+}
+
+void SessionStream::Read(Step& then) {
+  if (service_->server_->is_stopping()) return;
+  ++operations_;
+  stream_.Read(&request_, &then);
+}
+
+void SessionStream::Write() {
+  if (service_->server_->is_stopping()) return;
+  ++operations_;
+  is_writing_ = true;
+  stream_.Write(event_, &on_written_);
+}
+
+void SessionStream::Finish(const absl::Status& status) {
+  if (is_finishing_) return;
+  if (is_writing_) {
+    owed_finish_ = status;
+    return;
+  }
+  finished_with_ = status;
+  if (service_->server_->is_stopping()) return;
+  ++operations_;
+  is_finishing_ = true;
+  stream_.Finish(ToGrpcStatus(status), &on_finished_);
+}
+
+void SessionStream::OperationDone() {
+  if (--operations_ == 0) service_->Remove(this);
+}
+
+}  // namespace pando

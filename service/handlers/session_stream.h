@@ -1,0 +1,72 @@
+#ifndef PANDO_SERVICE_HANDLERS_SESSION_STREAM_H_
+#define PANDO_SERVICE_HANDLERS_SESSION_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "pando/v1/session.grpc.pb.h"
+#include "service/handlers/session_service.h"
+#include "service/rpc/step.h"
+
+namespace pando {
+
+// One Sessions.Open stream, from the wait for a call to its end. Owned by
+// SessionService, which it asks to delete it when its last operation is done.
+// Lives on the polling thread.
+//
+//   arrive -> read the first message -> open -> write "opened"
+//          -> read until the worker half-closes or the stream breaks -> finish
+class SessionStream {
+ public:
+  explicit SessionStream(SessionService* service);
+
+  void Arm();
+  void SendDraining();
+  // Ends, as by a refusal, if its caller may not resume the session.
+  void AdmitAgain();
+
+ private:
+  void OnArrived(bool ok);
+  void OnFirstRead(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  // The call is over on both sides.
+  void OnDone();
+
+  void Read(Step& then);
+  void Write();
+  void Refuse(const absl::Status& status);
+  void Finish(const absl::Status& status);
+  void OperationDone();
+
+  SessionService* const service_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<v1::SessionEvent, v1::OpenSessionRequest>
+      stream_;
+  v1::OpenSessionRequest request_;
+  v1::SessionEvent event_;
+  SessionId session_;  // none until opened
+  absl::Time arrived_at_;
+  int operations_ = 0;  // that have not completed
+  bool is_writing_ = false;
+  bool is_finishing_ = false;
+  bool is_done_ = false;
+  bool owes_draining_ = false;
+  absl::Status finished_with_;
+  std::optional<absl::Status> owed_finish_;  // after the write that runs
+
+  Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
+  Step on_first_read_{[this](bool ok) { OnFirstRead(ok); }};
+  Step on_read_{[this](bool ok) { OnRead(ok); }};
+  Step on_written_{[this](bool ok) { OnWritten(ok); }};
+  Step on_finished_{[this](bool) { OperationDone(); }};
+  Step on_done_{[this](bool) { OnDone(); }};
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_SESSION_STREAM_H_

@@ -1,0 +1,197 @@
+#include "service/handlers/wire.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+
+namespace pando {
+namespace {
+
+constexpr size_t kMaxNamespaceBytes = 256;
+
+absl::Status CheckNamespaceField(const char* name, const std::string& value) {
+  if (value.size() <= kMaxNamespaceBytes) return absl::OkStatus();
+  return MakeError(Reason::kInvalidField,
+                   absl::StrCat("namespace.", name, " has ", value.size(),
+                                " bytes; the limit is ", kMaxNamespaceBytes));
+}
+
+v1::DType DTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return v1::DTYPE_FLOAT32;
+    case DType::kFloat16:
+      return v1::DTYPE_FLOAT16;
+    case DType::kBFloat16:
+      return v1::DTYPE_BFLOAT16;
+    case DType::kFloat8E4M3:
+      return v1::DTYPE_FLOAT8_E4M3;
+    case DType::kFloat8E5M2:
+      return v1::DTYPE_FLOAT8_E5M2;
+  }
+  return v1::DTYPE_UNSPECIFIED;
+}
+
+void FillLayout(const KvLayout& layout, v1::KvLayout* out) {
+  out->set_layers(layout.layers);
+  out->set_kv_planes(layout.kv_planes);
+  out->set_heads(layout.heads);
+  out->set_head_size(layout.head_size);
+  out->set_dtype(DTypeOf(layout.dtype));
+  out->set_page_tokens(layout.page_tokens);
+  out->set_order(layout.order == LayoutOrder::kLayerFirst
+                     ? v1::LAYOUT_ORDER_LAYER_FIRST
+                     : v1::LAYOUT_ORDER_PAGE_FIRST);
+  out->set_layer_stride(layout.layer_stride);
+  out->set_page_stride(layout.page_stride);
+  out->set_kv_stride(layout.kv_stride);
+  out->set_token_stride(layout.token_stride);
+  out->set_head_stride(layout.head_stride);
+}
+
+void FillCounters(const CacheCounters& from, v1::CacheCounters* counters) {
+  counters->set_matches(from.matches);
+  counters->set_query_tokens(from.query_tokens);
+  counters->set_hit_tokens(from.hit_tokens);
+  counters->set_inserts(from.inserts);
+  counters->set_inserted_pages(from.inserted_pages);
+  counters->set_duplicate_pages(from.duplicate_pages);
+  counters->set_allocated_pages(from.allocated_pages);
+  counters->set_evicted_pages_for_allocation(from.evicted_pages_for_allocation);
+  counters->set_evicted_pages_on_request(from.evicted_pages_on_request);
+  counters->set_allocation_failures(from.allocation_failures);
+  counters->set_locks_taken(from.locks_taken);
+  counters->set_locks_released(from.locks_released);
+  counters->set_sessions_opened(from.sessions_opened);
+  counters->set_sessions_closed(from.sessions_closed);
+  counters->set_sessions_lost(from.sessions_lost);
+  counters->set_quarantined_pages(from.quarantined_pages);
+  counters->set_evicted_pages_for_watermark(from.evicted_pages_for_watermark);
+  counters->set_evicted_pages_for_quota(from.evicted_pages_for_quota);
+  counters->set_quota_rejections(from.quota_rejections);
+  counters->set_pending_waits(from.pending_waits);
+  counters->set_pending_waits_published(from.pending_waits_published);
+  counters->set_pending_waits_given_up(from.pending_waits_given_up);
+  counters->set_pending_waits_timed_out(from.pending_waits_timed_out);
+  counters->set_repeated_requests(from.repeated_requests);
+}
+
+void FillQuotaClass(const QuotaClassStats& from, v1::QuotaClass* out) {
+  out->set_name(from.name);
+  out->set_floor_pages(from.floor_pages);
+  if (from.cap_pages.has_value()) out->set_cap_pages(*from.cap_pages);
+  out->set_reserved_pages(from.reserved_pages);
+  out->set_cached_pages(from.cached_pages);
+}
+
+}  // namespace
+
+absl::StatusOr<std::span<const Token>> TokensOf(const PackedIds& tokens,
+                                                uint32_t max_tokens) {
+  if (static_cast<uint32_t>(tokens.size()) > max_tokens) {
+    return MakeError(Reason::kTooManyTokens,
+                     absl::StrCat("tokens has ", tokens.size(),
+                                  " entries; the limit is ", max_tokens));
+  }
+  return std::span<const Token>(tokens.data(), tokens.size());
+}
+
+std::vector<PageId> PagesOf(const PackedIds& ids) {
+  std::vector<PageId> pages;
+  pages.reserve(ids.size());
+  for (uint32_t id : ids) pages.emplace_back(id);
+  return pages;
+}
+
+void AppendPages(std::span<const PageId> pages, PackedIds* ids) {
+  ids->Reserve(ids->size() + static_cast<int>(pages.size()));
+  for (PageId page : pages) ids->AddAlreadyReserved(page.value());
+}
+
+absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns) {
+  NamespaceKey key;
+  if (ns.has_extra_key()) key.extra_key = ns.extra_key();
+  if (ns.has_cache_salt()) key.cache_salt = ns.cache_salt();
+  key.bigram = ns.bigram();
+  if (absl::Status status = CheckNamespaceField("extra_key", ns.extra_key());
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckNamespaceField("cache_salt", ns.cache_salt());
+      !status.ok()) {
+    return status;
+  }
+  return key;
+}
+
+absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
+                                      uint64_t epoch) {
+  const PrefixHandle plain{.node = handle.node(), .tokens = handle.tokens()};
+  if (handle.epoch() == epoch && plain != PrefixHandle()) return plain;
+  return MakeError(Reason::kHandleGone,
+                   "the handle is not of this boot of the server; send the "
+                   "whole prompt");
+}
+
+void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out) {
+  out->set_epoch(epoch);
+  out->set_node(handle.node);
+  out->set_tokens(handle.tokens);
+}
+
+void FillPool(const KvPool& pool, std::string_view model,
+              v1::PoolDescription* out) {
+  out->set_capacity_pages(pool.capacity_pages());
+  FillLayout(pool.layout(), out->mutable_layout());
+  for (const KvShard& shard : pool.shards()) {
+    v1::Shard* s = out->add_shards();
+    s->set_index(shard.index);
+    s->set_device(shard.device);
+    s->set_size_bytes(shard.size_bytes);
+  }
+  out->set_model(std::string(model));
+  out->set_fingerprint(Fingerprint(pool.layout(), model));
+  out->set_page_bytes(PageBytes(pool.layout()));
+}
+
+v1::EvictionReason ReasonOnWire(EvictionReason reason) {
+  switch (reason) {
+    case EvictionReason::kAllocation:
+      return v1::EVICTION_REASON_ALLOCATION;
+    case EvictionReason::kRequest:
+      return v1::EVICTION_REASON_REQUEST;
+    case EvictionReason::kWatermark:
+      return v1::EVICTION_REASON_WATERMARK;
+    case EvictionReason::kQuota:
+      return v1::EVICTION_REASON_QUOTA;
+    case EvictionReason::kFlush:
+      return v1::EVICTION_REASON_FLUSH;
+  }
+  return v1::EVICTION_REASON_UNSPECIFIED;
+}
+
+void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
+  v1::PageStates* pages = out->mutable_pages();
+  pages->set_free(stats.pages.free);
+  pages->set_reserved(stats.pages.reserved);
+  pages->set_evictable(stats.pages.evictable);
+  pages->set_protected_(stats.pages.protected_);
+  pages->set_quarantined(stats.pages.quarantined);
+  pages->set_padding(stats.pages.padding);
+  pages->set_capacity(stats.pages.capacity);
+
+  FillCounters(stats.counters, out->mutable_counters());
+  out->set_sessions(stats.sessions);
+  out->set_locks(stats.locks);
+  out->set_nodes(stats.nodes);
+  out->set_namespaces(stats.namespaces);
+  out->set_waiting_matches(stats.waits);
+  out->set_eviction_policy(
+      std::string(EvictionPolicyName(stats.eviction_policy)));
+  for (const QuotaClassStats& quota : stats.quota_classes) {
+    FillQuotaClass(quota, out->add_quota_classes());
+  }
+}
+
+}  // namespace pando

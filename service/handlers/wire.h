@@ -1,0 +1,51 @@
+#ifndef PANDO_SERVICE_HANDLERS_WIRE_H_
+#define PANDO_SERVICE_HANDLERS_WIRE_H_
+
+#include <google/protobuf/repeated_field.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "core/eviction_reason.h"
+#include "core/namespace_key.h"
+#include "core/requests.h"
+#include "core/stats.h"
+#include "gpu/kv_pool.h"
+#include "pando/v1/admin.pb.h"
+#include "pando/v1/types.pb.h"
+
+namespace pando {
+
+// Between messages and the plain types of core and gpu.
+
+using PackedIds = google::protobuf::RepeatedField<uint32_t>;
+
+// A view of the message's tokens; valid as long as the message.
+// TOO_MANY_TOKENS over `max_tokens`.
+absl::StatusOr<std::span<const Token>> TokensOf(const PackedIds& tokens,
+                                                uint32_t max_tokens);
+
+std::vector<PageId> PagesOf(const PackedIds& ids);
+void AppendPages(std::span<const PageId> pages, PackedIds* ids);
+
+// INVALID_FIELD when a field is over 256 bytes.
+absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns);
+
+// HANDLE_GONE when it is not of this `epoch`.
+absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
+                                      uint64_t epoch);
+void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
+
+void FillPool(const KvPool& pool, std::string_view model,
+              v1::PoolDescription* out);
+v1::EvictionReason ReasonOnWire(EvictionReason reason);
+
+void FillStats(const CacheStats& stats, v1::GetStatsResponse* out);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_WIRE_H_

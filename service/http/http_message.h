@@ -1,0 +1,32 @@
+#ifndef PANDO_SERVICE_HTTP_HTTP_MESSAGE_H_
+#define PANDO_SERVICE_HTTP_HTTP_MESSAGE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pando {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;
+  std::string query = {};  // what comes after "?"
+  std::string body = {};
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+// A field of an HTML form or of a query, decoded; empty when it is not there.
+std::optional<std::string> FormField(std::string_view form,
+                                     const std::string& name);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HTTP_HTTP_MESSAGE_H_

@@ -1,0 +1,182 @@
+#include "service/http/http_server.h"
+
+#include <civetweb.h>
+#include <prometheus/metric_family.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "service/http/text_format.h"
+
+namespace pando {
+namespace {
+
+constexpr std::chrono::milliseconds kStopPoll{20};
+
+constexpr char kPlainText[] = "text/plain; charset=utf-8";
+constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+
+// civetweb explains a failed start only in its log, on the starting thread, and
+// names the cause first.
+thread_local std::string first_log_message;
+
+int KeepLogMessage(const mg_connection*, const char* message) {
+  if (first_log_message.empty()) first_log_message = message;
+  return 1;
+}
+
+void Send(mg_connection* connection, const HttpReply& reply) {
+  std::string head = absl::StrFormat(
+      "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %u\r\n"
+      "Cache-Control: no-store\r\nConnection: close\r\n",
+      reply.status, mg_get_response_code_text(connection, reply.status),
+      reply.content_type, reply.body.size());
+  for (const auto& [name, value] : reply.headers) {
+    absl::StrAppend(&head, name, ": ", value, "\r\n");
+  }
+  head += "\r\n";
+  mg_write(connection, head.data(), head.size());
+  mg_write(connection, reply.body.data(), reply.body.size());
+}
+
+// `size` bytes, or fewer when the client sends no more in time.
+std::string ReadBody(mg_connection* connection, size_t size) {
+  std::string body(size, '\0');
+  size_t read = 0;
+  while (read < size) {
+    const int got = mg_read(connection, body.data() + read, size - read);
+    if (got <= 0) break;
+    read += static_cast<size_t>(got);
+  }
+  body.resize(read);
+  return body;
+}
+
+int PortOf(const mg_context* context) {
+  mg_server_port port = {};
+  mg_get_server_ports(context, 1, &port);
+  return port.port;
+}
+
+// The host to connect to of a server that listens on `address`.
+std::string ConnectableHost(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "0.0.0.0" || host == "[::]" ? "127.0.0.1" : host;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
+  std::unique_ptr<HttpServer> server =
+      absl::WrapUnique(new HttpServer(std::move(config)));
+  const std::string& address = server->config_.address;
+  // Browsers keep connections open that they may need: each takes a thread
+  // until it is used or its time is over.
+  const char* options[] = {
+      "listening_ports",    address.c_str(), "num_threads", "8",
+      "request_timeout_ms", "2000",          nullptr};
+  mg_callbacks callbacks = {};
+  callbacks.begin_request = HandleRequest;
+  callbacks.log_message = KeepLogMessage;
+  first_log_message.clear();
+  server->context_ = {mg_start(&callbacks, server.get(), options),
+                      StopContext{ConnectableHost(address)}};
+  if (server->context_ == nullptr) {
+    return absl::UnavailableError(absl::StrFormat("cannot serve http on %s: %s",
+                                                  address, first_log_message));
+  }
+  return server;
+}
+
+// civetweb waits two seconds for connections before it looks whether it is to
+// stop; one of our own ends the wait.
+void HttpServer::StopContext::operator()(mg_context* context) const {
+  const int port = PortOf(context);
+  const auto stopped =
+      std::async(std::launch::async, [context] { mg_stop(context); });
+  while (stopped.wait_for(kStopPoll) != std::future_status::ready) {
+    char error[64];
+    mg_close_connection(
+        mg_connect_client(host.c_str(), port, 0, error, sizeof error));
+  }
+}
+
+int HttpServer::port() const { return PortOf(context_.get()); }
+
+int HttpServer::HandleRequest(mg_connection* connection) {
+  const auto* server = static_cast<const HttpServer*>(
+      mg_get_user_data(mg_get_context(connection)));
+  return server->Respond(connection);
+}
+
+int HttpServer::Respond(mg_connection* connection) const {
+  const HttpReply reply = Reply(connection);
+  Send(connection, reply);
+  return reply.status;
+}
+
+HttpReply HttpServer::Reply(mg_connection* connection) const {
+  const mg_request_info* request = mg_get_request_info(connection);
+  const std::string_view path = request->local_uri;
+  const bool is_for_console =
+      config_.console != nullptr &&
+      (path == "/console" || path.starts_with("/console/"));
+  return is_for_console ? AnswerConsole(connection)
+                        : Answer(request->request_method, path);
+}
+
+HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {
+  // HTTP/1.0 knows no such header; browsers always send one.
+  const char* const host = mg_get_header(connection, "Host");
+  if (host != nullptr && !hosts_.Include(host)) {
+    return {403, kPlainText,
+            "not asked by a name of this server; see --http-hosts\n"};
+  }
+  const mg_request_info* info = mg_get_request_info(connection);
+  const auto size = static_cast<uint64_t>(std::max(info->content_length, 0LL));
+  if (size > config_.max_body_bytes) {
+    return {413, kPlainText,
+            absl::StrFormat("the body has %u bytes; the limit is %u\n", size,
+                            config_.max_body_bytes)};
+  }
+  return config_.console(
+      {.method = info->request_method,
+       .path = info->local_uri,
+       .query = info->query_string == nullptr ? "" : info->query_string,
+       .body = ReadBody(connection, size)});
+}
+
+HttpReply HttpServer::Answer(std::string_view method,
+                             std::string_view path) const {
+  if (method != "GET") return {405, kPlainText, "only GET is allowed\n"};
+  if (path == "/metrics") return {200, kMetricsText, Metrics()};
+  if (path == "/healthz") return {200, kPlainText, "ok\n"};
+  if (path == "/readyz") {
+    if (config_.is_ready()) return {200, kPlainText, "ok\n"};
+    return {503, kPlainText, "not ready\n"};
+  }
+  return {404, kPlainText,
+          absl::StrCat("not found; try /metrics, /healthz, /readyz",
+                       config_.console != nullptr ? ", /console/\n" : "\n")};
+}
+
+std::string HttpServer::Metrics() const {
+  std::vector<prometheus::MetricFamily> families;
+  for (const auto& collectable : config_.collectables) {
+    std::vector<prometheus::MetricFamily> collected = collectable->Collect();
+    std::move(collected.begin(), collected.end(), std::back_inserter(families));
+  }
+  return MetricsText(families);
+}
+
+}  // namespace pando

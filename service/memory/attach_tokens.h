@@ -1,0 +1,64 @@
+#ifndef PANDO_SERVICE_MEMORY_ATTACH_TOKENS_H_
+#define PANDO_SERVICE_MEMORY_ATTACH_TOKENS_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "service/sockets/unix_peer.h"
+
+namespace pando {
+
+// 16 random bytes that let their holder map the pool once. A secret: never
+// logged.
+using AttachToken = std::array<char, 16>;
+
+// The tokens handed out and not yet shown. Owned by MemorySocket; any thread
+// may call it. Holds at most max_outstanding tokens, at most max_per_session of
+// a session, each valid once and for ttl at most.
+class AttachTokens {
+ public:
+  AttachTokens(absl::Duration ttl, size_t max_outstanding,
+               size_t max_per_session)
+      : ttl_(absl::ToChronoNanoseconds(ttl)),
+        max_outstanding_(max_outstanding),
+        max_per_session_(max_per_session) {}
+
+  // For `holder` alone, who asked for it; none: it is not known who did.
+  absl::StatusOr<AttachToken> Issue(SessionId session,
+                                    std::optional<UnixPeer> holder);
+
+  // The session the token was issued to; nothing when it is unknown, used, too
+  // old, or another's. In any case it is not valid any more.
+  std::optional<SessionId> Redeem(const AttachToken& token,
+                                  const UnixPeer& shown_by);
+
+  // The session has ended: it leaves room for others.
+  void Forget(SessionId session);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Grant {
+    SessionId session;
+    std::optional<UnixPeer> holder;
+    Clock::time_point expires;
+  };
+
+  const std::chrono::nanoseconds ttl_;
+  const size_t max_outstanding_;
+  const size_t max_per_session_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<AttachToken, Grant> grants_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_MEMORY_ATTACH_TOKENS_H_

@@ -1,0 +1,228 @@
+#include "service/memory/memory_socket.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "service/logging/log.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kWireVersion = 1;
+constexpr std::chrono::milliseconds kDescriptorRetry{100};
+// What a peer has at least to send its token, whoever else wants its place.
+constexpr std::chrono::milliseconds kFairTime{50};
+
+static_assert(std::endian::native == std::endian::little,
+              "the wire format is little endian");
+
+template <typename T>
+void Append(std::string& message, T value) {
+  message.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string Header(MemorySocketStatus status, size_t num_shards) {
+  std::string message = "PNDO";
+  Append(message, kWireVersion);
+  Append(message, static_cast<uint32_t>(status));
+  Append(message, static_cast<uint32_t>(num_shards));
+  return message;
+}
+
+// The message is far smaller than a socket buffer, so it goes out whole or the
+// peer is gone.
+bool Send(int fd, std::string message, const std::vector<UniqueFd>& shards) {
+  iovec body = {message.data(), message.size()};
+  msghdr header = {};
+  header.msg_iov = &body;
+  header.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(KvPool::kMaxShards * sizeof(int))];
+  if (!shards.empty()) {
+    header.msg_control = control;
+    header.msg_controllen = CMSG_SPACE(shards.size() * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(shards.size() * sizeof(int));
+    std::transform(shards.begin(), shards.end(),
+                   reinterpret_cast<int*>(CMSG_DATA(rights)),
+                   [](const UniqueFd& shard) { return shard.get(); });
+  }
+  return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(message.size());
+}
+
+std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
+  std::vector<UniqueFd> fds;
+  for (const KvShard& shard : pool.shards()) {
+    absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
+    if (!fd.ok()) {
+      Log(LogLevel::kError,
+          "a worker could not attach: no descriptor of a shard",
+          {{"shard", shard.index},
+           {"device", shard.device},
+           {"reason", fd.status().message()}});
+      return std::nullopt;
+    }
+    fds.push_back(*std::move(fd));
+  }
+  return fds;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
+    Config config, const KvPool* pool, OnAttached on_attached) {
+  UniqueFd stop(eventfd(0, EFD_CLOEXEC));
+  if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  absl::StatusOr<std::unique_ptr<UnixListener>> listener =
+      UnixListener::Start(config.socket);
+  if (!listener.ok()) return listener.status();
+  return absl::WrapUnique(
+      new MemorySocket(std::move(config), pool, std::move(on_attached),
+                       *std::move(listener), std::move(stop)));
+}
+
+MemorySocket::MemorySocket(Config config, const KvPool* pool,
+                           OnAttached on_attached,
+                           std::unique_ptr<UnixListener> listener,
+                           UniqueFd stop)
+    : config_(std::move(config)),
+      pool_(pool),
+      on_attached_(std::move(on_attached)),
+      listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      tokens_(config_.token_ttl, config_.max_tokens,
+              config_.max_tokens_per_session),
+      thread_([this] { Run(); }) {}
+
+MemorySocket::~MemorySocket() {
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+MemorySocket::Stats MemorySocket::stats() const {
+  return {.attached = attached_, .refused = refused_, .dropped = dropped_};
+}
+
+void MemorySocket::Run() {
+  std::vector<pollfd> polled;
+  while (true) {
+    const bool accepts = Clock::now() >= accept_after_;
+    // A negative descriptor is one that poll leaves out.
+    polled.assign({{stop_.get(), POLLIN, 0},
+                   {accepts ? listener_->fd() : -1, POLLIN, 0}});
+    for (const Peer& peer : peers_) {
+      polled.push_back({peer.fd.get(), POLLIN, 0});
+    }
+    poll(polled.data(), polled.size(), MillisecondsToNextDeadline(accepts));
+    if (polled[0].revents != 0) return;
+
+    size_t index = 0;
+    for (size_t event = 2; event < polled.size(); ++event) {
+      if (polled[event].revents != 0 && !ReceiveToken(peers_[index])) {
+        peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(index));
+      } else {
+        ++index;
+      }
+    }
+    DropLatePeers();
+    AcceptPeers();
+  }
+}
+
+int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
+  if (accepts && peers_.empty()) return -1;
+  Clock::time_point next = Clock::time_point::max();
+  if (!accepts) next = accept_after_;
+  if (!peers_.empty()) next = std::min(next, peers_.front().deadline);
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+  return std::max(0, static_cast<int>(left.count()));
+}
+
+void MemorySocket::AcceptPeers() {
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    const bool is_full = peers_.size() >= config_.max_peers;
+    if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
+    if (now < accept_after_) return;
+    AcceptResult accepted = listener_->Accept();
+    if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
+    if (!accepted.fd.valid()) return;
+    const UnixPeer identity = UnixPeerOf(accepted.fd.get());
+    if (config_.filter != nullptr && !config_.filter->Admit(identity, path())) {
+      continue;
+    }
+    if (is_full) {
+      ++dropped_;
+      peers_.pop_front();
+    }
+    peers_.push_back({std::move(accepted.fd), identity, now,
+                      now + absl::ToChronoNanoseconds(config_.peer_deadline),
+                      AttachToken{}});
+  }
+}
+
+void MemorySocket::DropLatePeers() {
+  const Clock::time_point now = Clock::now();
+  while (!peers_.empty() && peers_.front().deadline <= now) {
+    ++dropped_;
+    peers_.pop_front();
+  }
+}
+
+bool MemorySocket::ReceiveToken(Peer& peer) {
+  const ssize_t received =
+      recv(peer.fd.get(), peer.token.data() + peer.received,
+           peer.token.size() - peer.received, 0);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (received <= 0) {
+    ++dropped_;
+    return false;
+  }
+  peer.received += static_cast<size_t>(received);
+  if (peer.received < peer.token.size()) return true;
+  Answer(peer);
+  return false;
+}
+
+void MemorySocket::Answer(const Peer& peer) {
+  const std::optional<SessionId> session =
+      tokens_.Redeem(peer.token, peer.identity);
+  if (!session) {
+    ++refused_;
+    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
+    return;
+  }
+  const auto shards = ExportShards(*pool_);
+  if (!shards) {
+    ++dropped_;
+    Send(peer.fd.get(), Header(MemorySocketStatus::kUnavailable, 0), {});
+    return;
+  }
+  std::string message = Header(MemorySocketStatus::kOk, shards->size());
+  for (const KvShard& shard : pool_->shards()) {
+    Append(message, shard.size_bytes);
+  }
+  if (!on_attached_(*session, peer.identity.pid)) {
+    ++refused_;
+    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
+    return;
+  }
+  ++attached_;
+  Send(peer.fd.get(), std::move(message), *shards);
+}
+
+}  // namespace pando

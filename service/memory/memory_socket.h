@@ -1,0 +1,145 @@
+#ifndef PANDO_SERVICE_MEMORY_MEMORY_SOCKET_H_
+#define PANDO_SERVICE_MEMORY_MEMORY_SOCKET_H_
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "base/unique_fd.h"
+#include "gpu/kv_pool.h"
+#include "service/memory/attach_tokens.h"
+#include "service/sockets/peer_filter.h"
+#include "service/sockets/unix_listener.h"
+
+namespace pando {
+
+enum class MemorySocketStatus : uint32_t {
+  kOk = 0,
+  // The token is unknown, used, too old or another process's, or its session
+  // has ended.
+  kBadToken = 1,
+  // The server could not export the memory.
+  kUnavailable = 2,
+};
+
+// The Unix stream socket that hands out the pool's memory, because gRPC cannot
+// carry file descriptors. Owned by Server. One thread of its own serves all
+// peers; a slow, silent or hostile peer delays nobody. Destruction stops the
+// thread and removes the socket file.
+//
+// On the wire, all integers little endian:
+//   peer:   the 16 bytes of an attach token
+//   server: one message
+//             4 bytes  "PNDO"
+//             u32      version, 1
+//             u32      status: MemorySocketStatus
+//             u32      number of shards n, 0 unless status is 0
+//             n times u64, the size of that shard in bytes
+//           with the n descriptors, in the order of the shards, as one
+//           SCM_RIGHTS control message on its first byte
+//   server: closes the connection
+class MemorySocket {
+ public:
+  struct Config {
+    UnixSocket socket;
+    // Who may connect; outlives the socket. Null: all.
+    PeerFilter* filter = nullptr;
+    absl::Duration token_ttl = absl::Seconds(5);
+    size_t max_tokens = 1024;
+    size_t max_tokens_per_session = 64;
+    // How long a peer may take to send its token.
+    absl::Duration peer_deadline = absl::Seconds(2);
+    // Beyond it the peer that has been silent longest makes room, once it has
+    // had a fair time.
+    size_t max_peers = 64;
+  };
+
+  // Counts since the start.
+  struct Stats {
+    uint64_t attached = 0;
+    // Peers that showed a token that is unknown, used or too old.
+    uint64_t refused = 0;
+    // Peers that went away, stayed silent, or could not be answered.
+    uint64_t dropped = 0;
+  };
+
+  // Called on the socket's thread before the descriptors leave; they do not if
+  // it returns false. pid is the peer's, 0 when it is not visible in this PID
+  // namespace.
+  using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
+
+  // pool must outlive the socket.
+  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
+      Config config, const KvPool* pool, OnAttached on_attached);
+  ~MemorySocket();
+  MemorySocket(const MemorySocket&) = delete;
+  MemorySocket& operator=(const MemorySocket&) = delete;
+
+  // Any thread may call these.
+  absl::StatusOr<AttachToken> IssueToken(SessionId session,
+                                         std::optional<UnixPeer> holder) {
+    return tokens_.Issue(session, holder);
+  }
+  void ForgetTokens(SessionId session) { tokens_.Forget(session); }
+  Stats stats() const;
+  const std::string& path() const { return config_.socket.path; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A connection whose token is not complete yet.
+  struct Peer {
+    UniqueFd fd;
+    UnixPeer identity;
+    Clock::time_point arrived;
+    Clock::time_point deadline;
+    AttachToken token;
+    size_t received = 0;
+  };
+
+  MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
+               std::unique_ptr<UnixListener> listener, UniqueFd stop);
+
+  // All of these run on the socket's thread.
+  void Run();
+  // Also to when new peers are accepted again, if they are not. -1: no
+  // deadline.
+  int MillisecondsToNextDeadline(bool accepts) const;
+  void AcceptPeers();
+  void DropLatePeers();
+  // False when the connection is done with.
+  bool ReceiveToken(Peer& peer);
+  void Answer(const Peer& peer);
+
+  const Config config_;
+  const KvPool* const pool_;
+  const OnAttached on_attached_;
+  const std::unique_ptr<UnixListener> listener_;
+  const UniqueFd stop_;
+  AttachTokens tokens_;
+  // In order of arrival, hence of deadline. Used by the thread alone.
+  std::deque<Peer> peers_;
+  // New peers wait until then: no descriptor is left, or all peers are new.
+  Clock::time_point accept_after_ = {};
+  std::atomic<uint64_t> attached_ = 0;
+  std::atomic<uint64_t> refused_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_MEMORY_MEMORY_SOCKET_H_

@@ -1,0 +1,173 @@
+#include "service/options/option_checks.h"
+
+#include <filesystem>
+#include <limits>
+#include <regex>
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+// The longest path that a Unix socket address holds.
+constexpr size_t kMaxSocketPath = 107;
+constexpr size_t kMaxAddress = 300;
+
+absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
+  if (!path.empty() && path.size() <= kMaxSocketPath) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s', %u bytes; must be a path of 1 to %u bytes",
+                      name, path, path.size(), kMaxSocketPath));
+}
+
+absl::Status CheckAddress(const std::string& name, const std::string& address) {
+  static const std::regex form("(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}");
+  // Matching takes the library a stack frame for each character.
+  if (address.size() > kMaxAddress) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is %u bytes long; must be at most %u", name,
+                        address.size(), kMaxAddress));
+  }
+  if (address.empty() ||
+      (std::regex_match(address, form) &&
+       std::stoul(address.substr(address.rfind(':') + 1)) <= 65535)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s is '%s'; must be host:port with a port up to 65535, or empty", name,
+      address));
+}
+
+// TCP is served with certificates, or in the clear because somebody wants that.
+absl::Status CheckTcp(const Options& options) {
+  const bool all = !options.tls_certificate.empty() &&
+                   !options.tls_key.empty() && !options.tls_client_ca.empty();
+  const bool none = options.tls_certificate.empty() &&
+                    options.tls_key.empty() && options.tls_client_ca.empty();
+  if (options.tcp.empty()) {
+    if (none && !options.tcp_insecure) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "tls-certificate, tls-key, tls-client-ca or tcp-insecure is given, "
+        "which needs tcp");
+  }
+  if (options.tcp_insecure ? none : all) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "tcp is '%s'; needs all of tls-certificate, tls-key and tls-client-ca, "
+      "or tcp-insecure yes and none of them",
+      options.tcp));
+}
+
+// What only GPUs have is not asked of the host; each shard has a device.
+absl::Status CompleteDevices(Options& options) {
+  if (options.pool_memory == "host") {
+    const std::string_view given = !options.pool_devices.empty()
+                                       ? "pool-devices"
+                                   : options.pool_fraction > 0 ? "pool-fraction"
+                                   : options.pool_zero         ? "pool-zero"
+                                                               : "";
+    if (given.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is given, which needs pool-memory cuda", given));
+  }
+  for (uint32_t shard = 0; options.pool_devices.size() < options.pool_shards;
+       ++shard) {
+    options.pool_devices.push_back(absl::StrFormat("%u", shard));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWatermark(const Options& options) {
+  const uint32_t low = options.low_free_pages;
+  const uint32_t high = options.high_free_pages;
+  if ((low == 0) != (high == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("low-free-pages is %u and high-free-pages is %u; give "
+                        "both, or neither",
+                        low, high));
+  }
+  if (low > high) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "low-free-pages is %u; must be at most high-free-pages, which is %u",
+        low, high));
+  }
+  if (high >= options.pool_pages) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "high-free-pages is %u; must be less than the pages of the pool, %u",
+        high, options.pool_pages));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFloors(const Options& options) {
+  uint64_t floors = 0;
+  for (const QuotaClass& quota : options.quotas) floors += quota.floor_pages;
+  const uint32_t usable_pages = options.pool_pages - 1;  // page 0 is padding
+  if (floors <= usable_pages) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "the floor_pages of all quotas are %u together; must be at most %u, the "
+      "pages of the pool but for the padding page",
+      floors, usable_pages));
+}
+
+// What depends on pool_pages.
+absl::Status CheckPool(const Options& options) {
+  absl::Status status =
+      MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+  return status.ok() ? CheckPages(options) : status;
+}
+
+// Nobody knows the pages of a fraction yet.
+absl::Status ResolvePool(Options& options) {
+  if (options.pool_fraction > 0) {
+    return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
+  }
+  if (options.pool_bytes == 0) return CheckPool(options);
+  return SetPoolPages("pool-bytes", options.pool_bytes, options);
+}
+
+}  // namespace
+
+absl::Status CheckPages(const Options& options) {
+  absl::Status status = CheckWatermark(options);
+  return status.ok() ? CheckFloors(options) : status;
+}
+
+absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
+                          Options& options) {
+  constexpr uint32_t kMinPages = 2;
+  const absl::StatusOr<KvLayout> smallest =
+      MakeKvLayout(ShapeOf(options), kMinPages);
+  if (!smallest.ok()) return smallest.status();
+  const uint64_t pages = bytes / PageBytes(*smallest);
+  if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is %u, %u pages of %u bytes; must be from %u to %u pages", size,
+        bytes, pages, PageBytes(*smallest), kMinPages,
+        std::numeric_limits<uint32_t>::max()));
+  }
+  options.pool_pages = static_cast<uint32_t>(pages);
+  return CheckPool(options);
+}
+
+absl::Status CompleteOptions(Options& options) {
+  if (options.memory_socket.empty()) {
+    options.memory_socket =
+        std::filesystem::path(options.socket).replace_filename("memory.sock");
+  }
+  for (absl::Status status :
+       {CheckSocketPath("socket", options.socket),
+        CheckSocketPath("memory-socket", options.memory_socket),
+        CheckAddress("tcp", options.tcp), CheckTcp(options),
+        CheckAddress("http", options.http), CompleteDevices(options),
+        ResolvePool(options)}) {
+    if (!status.ok()) return status;
+  }
+  if (options.socket == options.memory_socket) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "memory-socket is '%s'; must differ from socket", options.socket));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pando

@@ -1,0 +1,155 @@
+#include "service/options/option_printing.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "service/options/option_table.h"
+
+namespace pando {
+namespace {
+
+std::string PoolSummary(const Options& options) {
+  const KvLayout layout =
+      MakeKvLayout(ShapeOf(options), options.pool_pages).value();
+  const std::string pages =
+      absl::StrFormat("pages of %u tokens and %u bytes", options.page_tokens,
+                      PageBytes(layout));
+  const std::string shards =
+      options.pool_memory == "host"
+          ? absl::StrFormat("on each of %u shard(s)", options.pool_shards)
+          : absl::StrCat("on each of the GPUs ",
+                         absl::StrJoin(options.pool_devices, ", "));
+  if (options.pool_fraction > 0) {
+    return absl::StrFormat("%s, in %g of the free memory %s", pages,
+                           options.pool_fraction, shards);
+  }
+  const uint64_t bytes = PoolBytes(layout, options.pool_pages);
+  return absl::StrFormat("%u %s, %u bytes (%.1f GiB) %s", options.pool_pages,
+                         pages, bytes, static_cast<double>(bytes) / (1 << 30),
+                         shards);
+}
+
+void AppendQuotas(const std::vector<QuotaClass>& quotas, YAML::Emitter& out) {
+  out << YAML::BeginSeq;
+  for (const QuotaClass& quota : quotas) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "class" << YAML::Value << quota.name;
+    out << YAML::Key << "extra_key" << YAML::Value << quota.pattern;
+    out << YAML::Key << "floor_pages" << YAML::Value << quota.floor_pages;
+    if (quota.cap_pages.has_value()) {
+      out << YAML::Key << "cap_pages" << YAML::Value << *quota.cap_pages;
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void AppendNamespaces(const std::vector<NamespacePattern>& namespaces,
+                      YAML::Emitter& out) {
+  out << YAML::Key << "namespaces" << YAML::Value << YAML::BeginSeq;
+  for (const NamespacePattern& pattern : namespaces) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "extra_key" << YAML::Value << pattern.extra_key;
+    out << YAML::Key << "cache_salt" << YAML::Value << pattern.cache_salt;
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void AppendCredentials(const std::vector<Credential>& credentials,
+                       YAML::Emitter& out) {
+  out << YAML::BeginSeq;
+  for (const Credential& credential : credentials) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "name" << YAML::Value << credential.name;
+    out << YAML::Key << "role" << YAML::Value
+        << std::string(RoleName(credential.role));
+    if (credential.uid.has_value()) {
+      out << YAML::Key << "uid" << YAML::Value << *credential.uid;
+    } else if (!credential.token_file.empty()) {
+      out << YAML::Key << "token_file" << YAML::Value << credential.token_file;
+    } else {
+      out << YAML::Key << "certificate_name" << YAML::Value
+          << credential.certificate_name;
+    }
+    if (!credential.namespaces.empty()) {
+      AppendNamespaces(credential.namespaces, out);
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+}  // namespace
+
+std::string Summary(const Options& options) {
+  std::string summary = absl::StrFormat(
+      "config ok: %s\neviction policy %s, ", PoolSummary(options),
+      std::string(EvictionPolicyName(options.eviction_policy)));
+  if (options.low_free_pages == 0) {
+    absl::StrAppend(&summary, "no pages kept free\n");
+  } else {
+    absl::StrAppendFormat(&summary,
+                          "with less than %u pages free until %u are\n",
+                          options.low_free_pages, options.high_free_pages);
+  }
+  for (const QuotaClass& quota : options.quotas) {
+    absl::StrAppendFormat(
+        &summary, "quota class %s, extra_key %s: floor of %u pages, %s\n",
+        quota.name, quota.pattern, quota.floor_pages,
+        quota.cap_pages.has_value()
+            ? absl::StrFormat("cap of %u pages", *quota.cap_pages)
+            : "no cap");
+  }
+  for (const Credential& credential : options.credentials) {
+    absl::StrAppendFormat(&summary, "credential %s, role %s, %s namespaces\n",
+                          credential.name,
+                          std::string(RoleName(credential.role)),
+                          credential.namespaces.empty() ? "all" : "some");
+  }
+  return summary;
+}
+
+std::string ConfigFile(
+    const Options& options,
+    const std::function<std::string(const std::string& name)>& source_of) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!IsInEffect(spec, options)) continue;
+    out << YAML::Key << spec.name << YAML::Value << spec.get(options)
+        << YAML::Comment(source_of(spec.name));
+  }
+  out << YAML::Key << "quotas" << YAML::Comment(source_of("quotas"))
+      << YAML::Value;
+  AppendQuotas(options.quotas, out);
+  // There is no empty list of them.
+  if (!options.credentials.empty()) {
+    out << YAML::Key << "credentials" << YAML::Comment(source_of("credentials"))
+        << YAML::Value;
+    AppendCredentials(options.credentials, out);
+  }
+  out << YAML::EndMap;
+  return absl::StrCat(out.c_str(), "\n");
+}
+
+std::string OptionCatalogueJson() {
+  const Options defaults;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const OptionSpec& spec : OptionTable()) {
+    list.push_back({{"name", spec.name},
+                    {"environment", EnvironmentName(spec.name)},
+                    {"value", spec.value_name},
+                    {"default", spec.get(defaults)},
+                    {"live", spec.is_live},
+                    {"help", spec.help}});
+  }
+  return list.dump(2) + "\n";
+}
+
+}  // namespace pando

@@ -1,0 +1,381 @@
+#include "service/options/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <regex>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "gpu/kv_pool.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+constexpr uint32_t kMaxTokensPerRequest = 16 * 1024 * 1024;
+
+absl::Status BadValue(const std::string& name, const std::string& text,
+                      const std::string& limit) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s'; must be %s", name, text, limit));
+}
+
+// The number of bytes that "2GiB" or "1024" stands for.
+std::optional<uint64_t> ParseSize(std::string text) {
+  try {
+    if (!CLI::AsSizeValue(true)(text).empty()) return std::nullopt;
+  } catch (const CLI::Error&) {
+    return std::nullopt;
+  }
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(text, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+// The shortest text that is read as the same number.
+std::string ShortestText(double value) {
+  char text[32];
+  const std::to_chars_result end =
+      std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(text, end.ptr);
+}
+
+OptionSpec Text(std::string name, std::string Options::*field,
+                std::string value_name, std::string help) {
+  return {name, value_name, help,
+          [field](const std::string& text, Options& options) {
+            options.*field = text;
+            return absl::OkStatus();
+          },
+          [field](const Options& options) { return options.*field; }};
+}
+
+OptionSpec Choice(std::string name, std::string Options::*field,
+                  std::vector<std::string> choices, std::string help) {
+  return {name, absl::StrJoin(choices, "|"), help,
+          [=](const std::string& text, Options& options) {
+            for (const std::string& choice : choices) {
+              if (text == choice) {
+                options.*field = text;
+                return absl::OkStatus();
+              }
+            }
+            return BadValue(name, text,
+                            "one of " + absl::StrJoin(choices, ", "));
+          },
+          [field](const Options& options) { return options.*field; }};
+}
+
+OptionSpec Number(std::string name, uint32_t Options::*field, uint32_t min,
+                  uint32_t max, std::string help) {
+  return {name, "N", help,
+          [=](const std::string& text, Options& options) {
+            uint32_t value = 0;
+            if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
+              return BadValue(
+                  name, text,
+                  absl::StrFormat("a whole number from %u to %u", min, max));
+            }
+            options.*field = value;
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrFormat("%u", options.*field);
+          }};
+}
+
+OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help) {
+  return {name, "SIZE", help,
+          [=](const std::string& text, Options& options) {
+            const std::optional<uint64_t> value = ParseSize(text);
+            if (!value || *value == 0) {
+              return BadValue(name, text, "a size such as 512MiB or 2GiB");
+            }
+            options.*field = *value;
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return options.*field == 0 ? ""
+                                       : absl::StrFormat("%u", options.*field);
+          }};
+}
+
+OptionSpec Fraction(std::string name, double Options::*field,
+                    std::string help) {
+  return {
+      name, "SHARE", help,
+      [=](const std::string& text, Options& options) {
+        double value = 0;
+        if (!absl::SimpleAtod(text, &value) || !(value >= 0 && value <= 1)) {
+          return BadValue(name, text, "a number from 0 to 1");
+        }
+        options.*field = value;
+        return absl::OkStatus();
+      },
+      [field](const Options& options) { return ShortestText(options.*field); }};
+}
+
+OptionSpec Switch(std::string name, bool Options::*field, std::string help) {
+  return {name, "yes|no", help,
+          [=](const std::string& text, Options& options) {
+            if (text != "yes" && text != "no") {
+              return BadValue(name, text, "yes or no");
+            }
+            options.*field = text == "yes";
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return std::string(options.*field ? "yes" : "no");
+          }};
+}
+
+// Values with commas between them.
+OptionSpec List(std::string name, std::vector<std::string> Options::*field,
+                std::string value_name, std::string help) {
+  return {name, value_name, help,
+          [field](const std::string& text, Options& options) {
+            options.*field = absl::StrSplit(text, ',', absl::SkipEmpty());
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrJoin(options.*field, ",");
+          }};
+}
+
+// Whole numbers with commas between them.
+OptionSpec Numbers(std::string name, std::vector<uint32_t> Options::*field,
+                   std::string help) {
+  return {name, "LIST", help,
+          [=](const std::string& text, Options& options) {
+            options.*field = {};
+            if (text.empty()) return absl::OkStatus();
+            for (const absl::string_view part : absl::StrSplit(text, ',')) {
+              uint32_t& value = (options.*field).emplace_back();
+              if (!absl::SimpleAtoi(part, &value)) {
+                return BadValue(name, text,
+                                "whole numbers with commas between");
+              }
+            }
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrJoin(options.*field, ",");
+          }};
+}
+
+// Permissions of a file.
+OptionSpec Mode(std::string name, mode_t Options::*field, std::string help) {
+  return {name, "MODE", help,
+          [=](const std::string& text, Options& options) {
+            static const std::regex form("0?[0-7]{3}");
+            if (!std::regex_match(text, form)) {
+              return BadValue(name, text, "octal, from 000 to 777");
+            }
+            options.*field = static_cast<mode_t>(std::stoul(text, nullptr, 8));
+            return absl::OkStatus();
+          },
+          [field](const Options& options) {
+            return absl::StrFormat("0%o", options.*field);
+          }};
+}
+
+OptionSpec Time(std::string name, absl::Duration Options::*field,
+                absl::Duration min, absl::Duration max, std::string help) {
+  return {
+      name, "DURATION", help,
+      [=](const std::string& text, Options& options) {
+        absl::Duration value;
+        if (!absl::ParseDuration(text, &value) || value < min || value > max) {
+          return BadValue(name, text,
+                          absl::StrFormat("a duration with unit from %s to %s",
+                                          absl::FormatDuration(min),
+                                          absl::FormatDuration(max)));
+        }
+        options.*field = value;
+        return absl::OkStatus();
+      },
+      [field](const Options& options) {
+        return absl::FormatDuration(options.*field);
+      }};
+}
+
+// A field with a parser and printer of its own.
+template <typename T>
+OptionSpec Named(std::string name, T Options::*field, std::string value_name,
+                 absl::StatusOr<T> (*parse)(std::string_view),
+                 std::string_view (*print)(T), std::string help) {
+  return {name, value_name, help,
+          [=](const std::string& text, Options& options) {
+            absl::StatusOr<T> value = parse(text);
+            if (value.ok()) options.*field = *value;
+            return value.status();
+          },
+          [=](const Options& options) {
+            return std::string(print(options.*field));
+          }};
+}
+
+OptionSpec Live(OptionSpec spec) {
+  spec.is_live = true;
+  return spec;
+}
+
+std::vector<OptionSpec> MakeOptionTable() {
+  const absl::Duration zero = absl::ZeroDuration();
+  const absl::Duration hour = absl::Hours(1);
+  return {
+      Text("socket", &Options::socket, "PATH",
+           "Unix socket that gRPC is served on"),
+      Text("memory-socket", &Options::memory_socket, "PATH",
+           "Unix socket that hands out the pool's memory; memory.sock beside "
+           "socket when empty"),
+      Mode("socket-mode", &Options::socket_mode,
+           "Permissions of both socket files"),
+      Text("socket-group", &Options::socket_group, "GROUP",
+           "Group of both socket files, by name or number; that of the process "
+           "when empty"),
+      Numbers("allowed-uids", &Options::allowed_uids,
+              "Users whose processes may connect to the sockets, beside "
+              "pandod's own, with commas between; whoever the permissions let "
+              "in when empty"),
+      Text("tcp", &Options::tcp, "HOST:PORT",
+           "Address that gRPC is also served on; off when empty"),
+      Text("tls-certificate", &Options::tls_certificate, "PATH",
+           "Certificate with its chain that is shown over TCP, PEM"),
+      Text("tls-key", &Options::tls_key, "PATH", "Its key, PEM"),
+      Text("tls-client-ca", &Options::tls_client_ca, "PATH",
+           "Certificates that sign those of the clients over TCP, PEM"),
+      Switch("tcp-insecure", &Options::tcp_insecure,
+             "Serve TCP in the clear, to whoever reaches it"),
+      Text("http", &Options::http, "HOST:PORT",
+           "Address of /metrics, /healthz, /readyz and /console; off when "
+           "empty"),
+      List("http-hosts", &Options::http_hosts, "LIST",
+           "Names by which the console may be asked, with commas between, "
+           "beside IP addresses, localhost and the host of http"),
+      Switch("console", &Options::console,
+             "Serve the console, a page that shows the cache"),
+      Switch("console-show-tokens", &Options::console_show_tokens,
+             "Let the console show the tokens of nodes, to whoever reaches it"),
+      Number("pool-pages", &Options::pool_pages, 2, kMaxUint32,
+             "Pages of the pool, the padding page included"),
+      Bytes("pool-bytes", &Options::pool_bytes,
+            "Size of the pool on one shard, instead of pool-pages"),
+      Fraction("pool-fraction", &Options::pool_fraction,
+               "Size of the pool as a share of the GPUs' free memory, instead "
+               "of pool-pages; 0 for none"),
+      Number("pool-shards", &Options::pool_shards, 1, KvPool::kMaxShards,
+             "Shards of the pool: the tensor-parallel ranks that share it"),
+      Choice("pool-memory", &Options::pool_memory, {"host", "cuda"},
+             "Where the pool is: shared host memory, or GPUs"),
+      List("pool-devices", &Options::pool_devices, "LIST",
+           "GPU of each shard, by ordinal or UUID, with commas between; 0, 1 "
+           "and so on when empty"),
+      Switch("pool-zero", &Options::pool_zero,
+             "Overwrite the GPUs' memory with zeros at the start"),
+      Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
+             "Tokens of a page"),
+      Number("layers", &Options::layers, 1, kMaxUint32, "Layers of the model"),
+      Number("kv-planes", &Options::kv_planes, 1, 2,
+             "2: keys and values; 1: one latent vector (MLA)"),
+      Number("heads", &Options::heads, 1, kMaxUint32, "KV heads of one shard"),
+      Number("head-size", &Options::head_size, 1, kMaxUint32,
+             "Elements of a head"),
+      Named("dtype", &Options::dtype,
+            "float32|float16|bfloat16|float8_e4m3|float8_e5m2", ParseDType,
+            DTypeName, "Element type of the KV"),
+      Named("layout-order", &Options::layout_order, "layer_first|page_first",
+            ParseLayoutOrder, LayoutOrderName,
+            "What is contiguous in memory: a layer, or a page"),
+      Text("model", &Options::model, "NAME",
+           "Model that the KV belongs to; a worker that names another is "
+           "refused"),
+      Live(Named("eviction-policy", &Options::eviction_policy,
+                 "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
+                 EvictionPolicyName, "What goes first when pages are needed")),
+      Live(Number(
+          "low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
+          "Evict in the background when less pages are free; 0 for never")),
+      Live(Number("high-free-pages", &Options::high_free_pages, 0, kMaxUint32,
+                  "Free pages at which that ends")),
+      Live(Time("session-grace", &Options::session_grace, zero, hour,
+                "How long a session whose stream broke may be resumed")),
+      Live(Time(
+          "quarantine", &Options::quarantine, zero, hour,
+          "When pages of a dead worker that cannot be watched are reused")),
+      Time("attach-token-ttl", &Options::attach_token_ttl,
+           absl::Milliseconds(100), hour,
+           "How long a token for the memory socket is valid"),
+      Number("max-tokens-per-request", &Options::max_tokens_per_request, 1,
+             kMaxTokensPerRequest, "Tokens that one call may carry"),
+      Live(Number("max-locks-per-session", &Options::max_locks_per_session, 0,
+                  kMaxUint32, "Locks that a session may have; 0 for no limit")),
+      Live(Number("max-reserved-pages-per-session",
+                  &Options::max_reserved_pages_per_session, 0, kMaxUint32,
+                  "Pages that a session may have reserved; 0 for no limit")),
+      Number("max-attach-tokens-per-session",
+             &Options::max_attach_tokens_per_session, 1, kMaxUint32,
+             "Tokens for the memory socket that a session may have unused"),
+      Live(Number("max-calls-per-second", &Options::max_calls_per_second, 0,
+                  kMaxUint32,
+                  "Calls of workers that a session may make in a second; those "
+                  "that name no open session count by who calls; 0 for no "
+                  "limit")),
+      Number("max-calls-per-connection", &Options::max_calls_per_connection, 2,
+             kMaxInt32,
+             "Calls of a connection that run at the same time, the stream of "
+             "the session included; more wait in the client"),
+      Number("event-history", &Options::event_history, 1, kMaxUint32,
+             "Events kept for watchers that come back or are slow"),
+      Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
+                "How long to wait for the workers after SIGTERM")),
+      Live(Time("check-invariants-every", &Options::check_invariants_every,
+                zero, hour, "Verify the whole index this often; 0 for never")),
+      Fraction("verify-pages", &Options::verify_pages,
+               "Share of the pages whose bytes are verified whenever they are "
+               "handed out or reused; 0 for none"),
+      Live(Choice("log-level", &Options::log_level,
+                  {"debug", "info", "warning", "error"}, "What is logged")),
+      Choice("log-format", &Options::log_format, {"auto", "text", "json"},
+             "How it is logged; auto: text on a terminal, else JSON"),
+      Live(Time("slow-call", &Options::slow_call, zero, hour,
+                "Calls are logged whose handler takes longer; 0 for none")),
+  };
+}
+
+}  // namespace
+
+const std::vector<OptionSpec>& OptionTable() {
+  static const auto* const table =
+      new std::vector<OptionSpec>(MakeOptionTable());
+  return *table;
+}
+
+std::string EnvironmentName(const std::string& option) {
+  return absl::StrCat(
+      kEnvironmentPrefix,
+      absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}})));
+}
+
+bool IsInEffect(const OptionSpec& spec, const Options& options) {
+  if (spec.name == "pool-fraction") return options.pool_fraction > 0;
+  if (spec.name == "pool-bytes") return options.pool_bytes > 0;
+  if (spec.name == "pool-pages") {
+    return options.pool_fraction == 0 && options.pool_bytes == 0;
+  }
+  return true;
+}
+
+}  // namespace pando

@@ -1,0 +1,285 @@
+#include "service/options/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <regex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "service/options/option_checks.h"
+#include "service/options/option_printing.h"
+#include "service/options/option_table.h"
+#include "service/options/unknown_name.h"
+#include "service/options/yaml_config.h"
+
+namespace pando {
+namespace {
+
+std::vector<std::string> OptionNames() {
+  std::vector<std::string> names;
+  for (const OptionSpec& spec : OptionTable()) names.push_back(spec.name);
+  return names;
+}
+
+// Kubernetes describes each service of a namespace to every pod in variables
+// of this form; a service may well be called "pando".
+bool IsServiceLink(const std::string& variable) {
+  static const std::regex form(
+      "\\w+_(SERVICE_HOST|SERVICE_PORT(_\\w+)?|PORT(_\\d+_\\w+)?)");
+  return std::regex_match(variable, form);
+}
+
+// For pandoctl and engines, in a shell or a container that they share with
+// pandod.
+constexpr char kClientVariable[] = "PANDO_ADDRESS";
+
+// Says so of what exists and is none; a FIFO would be waited for without end.
+std::string RefuseUnlessRegularFile(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::file_status status =
+      std::filesystem::status(path, unknown);
+  if (!std::filesystem::exists(status) ||
+      std::filesystem::is_regular_file(status)) {
+    return "";
+  }
+  return absl::StrFormat("%s is not a regular file", path);
+}
+
+// CLI11 takes "--http=" for an option whose value follows.
+void AppendArgument(const std::string& argument,
+                    std::vector<std::string>& arguments) {
+  if (absl::StartsWith(argument, "--") && absl::EndsWith(argument, "=")) {
+    arguments.push_back(argument.substr(0, argument.size() - 1));
+    arguments.push_back("");
+  } else {
+    arguments.push_back(argument);
+  }
+}
+
+// Appends the variables of pandod as the flags they stand for, and returns how
+// many there are.
+absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
+                                         std::vector<std::string>& arguments) {
+  size_t variables = 0;
+  std::map<std::string, std::string> options = {
+      {EnvironmentName("config"), "config"}};
+  for (const std::string& name : OptionNames()) {
+    options[EnvironmentName(name)] = name;
+  }
+  for (; *env != nullptr; ++env) {
+    const std::string entry = *env;
+    const std::string variable = entry.substr(0, entry.find('='));
+    if (!absl::StartsWith(variable, kEnvironmentPrefix)) continue;
+    if (const auto found = options.find(variable); found != options.end()) {
+      AppendArgument("--" + found->second + entry.substr(variable.size()),
+                     arguments);
+      ++variables;
+    } else if (variable != kClientVariable && !IsServiceLink(variable)) {
+      std::vector<std::string> known;
+      for (const auto& option : options) known.push_back(option.first);
+      return absl::InvalidArgumentError(
+          UnknownName("environment variable", variable, known));
+    }
+  }
+  return variables;
+}
+
+// The flags of pandod, in terms of CLI11. Used once.
+class Parser {
+ public:
+  // So many of the flags stand for variables of the environment; they come
+  // first.
+  explicit Parser(size_t variables)
+      : variables_(variables),
+        app_("Pando: one KV cache under many LLM engines.", "pandod") {
+    const Options defaults;
+    for (const OptionSpec& spec : OptionTable()) {
+      Add(app_.add_option("--" + spec.name, spec.help))
+          ->type_name(spec.value_name)
+          ->default_str(spec.get(defaults));
+    }
+    app_.config_formatter(std::make_shared<YamlConfig>(OptionNames(), &lists_));
+    Add(app_.set_config("--config", "", "YAML file of options"))
+        ->type_name("PATH")
+        ->check(RefuseUnlessRegularFile);
+    app_.add_flag("--check-config", check_config_,
+                  "Check the options, say what they mean, and end");
+    app_.add_flag("--print-config", print_config_,
+                  "Print the options that are in effect as YAML, and end");
+    app_.add_flag("--print-options", print_options_,
+                  "Print what options there are, as JSON, and end");
+    app_.add_flag("--print-metrics", print_metrics_,
+                  "Print what metrics there are, as JSON, and end");
+    app_.set_version_flag("--version", "pandod " PANDO_VERSION);
+    app_.allow_extras();
+    app_.footer(
+        "--pool-pages is also the environment variable PANDO_POOL_PAGES and "
+        "the YAML key\npool-pages, or pages in a map pool; so for every option "
+        "with a value. Flags\noverride the environment, which overrides the "
+        "file. The file alone has quotas and\n"
+        "credentials.\n");
+  }
+
+  absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
+    CommandLine line;
+    try {
+      // CLI11 wants the last argument first.
+      std::reverse(arguments.begin(), arguments.end());
+      app_.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+      line.print = app_.help();
+      return line;
+    } catch (const CLI::CallForVersion& version) {
+      line.print = std::string(version.what()) + "\n";
+      return line;
+    } catch (const CLI::ConfigError& error) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("config file %s: %s", ConfigPath(), error.what()));
+    } catch (const CLI::ParseError& error) {
+      return absl::InvalidArgumentError(error.what());
+    }
+    absl::Status status = RefuseUnknownFlags();
+    if (status.ok()) status = Store(line.options);
+    if (!status.ok()) return status;
+    line.options.quotas = lists_.quotas;
+    line.options.credentials = lists_.credentials;
+    if (print_options_) line.print = OptionCatalogueJson();
+    line.print_metrics = print_metrics_;
+    return line;
+  }
+
+  // What is to be printed of complete options.
+  std::string Printed(const Options& options) const {
+    if (print_config_) {
+      return ConfigFile(options,
+                        [this](const auto& name) { return SourceOf(name); });
+    }
+    return check_config_ ? Summary(options) : "";
+  }
+
+  bool given(const std::string& name) const {
+    return app_.get_option("--" + name)->count() > 0;
+  }
+
+ private:
+  static CLI::Option* Add(CLI::Option* option) { return option->take_last(); }
+
+  absl::Status RefuseUnknownFlags() const {
+    const std::vector<std::string> extras = app_.remaining();
+    if (extras.empty()) return absl::OkStatus();
+    if (!absl::StartsWith(extras.front(), "-")) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "unexpected argument '%s'; see --help", extras.front()));
+    }
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app_.get_options()) {
+      known.push_back(option->get_name());
+    }
+    return absl::InvalidArgumentError(UnknownName(
+        "flag", extras.front().substr(0, extras.front().find('=')), known));
+  }
+
+  absl::Status Store(Options& options) const {
+    for (const OptionSpec& spec : OptionTable()) {
+      const CLI::Option* option = app_.get_option("--" + spec.name);
+      if (option->count() == 0) continue;
+      absl::Status status = spec.set(option->results().back(), options);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Where the value of an option is from.
+  std::string SourceOf(const std::string& name) const {
+    if (name == YamlConfig::kQuotas) {
+      return lists_.quotas.empty() ? "default" : ConfigPath();
+    }
+    if (name == YamlConfig::kCredentials) return ConfigPath();
+    const CLI::Option* option = app_.get_option("--" + name);
+    const std::vector<CLI::Option*>& order = app_.parse_order();
+    for (size_t i = order.size(); i-- > 0;) {
+      if (order[i] != option) continue;
+      return i < variables_ ? EnvironmentName(name) : "--" + name;
+    }
+    return option->count() > 0 ? ConfigPath() : "default";
+  }
+
+  std::string ConfigPath() const {
+    return app_.get_config_ptr()->results().back();
+  }
+
+  const size_t variables_;
+  CLI::App app_;
+  bool check_config_ = false;
+  bool print_config_ = false;
+  bool print_options_ = false;
+  bool print_metrics_ = false;
+  ConfigLists lists_;
+};
+
+// What may be said in one way only.
+absl::Status CheckExclusions(const Parser& parser, Options& options) {
+  const char* size = nullptr;
+  for (const char* name : {"pool-pages", "pool-bytes", "pool-fraction"}) {
+    if (!parser.given(name)) continue;
+    if (size != nullptr) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s and %s are both given; give one of them", size, name));
+    }
+    size = name;
+  }
+  if (options.pool_devices.empty()) return absl::OkStatus();
+  const auto devices = static_cast<uint32_t>(options.pool_devices.size());
+  if (parser.given("pool-shards") && options.pool_shards != devices) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("pool-devices names %u devices; pool-shards is %u",
+                        devices, options.pool_shards));
+  }
+  options.pool_shards = devices;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+KvShape ShapeOf(const Options& options) {
+  return {.layers = options.layers,
+          .kv_planes = options.kv_planes,
+          .heads = options.heads,
+          .head_size = options.head_size,
+          .dtype = options.dtype,
+          .page_tokens = options.page_tokens,
+          .order = options.layout_order};
+}
+
+SessionLimits SessionLimitsOf(const Options& options) {
+  return {.max_locks = options.max_locks_per_session,
+          .max_reserved_pages = options.max_reserved_pages_per_session};
+}
+
+absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
+                                         const char* const* env) {
+  // The last of several values counts, so flags come after the environment.
+  // CLI11 reads the file only for options that neither gives.
+  std::vector<std::string> arguments;
+  const absl::StatusOr<size_t> variables = AppendEnvironment(env, arguments);
+  if (!variables.ok()) return variables.status();
+  for (int i = 1; i < argc; ++i) AppendArgument(argv[i], arguments);
+
+  Parser parser(*variables);
+  absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
+  if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
+  absl::Status status = CheckExclusions(parser, line->options);
+  if (!status.ok()) return status;
+  status = CompleteOptions(line->options);
+  if (!status.ok()) return status;
+  line->print = parser.Printed(line->options);
+  return line;
+}
+
+}  // namespace pando

@@ -1,0 +1,52 @@
+#ifndef PANDO_SERVICE_OPTIONS_YAML_CONFIG_H_
+#define PANDO_SERVICE_OPTIONS_YAML_CONFIG_H_
+
+#include <CLI/CLI.hpp>
+#include <istream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/quota_classes.h"
+#include "service/security/credential.h"
+
+namespace pando {
+
+// What the file has beside options.
+struct ConfigLists {
+  std::vector<QuotaClass> quotas;
+  std::vector<Credential> credentials;
+};
+
+// Lets CLI11 read its config file as YAML. Owned by the CLI::App of one parse.
+// Keys of nested maps are joined with '-', so that {pool: {pages: 1}} and
+// {pool-pages: 1} are the same. The lists, which are no options, go their own
+// way. Reports errors as CLI11 wants it: by throwing a CLI::ConfigError.
+class YamlConfig final : public CLI::Config {
+ public:
+  static constexpr char kQuotas[] = "quotas";
+  static constexpr char kCredentials[] = "credentials";
+
+  // Keys that are not among these are errors. `lists` gets the lists.
+  YamlConfig(std::vector<std::string> known_keys, ConfigLists* lists)
+      : known_keys_(std::move(known_keys)), lists_(lists) {
+    known_keys_.push_back(kQuotas);
+    known_keys_.push_back(kCredentials);
+  }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
+
+  // CLI11 asks for it; pandod never writes a config file.
+  std::string to_config(const CLI::App*, bool, bool,
+                        std::string) const override {
+    return "";
+  }
+
+ private:
+  std::vector<std::string> known_keys_;
+  ConfigLists* const lists_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_OPTIONS_YAML_CONFIG_H_

@@ -1,0 +1,19 @@
+#ifndef PANDO_SERVICE_OPTIONS_YAML_CREDENTIALS_H_
+#define PANDO_SERVICE_OPTIONS_YAML_CREDENTIALS_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <vector>
+
+#include "service/security/credential.h"
+
+namespace pando {
+
+// The credentials that a list in the config file describes. Each is a map of
+// name, role, one of uid, token_file and certificate_name, and, if it may not
+// name all namespaces, a list of those it may. Throws CLI::ConfigError.
+std::vector<Credential> ReadCredentials(const YAML::Node& list);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_OPTIONS_YAML_CREDENTIALS_H_

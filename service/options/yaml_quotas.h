@@ -1,0 +1,20 @@
+#ifndef PANDO_SERVICE_OPTIONS_YAML_QUOTAS_H_
+#define PANDO_SERVICE_OPTIONS_YAML_QUOTAS_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <vector>
+
+#include "core/quota_classes.h"
+
+namespace pando {
+
+// The quota classes that a list in the config file describes. Each is a map of
+// class, extra_key, floor_pages and cap_pages; the last two may be left out.
+// Throws CLI::ConfigError.
+std::vector<QuotaClass> ReadQuotas(const YAML::Node& list);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_OPTIONS_YAML_QUOTAS_H_

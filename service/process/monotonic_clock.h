@@ -1,0 +1,25 @@
+#ifndef PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_
+#define PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace pando {
+
+// Time that only goes forward, whatever is done to the system's clock; its zero
+// means nothing. For deadlines and for what is measured.
+inline int64_t MonotonicNanoseconds() {
+  return std::chrono::nanoseconds(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+inline absl::Time MonotonicNow() {
+  return absl::FromUnixNanos(MonotonicNanoseconds());
+}
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_

@@ -1,0 +1,22 @@
+#ifndef PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_
+#define PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace pando {
+
+// Tells the service manager (systemd, or what speaks its protocol) that started
+// the process: assignments as in sd_notify(3), one a line. Without effect when
+// there is none, or when built without libsystemd.
+void TellServiceManager(const std::string& assignments);
+
+// How soon after the last sign of life, "WATCHDOG=1", it kills the process;
+// none: never.
+std::optional<absl::Duration> WatchdogTime();
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_

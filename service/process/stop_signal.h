@@ -1,0 +1,42 @@
+#ifndef PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_
+#define PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_
+
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/time/time.h"
+
+namespace pando {
+
+// Ends a thread that does something every so often. Abseil's waits last until a
+// time of the wall clock, and go on for an hour when that is set back by one;
+// these do not. Thread-safe.
+class StopSignal {
+ public:
+  void Notify() {
+    const std::lock_guard hold(mutex_);
+    is_notified_ = true;
+    changed_.notify_all();
+  }
+
+  bool is_notified() {
+    const std::lock_guard hold(mutex_);
+    return is_notified_;
+  }
+
+  // Returns when Notify has been called (true) or the time has passed.
+  bool WaitFor(absl::Duration time) {
+    std::unique_lock hold(mutex_);
+    return changed_.wait_for(hold, absl::ToChronoNanoseconds(time),
+                             [this] { return is_notified_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_notified_ = false;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_

@@ -1,0 +1,34 @@
+#ifndef PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+#define PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "service/sockets/unix_peer.h"
+
+namespace pando {
+
+// Which users' processes may connect to the Unix sockets. Owned by Server;
+// thread-safe.
+class PeerFilter {
+ public:
+  // Beside these the user of this process, who could do anything to it anyway.
+  // Empty: whoever the mode of a socket lets in.
+  explicit PeerFilter(std::vector<uint32_t> allowed_uids);
+
+  // Whether `peer`, who has connected to `socket`, may stay. Counts and logs
+  // those who may not.
+  bool Admit(const UnixPeer& peer, const std::string& socket);
+
+  uint64_t refused() const { return refused_; }
+
+ private:
+  const std::vector<uint32_t> allowed_uids_;
+  std::atomic<uint64_t> refused_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_PEER_FILTER_H_

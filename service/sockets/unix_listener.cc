@@ -1,0 +1,124 @@
+#include "service/sockets/unix_listener.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+// Who floods a socket with connections makes others wait behind so many.
+constexpr int kBacklog = 128;
+
+absl::Status Error(const char* what, const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
+}
+
+absl::Status NoFolderFor(const std::string& path) {
+  return absl::NotFoundError(absl::StrFormat(
+      "cannot bind %s: the folder %s does not exist; make it, or choose "
+      "another with --socket and --memory-socket",
+      path, std::filesystem::path(path).parent_path().string()));
+}
+
+absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("socket path '%s' has %u bytes; must have from 1 to %u",
+                        path, path.size(), sizeof(address.sun_path) - 1));
+  }
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+UniqueFd MakeSocket() {
+  return UniqueFd(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// Makes way for a socket at path.
+absl::Status RemoveStaleSocket(const std::string& path) {
+  absl::StatusOr<sockaddr_un> address = MakeAddress(path);
+  if (!address.ok()) return address.status();
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : Error("cannot inspect", path);
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(
+        absl::StrFormat("%s exists and is not a socket", path));
+  }
+  const UniqueFd probe = MakeSocket();
+  if (!probe.valid()) return Error("cannot make a socket for", path);
+  // EAGAIN: somebody listens, with a full backlog.
+  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&*address),
+              sizeof(*address)) == 0 ||
+      errno == EAGAIN) {
+    return absl::AlreadyExistsError(
+        absl::StrFormat("another server listens on %s", path));
+  }
+  if (errno != ECONNREFUSED) return Error("cannot probe", path);
+  if (unlink(path.c_str()) != 0) return Error("cannot remove", path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
+    const UnixSocket& socket) {
+  const std::string& path = socket.path;
+  absl::Status clear = RemoveStaleSocket(path);
+  if (!clear.ok()) return clear;
+  absl::StatusOr<sockaddr_un> address = MakeAddress(path);
+  UniqueFd fd = MakeSocket();
+  if (!fd.valid()) return Error("cannot make a socket for", path);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&*address),
+           sizeof(*address)) != 0) {
+    return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
+  }
+  auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
+  // Nobody can connect before it listens, whatever the mode is until then. Who
+  // may write to the folder may have put a link there: it is not followed.
+  constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
+  if ((socket.group.has_value() &&
+       lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||
+      fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||
+      listen(listener->fd(), kBacklog) != 0) {
+    return Error("cannot listen on", path);
+  }
+  return listener;
+}
+
+UnixListener::~UnixListener() {
+  if (file_.has_value() && FileAt(path_) == file_) unlink(path_.c_str());
+}
+
+std::optional<UnixListener::FileId> UnixListener::FileAt(
+    const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId(info.st_dev, info.st_ino);
+}
+
+AcceptResult UnixListener::Accept() const {
+  UniqueFd fd(
+      accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  const bool is_out_of_descriptors =
+      !fd.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                      errno == ENOMEM);
+  return {std::move(fd), is_out_of_descriptors};
+}
+
+}  // namespace pando

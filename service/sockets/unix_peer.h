@@ -1,0 +1,27 @@
+#ifndef PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
+#define PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace pando {
+
+// The process at the other end of a Unix socket, as the kernel names it since
+// the connection was made.
+struct UnixPeer {
+  uid_t uid = 0;
+  pid_t pid = 0;  // 0: not visible in this PID namespace
+
+  bool operator==(const UnixPeer&) const = default;
+};
+
+// Of a connected Unix socket.
+UnixPeer UnixPeerOf(int fd);
+
+// "unix:uid=1000,pid=42", for the log.
+std::string NameOf(const UnixPeer& peer);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
