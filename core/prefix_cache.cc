@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 
 namespace pando {
@@ -78,9 +79,7 @@ PrefixCache::PrefixCache(const Options& options)
 }
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
-  if (absl::Status status = CheckLockingFields(request); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckLockingFields(request));
   MatchResult result;
   result.pages.reserve(request.tokens.size() / options_.page_tokens);
   result.reserved.reserve(
@@ -90,17 +89,12 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     Hold hold(this, Operation::kMatch);
     Session* session = nullptr;
     if (request.lock) {
-      absl::StatusOr<Session*> live = FindSession(request.session);
-      if (!live.ok()) return std::move(live).status();
-      session = *live;
-      auto answer = FindAnswer<MatchResult>(*session, request.request_id);
-      if (!answer.ok()) return std::move(answer).status();
-      if (*answer != nullptr) return **answer;
+      ASSIGN_OR_RETURN(session, FindSession(request.session));
+      ASSIGN_OR_RETURN(const auto* const answer,
+                       FindAnswer<MatchResult>(*session, request.request_id));
+      if (answer != nullptr) return *answer;
     }
-    if (absl::Status status = MatchAndLock(request, session, result);
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(MatchAndLock(request, session, result));
     if (result.wait != WaitId()) return result;
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
@@ -114,9 +108,8 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
 absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
                                        Session* session, MatchResult& result) {
   const PrefixQuery query = QueryOf(request);
-  absl::StatusOr<FoundPrefix> found = FindPrefix(query, &result.pages);
-  if (!found.ok()) return std::move(found).status();
-  PendingPage* const pending = FindPending(*found, query);
+  ASSIGN_OR_RETURN(FoundPrefix found, FindPrefix(query, &result.pages));
+  PendingPage* const pending = FindPending(found, query);
   result.is_pending = pending != nullptr;
   if (pending != nullptr && request.wait) {
     result.wait = pending_.Wait(*pending, session->id);
@@ -124,27 +117,21 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
     ++counters_.pending_waits;
     return absl::OkStatus();
   }
-  auto [ns, position, max_pages] = *found;
-  const uint32_t matched_pages = found->pages();
+  auto [ns, position, max_pages] = found;
+  const uint32_t matched_pages = found.pages();
   const uint32_t wanted_pages =
       PagesFor(request.reserve_tokens, options_.page_tokens);
   const uint32_t missing_pages =
       wanted_pages - std::min(wanted_pages, matched_pages);
   if (request.lock) {
-    if (absl::Status limits = CheckSessionLimits(*session, 1, missing_pages);
-        !limits.ok()) {
-      return limits;
-    }
+    RETURN_IF_ERROR(CheckSessionLimits(*session, 1, missing_pages));
   }
   const uint32_t quota_class =
       ns == nullptr ? quotas_.ClassOf(request.ns) : ns->quota_class;
   if (missing_pages > 0) {
     const uint32_t held_back =
         ns == nullptr ? 0 : RadixTree::EvictablePagesUpTo(position);
-    if (absl::Status room = CheckRoom(missing_pages, quota_class, held_back);
-        !room.ok()) {
-      return room;
-    }
+    RETURN_IF_ERROR(CheckRoom(missing_pages, quota_class, held_back));
   }
 
   result.matched_tokens = matched_pages * options_.page_tokens;
@@ -167,7 +154,7 @@ absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
   }
   if (matched_pages > 0) result.handle = HandleTo(position);
   ++counters_.matches;
-  RecordMatch(*found, quota_class);
+  RecordMatch(found, quota_class);
   if (request.touch) {
     const uint64_t query_tokens =
         uint64_t{WholePages(LookaheadOf(request.ns), PromptTokens(query),
@@ -206,10 +193,9 @@ void PrefixCache::HoldPrompt(const MatchRequest& request,
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
   Hold hold(this, Operation::kScore);
-  absl::StatusOr<FoundPrefix> found = FindPrefix(query, nullptr);
-  if (!found.ok()) return std::move(found).status();
-  return PrefixScore{.matched_tokens = found->pages() * options_.page_tokens,
-                     .is_pending = FindPending(*found, query) != nullptr};
+  ASSIGN_OR_RETURN(FoundPrefix found, FindPrefix(query, nullptr));
+  return PrefixScore{.matched_tokens = found.pages() * options_.page_tokens,
+                     .is_pending = FindPending(found, query) != nullptr};
 }
 
 // Appends to `pages` those that come after the query's handle.

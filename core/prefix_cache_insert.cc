@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -64,17 +65,12 @@ std::span<const Token> TokensOf(const SegmentRef& segment) {
 }  // namespace
 
 absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
-  if (absl::Status status = CheckAnchor(request); !status.ok()) return status;
-  absl::StatusOr<InsertSource> source = FindSource(request);
-  if (!source.ok()) return std::move(source).status();
-  if (source->answer.has_value()) return Repeated(*std::move(source->answer));
-  const uint32_t lookahead = source->lookahead;
-  const HeldPrompt& prompt = source->prompt;
-  if (absl::Status status =
-          CheckPageCount(request, lookahead, options_.page_tokens);
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckAnchor(request));
+  ASSIGN_OR_RETURN(InsertSource source, FindSource(request));
+  if (source.answer.has_value()) return Repeated(*std::move(source.answer));
+  const uint32_t lookahead = source.lookahead;
+  const HeldPrompt& prompt = source.prompt;
+  RETURN_IF_ERROR(CheckPageCount(request, lookahead, options_.page_tokens));
   // Made, and if not needed freed, outside the mutex.
   SegmentRef segment =
       MakeSegment(request, prompt, lookahead, options_.page_tokens);
@@ -83,53 +79,43 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
   canonical.reserve(request.pages.size());
 
   Hold hold(this, Operation::kInsert);
-  absl::StatusOr<Session*> live = FindSession(request.session);
-  if (!live.ok()) return std::move(live).status();
-  Session& session = **live;
-  auto answer = FindAnswer<InsertResult>(session, request.request_id);
-  if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) return Repeated(**answer);
-  absl::StatusOr<InsertTarget> target = FindTarget(request, session);
-  if (!target.ok()) return std::move(target).status();
-  if (request.prompt_tokens > 0 && target->anchor->prompt != prompt) {
+  ASSIGN_OR_RETURN(Session* const session, FindSession(request.session));
+  ASSIGN_OR_RETURN(const auto* const answer,
+                   FindAnswer<InsertResult>(*session, request.request_id));
+  if (answer != nullptr) return Repeated(*answer);
+  ASSIGN_OR_RETURN(InsertTarget target, FindTarget(request, *session));
+  if (request.prompt_tokens > 0 && target.anchor->prompt != prompt) {
     return MakeError(Reason::kLockMoved,
                      absl::StrCat("lock ", request.anchor.value(),
                                   " was moved by another call meanwhile"));
   }
-  TreePosition position = target->start;
-  if (target->ns != nullptr && segment) {
-    position = tree_.Walk(target->start, TokensOf(segment),
+  TreePosition position = target.start;
+  if (target.ns != nullptr && segment) {
+    position = tree_.Walk(target.start, TokensOf(segment),
                           segment->page_count(), &canonical);
   }
-  if (absl::Status pages = CheckInsertedPages(request, session, canonical);
-      !pages.ok()) {
-    return pages;
-  }
-  const uint32_t quota_class = target->ns == nullptr
+  RETURN_IF_ERROR(CheckInsertedPages(request, *session, canonical));
+  const uint32_t quota_class = target.ns == nullptr
                                    ? quotas_.ClassOf(request.ns)
-                                   : target->ns->quota_class;
-  if (absl::Status quota =
-          CheckInsertQuota(request, quota_class, canonical.size());
-      !quota.ok()) {
-    return quota;
-  }
+                                   : target.ns->quota_class;
+  RETURN_IF_ERROR(CheckInsertQuota(request, quota_class, canonical.size()));
 
-  position = Publish(request, *target, segment, position, canonical.size());
+  position = Publish(request, target, segment, position, canonical.size());
   if (position.node != nullptr && position.pages() > 0) {
     result.handle = HandleTo(position);
   }
   result.existing_tokens =
       static_cast<uint32_t>(canonical.size()) * options_.page_tokens;
-  result.freed_duplicates = FreeDuplicates(request, session, canonical);
-  for (PageId page : request.free_pages) ReleasePage(session, page);
+  result.freed_duplicates = FreeDuplicates(request, *session, canonical);
+  for (PageId page : request.free_pages) ReleasePage(*session, page);
   if (request.lock_action == LockAction::kRelock) {
-    MoveLock(*target->anchor, *position.node, request);
+    MoveLock(*target.anchor, *position.node, request);
   }
   if (request.lock_action == LockAction::kUnlock) {
-    ReleaseLock(*target->anchor, LockEnd::kUnlocked);
+    ReleaseLock(*target.anchor, LockEnd::kUnlocked);
   }
   ++counters_.inserts;
-  KeepAnswer(session, request.request_id, result);
+  KeepAnswer(*session, request.request_id, result);
   return result;
 }
 
@@ -141,20 +127,18 @@ absl::StatusOr<PrefixCache::InsertSource> PrefixCache::FindSource(
     return source;
   }
   absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(request.session);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<InsertResult>(**session, request.request_id);
-  if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) {
-    source.answer = **answer;
+  ASSIGN_OR_RETURN(Session* const session, FindSession(request.session));
+  ASSIGN_OR_RETURN(const auto* const answer,
+                   FindAnswer<InsertResult>(*session, request.request_id));
+  if (answer != nullptr) {
+    source.answer = *answer;
     return source;
   }
   if (request.anchor == LockId()) return source;
-  absl::StatusOr<LockRecord*> lock = FindLock(**session, request.anchor);
-  if (!lock.ok()) return std::move(lock).status();
-  source.lookahead = (*lock)->node->ns->lookahead();
+  ASSIGN_OR_RETURN(LockRecord* const lock, FindLock(*session, request.anchor));
+  source.lookahead = lock->node->ns->lookahead();
   if (request.prompt_tokens == 0) return source;
-  source.prompt = (*lock)->prompt;
+  source.prompt = lock->prompt;
   const size_t held = source.prompt.remaining().size();
   if (request.prompt_tokens > held) {
     return MakeError(Reason::kInvalidField,
@@ -168,19 +152,18 @@ absl::StatusOr<PrefixCache::InsertSource> PrefixCache::FindSource(
 absl::StatusOr<PrefixCache::InsertTarget> PrefixCache::FindTarget(
     const InsertRequest& request, Session& session) {
   if (request.anchor != LockId()) {
-    absl::StatusOr<LockRecord*> anchor = FindLock(session, request.anchor);
-    if (!anchor.ok()) return std::move(anchor).status();
-    Node& start = *(*anchor)->node;
+    ASSIGN_OR_RETURN(LockRecord* const anchor,
+                     FindLock(session, request.anchor));
+    Node& start = *anchor->node;
     if (request.ns != NamespaceKey() && request.ns != *start.ns->key) {
       return MakeError(Reason::kNamespaceMismatch,
                        "namespace is not the one of lock_id");
     }
-    return InsertTarget{&session, *anchor, start.ns, EndOf(start)};
+    return InsertTarget{&session, anchor, start.ns, EndOf(start)};
   }
   if (request.after != PrefixHandle()) {
-    absl::StatusOr<TreePosition> start = FindHandle(request.ns, request.after);
-    if (!start.ok()) return std::move(start).status();
-    return InsertTarget{&session, nullptr, start->node->ns, *start};
+    ASSIGN_OR_RETURN(TreePosition start, FindHandle(request.ns, request.after));
+    return InsertTarget{&session, nullptr, start.node->ns, start};
   }
   Namespace* ns = tree_.FindNamespace(request.ns);
   return InsertTarget{&session, nullptr, ns,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -24,49 +25,44 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
 
 absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   Hold hold(this, Operation::kLock);
-  absl::StatusOr<Session*> session = FindSession(request.session);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<LockResult>(**session, request.request_id);
-  if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) return **answer;
-  absl::StatusOr<FoundPrefix> found = FindPrefix(
-      {.ns = request.ns, .tokens = request.tokens, .after = request.after},
-      nullptr);
-  if (!found.ok()) return std::move(found).status();
-  if (absl::Status limits = CheckSessionLimits(**session, 1, 0); !limits.ok()) {
-    return limits;
-  }
+  ASSIGN_OR_RETURN(Session* const session, FindSession(request.session));
+  ASSIGN_OR_RETURN(const auto* const answer,
+                   FindAnswer<LockResult>(*session, request.request_id));
+  if (answer != nullptr) return *answer;
+  ASSIGN_OR_RETURN(FoundPrefix found, FindPrefix({.ns = request.ns,
+                                                  .tokens = request.tokens,
+                                                  .after = request.after},
+                                                 nullptr));
+  RETURN_IF_ERROR(CheckSessionLimits(*session, 1, 0));
   LockResult result;
-  result.locked_tokens = found->pages() * options_.page_tokens;
-  Node& end = found->ns == nullptr ? *tree_.MakeNamespace(request.ns).root
-                                   : tree_.NodeEndingAt(found->position);
-  result.lock = SessionTable::IdOf(TakeLock(**session, end));
+  result.locked_tokens = found.pages() * options_.page_tokens;
+  Node& end = found.ns == nullptr ? *tree_.MakeNamespace(request.ns).root
+                                  : tree_.NodeEndingAt(found.position);
+  result.lock = SessionTable::IdOf(TakeLock(*session, end));
   tree_.Touch(end);
   if (!end.is_root()) result.handle = HandleTo(EndOf(end));
-  KeepAnswer(**session, request.request_id, result);
+  KeepAnswer(*session, request.request_id, result);
   return result;
 }
 
 absl::Status PrefixCache::Unlock(SessionId session_id,
                                  std::span<const LockId> ids,
                                  RequestId request_id) {
-  if (absl::Status status = CheckDistinct(ids); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckDistinct(ids));
 
   Hold hold(this, Operation::kUnlock);
-  absl::StatusOr<Session*> session = FindSession(session_id);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<Unlocked>(**session, request_id);
+  ASSIGN_OR_RETURN(Session* const session, FindSession(session_id));
+  auto answer = FindAnswer<Unlocked>(*session, request_id);
   if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
   for (LockId id : ids) {
-    if (absl::StatusOr<LockRecord*> lock = FindLock(**session, id);
-        !lock.ok()) {
+    if (absl::StatusOr<LockRecord*> lock = FindLock(*session, id); !lock.ok()) {
       return std::move(lock).status();
     }
   }
   for (LockId id : ids) {
-    ReleaseLock(*sessions_.FindLock(**session, id), LockEnd::kUnlocked);
+    ReleaseLock(*sessions_.FindLock(*session, id), LockEnd::kUnlocked);
   }
-  KeepAnswer(**session, request_id, Unlocked());
+  KeepAnswer(*session, request_id, Unlocked());
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -54,21 +55,14 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
   allocated.reserve(std::min(request.pages, options_.capacity_pages));
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
   Hold hold(this, Operation::kAllocate);
-  absl::StatusOr<Session*> session = FindSession(request.session);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<std::vector<PageId>>(**session, request.request_id);
-  if (!answer.ok()) return std::move(answer).status();
-  if (*answer != nullptr) return **answer;
-  if (absl::Status limits = CheckSessionLimits(**session, 0, request.pages);
-      !limits.ok()) {
-    return limits;
-  }
-  if (absl::Status room = CheckRoom(request.pages, quota_class, 0);
-      !room.ok()) {
-    return room;
-  }
-  Reserve(request.pages, quota_class, **session, allocated);
-  KeepAnswer(**session, request.request_id, allocated);
+  ASSIGN_OR_RETURN(Session* const session, FindSession(request.session));
+  ASSIGN_OR_RETURN(const auto* const answer, FindAnswer<std::vector<PageId>>(
+                                                 *session, request.request_id));
+  if (answer != nullptr) return *answer;
+  RETURN_IF_ERROR(CheckSessionLimits(*session, 0, request.pages));
+  RETURN_IF_ERROR(CheckRoom(request.pages, quota_class, 0));
+  Reserve(request.pages, quota_class, *session, allocated);
+  KeepAnswer(*session, request.request_id, allocated);
   return allocated;
 }
 
@@ -76,15 +70,12 @@ absl::Status PrefixCache::Free(SessionId session_id,
                                std::span<const PageId> pages,
                                RequestId request_id) {
   Hold hold(this, Operation::kFree);
-  absl::StatusOr<Session*> session = FindSession(session_id);
-  if (!session.ok()) return std::move(session).status();
-  auto answer = FindAnswer<Freed>(**session, request_id);
+  ASSIGN_OR_RETURN(Session* const session, FindSession(session_id));
+  auto answer = FindAnswer<Freed>(*session, request_id);
   if (!answer.ok() || *answer != nullptr) return std::move(answer).status();
-  if (absl::Status owned = CheckReserved(**session, pages); !owned.ok()) {
-    return owned;
-  }
-  for (PageId page : pages) ReleasePage(**session, page);
-  KeepAnswer(**session, request_id, Freed());
+  RETURN_IF_ERROR(CheckReserved(*session, pages));
+  for (PageId page : pages) ReleasePage(*session, page);
+  KeepAnswer(*session, request_id, Freed());
   return absl::OkStatus();
 }
 

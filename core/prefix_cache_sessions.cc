@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/prefix_cache.h"
 
@@ -17,10 +18,9 @@ SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
 
 absl::Status PrefixCache::AttachSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(id);
-  if (!session.ok()) return std::move(session).status();
-  (*session)->is_attached = true;
-  (*session)->is_process_gone = false;
+  ASSIGN_OR_RETURN(Session* const session, FindSession(id));
+  session->is_attached = true;
+  session->is_process_gone = false;
   return absl::OkStatus();
 }
 
@@ -44,10 +44,9 @@ void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
 
 absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
   absl::MutexLock hold(&mutex_);
-  absl::StatusOr<Session*> session = FindSession(id);
-  if (!session.ok()) return std::move(session).status();
-  (*session)->lost_at.reset();
-  return (*session)->number;
+  ASSIGN_OR_RETURN(Session* const session, FindSession(id));
+  session->lost_at.reset();
+  return session->number;
 }
 
 absl::Status PrefixCache::CheckSession(SessionId id) {

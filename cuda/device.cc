@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "cuda/driver.h"
 
 namespace pando::cuda {
@@ -55,44 +56,39 @@ std::string ToString(const Device& device) {
 }
 
 absl::StatusOr<Device> FindDevice(const std::string& name) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<std::vector<Device>> devices = ListDevices(**driver);
-  if (!devices.ok()) return devices.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
+  ASSIGN_OR_RETURN(const std::vector<Device> devices, ListDevices(*driver));
   int ordinal = -1;
   const bool is_ordinal = absl::SimpleAtoi(name, &ordinal);
-  for (const Device& device : *devices) {
+  for (const Device& device : devices) {
     if (is_ordinal ? device.ordinal == ordinal : device.uuid == UuidIn(name)) {
       return device;
     }
   }
   return absl::NotFoundError(absl::StrFormat(
       "no GPU is '%s'; there are: %s", name,
-      absl::StrJoin(*devices, ", ", [](std::string* out, const Device& device) {
+      absl::StrJoin(devices, ", ", [](std::string* out, const Device& device) {
         absl::StrAppendFormat(out, "%d GPU-%s", device.ordinal, device.uuid);
       })));
 }
 
 absl::StatusOr<uint64_t> TotalBytes(const Device& device) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   size_t bytes = 0;
   absl::Status status =
-      ToStatus((*driver)->cuDeviceTotalMem(&bytes, device.ordinal),
+      ToStatus(driver->cuDeviceTotalMem(&bytes, device.ordinal),
                "cuDeviceTotalMem", device);
   if (!status.ok()) return status;
   return bytes;
 }
 
 absl::StatusOr<uint64_t> FreeBytes(const Device& device) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<ContextScope> context = ContextScope::Enter(device);
-  if (!context.ok()) return context.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
+  ASSIGN_OR_RETURN(const ContextScope context, ContextScope::Enter(device));
   size_t free = 0;
   size_t total = 0;
   absl::Status status =
-      ToStatus((*driver)->cuMemGetInfo(&free, &total), "cuMemGetInfo", device);
+      ToStatus(driver->cuMemGetInfo(&free, &total), "cuMemGetInfo", device);
   if (!status.ok()) return status;
   return free;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace pando::cuda {
 namespace {
@@ -147,28 +148,26 @@ absl::StatusOr<const Driver*> LoadDriver() {
 absl::Status ToStatus(CUresult result, std::string_view call,
                       const Device& device) {
   if (result == CUDA_SUCCESS) return absl::OkStatus();
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   return absl::Status(CodeOf(result),
                       absl::StrFormat("%s: %s: %s", ToString(device), call,
-                                      WordsOf(**driver, result)));
+                                      WordsOf(*driver, result)));
 }
 
 absl::StatusOr<ContextScope> ContextScope::Enter(const Device& device) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   CUcontext context = nullptr;
   absl::Status status =
-      ToStatus((*driver)->cuDevicePrimaryCtxRetain(&context, device.ordinal),
+      ToStatus(driver->cuDevicePrimaryCtxRetain(&context, device.ordinal),
                "cuDevicePrimaryCtxRetain", device);
   if (!status.ok()) return status;
-  status = ToStatus((*driver)->cuCtxPushCurrent(context), "cuCtxPushCurrent",
-                    device);
+  status =
+      ToStatus(driver->cuCtxPushCurrent(context), "cuCtxPushCurrent", device);
   if (!status.ok()) {
-    (*driver)->cuDevicePrimaryCtxRelease(device.ordinal);
+    driver->cuDevicePrimaryCtxRelease(device.ordinal);
     return status;
   }
-  return ContextScope(*driver, device.ordinal);
+  return ContextScope(driver, device.ordinal);
 }
 
 ContextScope::ContextScope(ContextScope&& other) noexcept

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cuda/driver.h"
 
 namespace pando::cuda {
@@ -53,39 +54,37 @@ class Memory::Handle {
 };
 
 absl::StatusOr<Memory> Memory::Allocate(const Device& device, uint64_t bytes) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
-  absl::Status status = CheckCanShare(**driver, device);
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
+  absl::Status status = CheckCanShare(*driver, device);
   if (!status.ok()) return status;
   const CUmemAllocationProp properties = Properties(device);
   size_t grain = 0;
-  status = ToStatus((*driver)->cuMemGetAllocationGranularity(
+  status = ToStatus(driver->cuMemGetAllocationGranularity(
                         &grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                     "cuMemGetAllocationGranularity", device);
   if (!status.ok()) return status;
   const uint64_t size_bytes = (bytes + grain - 1) / grain * grain;
   CUmemGenericAllocationHandle handle = 0;
   status =
-      ToStatus((*driver)->cuMemCreate(&handle, size_bytes, &properties, 0),
+      ToStatus(driver->cuMemCreate(&handle, size_bytes, &properties, 0),
                absl::StrFormat("cuMemCreate of %u bytes", size_bytes), device);
   if (!status.ok()) return status;
   return Memory(device, size_bytes,
-                std::make_shared<const Handle>(*driver, handle));
+                std::make_shared<const Handle>(driver, handle));
 }
 
 absl::StatusOr<Memory> Memory::Import(const Device& device, int descriptor,
                                       uint64_t size_bytes) {
-  const absl::StatusOr<const Driver*> driver = LoadDriver();
-  if (!driver.ok()) return driver.status();
+  ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   CUmemGenericAllocationHandle handle = 0;
   absl::Status status =
-      ToStatus((*driver)->cuMemImportFromShareableHandle(
+      ToStatus(driver->cuMemImportFromShareableHandle(
                    &handle, reinterpret_cast<void*>(intptr_t{descriptor}),
                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
                "cuMemImportFromShareableHandle", device);
   if (!status.ok()) return status;
   return Memory(device, size_bytes,
-                std::make_shared<const Handle>(*driver, handle));
+                std::make_shared<const Handle>(driver, handle));
 }
 
 absl::StatusOr<int> Memory::Export() const {
@@ -135,8 +134,7 @@ absl::Status Mapping::Region::Build(CUdeviceptr wanted) {
       ToStatus(driver_.cuDevicePrimaryCtxRetain(&context_, device.ordinal),
                "cuDevicePrimaryCtxRetain", device);
   if (!status.ok()) return status;
-  const absl::StatusOr<ContextScope> scope = ContextScope::Enter(device);
-  if (!scope.ok()) return scope.status();
+  ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
   status = ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
                     "cuMemAddressReserve", device);
   if (!status.ok()) return status;
@@ -164,8 +162,7 @@ Mapping::Region::~Region() {
 
 absl::Status Mapping::Region::Zero() const {
   const Device& device = memory_.device();
-  const absl::StatusOr<ContextScope> scope = ContextScope::Enter(device);
-  if (!scope.ok()) return scope.status();
+  ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
   absl::Status status =
       ToStatus(driver_.cuMemsetD8(address_, 0, memory_.size_bytes()),
                "cuMemsetD8", device);

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cuda/device.h"
 #include "gpu/cuda_page_checksummer.h"
 
@@ -17,25 +18,22 @@ namespace {
 
 // Says it in terms of the pool, where the driver would say "out of memory".
 absl::Status CheckFitsDevice(const cuda::Device& device, uint64_t bytes) {
-  const absl::StatusOr<uint64_t> total = cuda::TotalBytes(device);
-  if (!total.ok()) return total.status();
-  if (bytes <= *total) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t total, cuda::TotalBytes(device));
+  if (bytes <= total) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrFormat("a shard needs %u bytes; %s has %u bytes of memory",
-                      bytes, cuda::ToString(device), *total));
+                      bytes, cuda::ToString(device), total));
 }
 
 absl::StatusOr<cuda::Memory> AllocateShard(const std::string& device_name,
                                            uint64_t bytes, bool zero) {
-  const absl::StatusOr<cuda::Device> device = cuda::FindDevice(device_name);
-  if (!device.ok()) return device.status();
-  absl::Status fits = CheckFitsDevice(*device, bytes);
+  ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(device_name));
+  absl::Status fits = CheckFitsDevice(device, bytes);
   if (!fits.ok()) return fits;
-  absl::StatusOr<cuda::Memory> memory = cuda::Memory::Allocate(*device, bytes);
+  absl::StatusOr<cuda::Memory> memory = cuda::Memory::Allocate(device, bytes);
   if (!memory.ok() || !zero) return memory;
-  const absl::StatusOr<cuda::Mapping> mapping = cuda::Mapping::Map(*memory);
-  if (!mapping.ok()) return mapping.status();
-  absl::Status zeroed = mapping->Zero();
+  ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(*memory));
+  absl::Status zeroed = mapping.Zero();
   if (!zeroed.ok()) return zeroed;
   return memory;
 }
@@ -49,22 +47,21 @@ absl::StatusOr<std::unique_ptr<CudaKvPool>> CudaKvPool::Create(
     return absl::InvalidArgumentError(absl::StrFormat(
         "shards is %u; must be from 1 to %u", devices.size(), kMaxShards));
   }
-  const absl::StatusOr<KvLayout> layout = MakeKvLayout(shape, capacity_pages);
-  if (!layout.ok()) return layout.status();
+  ASSIGN_OR_RETURN(const KvLayout layout, MakeKvLayout(shape, capacity_pages));
 
   std::vector<KvShard> shards;
   std::vector<cuda::Memory> memories;
   for (const std::string& device : devices) {
-    absl::StatusOr<cuda::Memory> memory =
-        AllocateShard(device, PoolBytes(*layout, capacity_pages), zero);
-    if (!memory.ok()) return memory.status();
+    ASSIGN_OR_RETURN(
+        cuda::Memory memory,
+        AllocateShard(device, PoolBytes(layout, capacity_pages), zero));
     shards.push_back({.index = static_cast<uint32_t>(shards.size()),
-                      .device = absl::StrCat("cuda:", memory->device().uuid),
-                      .size_bytes = memory->size_bytes()});
-    memories.push_back(*std::move(memory));
+                      .device = absl::StrCat("cuda:", memory.device().uuid),
+                      .size_bytes = memory.size_bytes()});
+    memories.push_back(std::move(memory));
   }
   return absl::WrapUnique(new CudaKvPool(
-      *layout, capacity_pages, std::move(shards), std::move(memories)));
+      layout, capacity_pages, std::move(shards), std::move(memories)));
 }
 
 CudaKvPool::CudaKvPool(const KvLayout& layout, uint32_t capacity_pages,
@@ -78,9 +75,8 @@ absl::StatusOr<UniqueFd> CudaKvPool::ExportShard(uint32_t index) const {
     return absl::OutOfRangeError(absl::StrFormat(
         "shard is %u; the pool has %u shards", index, memories_.size()));
   }
-  const absl::StatusOr<int> descriptor = memories_[index].Export();
-  if (!descriptor.ok()) return descriptor.status();
-  return UniqueFd(*descriptor);
+  ASSIGN_OR_RETURN(const int descriptor, memories_[index].Export());
+  return UniqueFd(descriptor);
 }
 
 absl::StatusOr<std::unique_ptr<PageChecksummer>> CudaKvPool::MakeChecksummer()
@@ -94,12 +90,10 @@ absl::StatusOr<uint64_t> FreeBytesPerShard(
   std::map<std::string, uint64_t> shards_on;
   std::map<std::string, uint64_t> free_on;
   for (const std::string& name : devices) {
-    const absl::StatusOr<cuda::Device> device = cuda::FindDevice(name);
-    if (!device.ok()) return device.status();
-    if (++shards_on[device->uuid] > 1) continue;
-    const absl::StatusOr<uint64_t> free = cuda::FreeBytes(*device);
-    if (!free.ok()) return free.status();
-    free_on[device->uuid] = *free;
+    ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(name));
+    if (++shards_on[device.uuid] > 1) continue;
+    ASSIGN_OR_RETURN(const uint64_t free, cuda::FreeBytes(device));
+    free_on[device.uuid] = free;
   }
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (const auto& [uuid, free] : free_on) {

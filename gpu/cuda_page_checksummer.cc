@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "gpu/cuda_status.h"
 #include "gpu/page_checksum.h"
 
@@ -110,9 +111,8 @@ absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeCudaPageChecksummer(
     const KvLayout& layout, const std::vector<cuda::Memory>& shards) {
   std::vector<std::unique_ptr<ShardChecksummer>> made;
   for (const cuda::Memory& shard : shards) {
-    const absl::StatusOr<cuda::Mapping> mapping = cuda::Mapping::Map(shard);
-    if (!mapping.ok()) return mapping.status();
-    made.push_back(std::make_unique<ShardChecksummer>(layout, *mapping,
+    ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(shard));
+    made.push_back(std::make_unique<ShardChecksummer>(layout, mapping,
                                                       shard.device().ordinal));
     absl::Status allocated = made.back()->Allocate();
     if (!allocated.ok()) return allocated;

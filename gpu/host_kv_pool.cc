@@ -12,6 +12,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "gpu/host_page_checksummer.h"
 
 namespace pando {
@@ -57,10 +58,9 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
     return absl::InvalidArgumentError(absl::StrFormat(
         "shards is %u; must be from 1 to %u", num_shards, kMaxShards));
   }
-  absl::StatusOr<KvLayout> layout = MakeKvLayout(shape, capacity_pages);
-  if (!layout.ok()) return layout.status();
+  ASSIGN_OR_RETURN(KvLayout layout, MakeKvLayout(shape, capacity_pages));
   const uint64_t shard_bytes =
-      RoundUp(PoolBytes(*layout, capacity_pages),
+      RoundUp(PoolBytes(layout, capacity_pages),
               static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
   absl::Status fits = CheckFitsInMemory(shard_bytes, num_shards);
   if (!fits.ok()) return fits;
@@ -68,12 +68,11 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
   std::vector<KvShard> shards;
   std::vector<UniqueFd> fds;
   for (uint32_t index = 0; index < num_shards; ++index) {
-    absl::StatusOr<UniqueFd> fd = MakeSealedMemory(shard_bytes);
-    if (!fd.ok()) return fd.status();
+    ASSIGN_OR_RETURN(UniqueFd fd, MakeSealedMemory(shard_bytes));
     shards.push_back({index, "host", shard_bytes});
-    fds.push_back(*std::move(fd));
+    fds.push_back(std::move(fd));
   }
-  return absl::WrapUnique(new HostKvPool(*layout, capacity_pages,
+  return absl::WrapUnique(new HostKvPool(layout, capacity_pages,
                                          std::move(shards), std::move(fds)));
 }
 

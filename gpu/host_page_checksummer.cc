@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "gpu/page_checksum.h"
 
 namespace pando {
@@ -13,10 +14,9 @@ absl::StatusOr<std::unique_ptr<HostPageChecksummer>>
 HostPageChecksummer::Create(const KvPool& pool) {
   auto checksummer = absl::WrapUnique(new HostPageChecksummer(pool.layout()));
   for (const KvShard& shard : pool.shards()) {
-    const absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
-    if (!fd.ok()) return fd.status();
+    ASSIGN_OR_RETURN(const UniqueFd fd, pool.ExportShard(shard.index));
     void* const base =
-        mmap(nullptr, shard.size_bytes, PROT_READ, MAP_SHARED, fd->get(), 0);
+        mmap(nullptr, shard.size_bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
     if (base == MAP_FAILED) {
       return absl::ErrnoToStatus(errno, "cannot map a shard to verify it");
     }

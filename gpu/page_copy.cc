@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "gpu/page_copy_plan.h"
 
 namespace pando {
@@ -29,11 +30,10 @@ absl::StatusOr<PageCopyPlan> PlanPageCopy(const PageMemory& from,
 
 absl::Status CopyPagesOnHost(const PageMemory& from, const PageMemory& to,
                              uint32_t num_pages) {
-  const absl::StatusOr<PageCopyPlan> plan = PlanPageCopy(from, to, num_pages);
-  if (!plan.ok()) return plan.status();
-  for (uint32_t piece = 0; piece < plan->cut.pieces; ++piece) {
-    for (uint64_t i = 0; i < plan->num_tiles(); ++i) {
-      const CopyTile tile = plan->At(i, piece);
+  ASSIGN_OR_RETURN(const PageCopyPlan plan, PlanPageCopy(from, to, num_pages));
+  for (uint32_t piece = 0; piece < plan.cut.pieces; ++piece) {
+    for (uint64_t i = 0; i < plan.num_tiles(); ++i) {
+      const CopyTile tile = plan.At(i, piece);
       std::memcpy(tile.to, tile.from, tile.bytes);
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace pando::replay {
 namespace {
 
@@ -37,14 +39,14 @@ absl::StatusOr<Handle> ClientCalls::Finish() {
   const uint32_t rest = prompt_tokens_ - match_.matched_tokens;
   const std::span<const PageId> reserved = match_.reserved.ids;
   const size_t whole_pages = rest / page_tokens_;
-  const absl::StatusOr<InsertResult> result =
+  ASSIGN_OR_RETURN(
+      const InsertResult result,
       client_.Insert({}, reserved.first(whole_pages),
                      {.lock = &match_.lock,
                       .lock_action = LockAction::kUnlock,
                       .free_page_ids = reserved.subspan(whole_pages),
-                      .prompt_tokens = rest});
-  if (!result.ok()) return result.status();
-  return FromClient(result->handle);
+                      .prompt_tokens = rest}));
+  return FromClient(result.handle);
 }
 
 }  // namespace pando::replay

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "core/errors.h"
 
 namespace pando::replay {
@@ -51,17 +52,16 @@ absl::StatusOr<Handle> CoreCalls::Finish() {
   const uint32_t rest = prompt_tokens_ - match_.matched_tokens;
   const std::span<const PageId> reserved = match_.reserved;
   const size_t whole_pages = rest / cache_.page_tokens();
-  const absl::StatusOr<InsertResult> result =
-      cache_.Insert({.session = kSession,
-                     .ns = ns_,
-                     .tokens = {},
-                     .pages = reserved.first(whole_pages),
-                     .anchor = match_.lock,
-                     .lock_action = LockAction::kUnlock,
-                     .free_pages = reserved.subspan(whole_pages),
-                     .prompt_tokens = rest});
-  if (!result.ok()) return result.status();
-  return FromCore(result->handle);
+  ASSIGN_OR_RETURN(const InsertResult result,
+                   cache_.Insert({.session = kSession,
+                                  .ns = ns_,
+                                  .tokens = {},
+                                  .pages = reserved.first(whole_pages),
+                                  .anchor = match_.lock,
+                                  .lock_action = LockAction::kUnlock,
+                                  .free_pages = reserved.subspan(whole_pages),
+                                  .prompt_tokens = rest}));
+  return FromCore(result.handle);
 }
 
 Accounts CoreCalls::TakeAccounts() {

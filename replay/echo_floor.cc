@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "replay/floor.h"
 
@@ -31,11 +32,8 @@ class EchoFloor : public Floor {
     tokens.Resize(static_cast<int>(sent.size()), 0);
     std::memcpy(tokens.mutable_data(), sent.data(), sent.size_bytes());
     grpc::ClientContext admit;
-    if (absl::Status status =
-            ToStatus(stub_->MatchPrefix(&admit, admission_, &admitted_));
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(
+        ToStatus(stub_->MatchPrefix(&admit, admission_, &admitted_)));
     finish_.mutable_page_ids()->Resize(static_cast<int>(inserted_pages), 1);
     grpc::ClientContext finish;
     return ToStatus(stub_->Insert(&finish, finish_, &finished_));

@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "replay/core_calls.h"
 #include "replay/replays.h"
 
@@ -7,20 +8,19 @@ absl::StatusOr<Report> ReplayInProcess(const Options& options,
                                        const Trace& trace,
                                        const std::string& policy,
                                        uint64_t pool_tokens) {
-  const absl::StatusOr<EvictionPolicyKind> kind = ParseEvictionPolicy(policy);
-  if (!kind.ok()) return kind.status();
+  ASSIGN_OR_RETURN(const EvictionPolicyKind kind, ParseEvictionPolicy(policy));
   CoreCalls calls(
       {.page_tokens = options.page_tokens,
        .capacity_pages = static_cast<uint32_t>(options.PoolPages(pool_tokens)),
-       .eviction_policy = *kind});
+       .eviction_policy = kind});
   CopyFloor floor;
-  const absl::StatusOr<WorkerResult> result = Serve(
-      calls, &floor, trace,
-      {.with_output = options.with_output, .use_handles = options.use_handles});
-  if (!result.ok()) return result.status();
+  ASSIGN_OR_RETURN(const WorkerResult result,
+                   Serve(calls, &floor, trace,
+                         {.with_output = options.with_output,
+                          .use_handles = options.use_handles}));
   Report report;
   report.pool_tokens = pool_tokens;
-  AddResults({*result}, &report);
+  AddResults({result}, &report);
   AddAccounts(Accounts(), calls.TakeAccounts(), &report);
   return report;
 }

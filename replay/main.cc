@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "replay/replays.h"
 
 namespace pando::replay {
@@ -44,27 +45,26 @@ absl::StatusOr<std::vector<Report>> ReplayAll(const Options& options,
   for (const uint64_t pool_tokens : options.pool_tokens) {
     const HitTokens block_lru = BlockLruHits(trace, pool_tokens);
     for (const std::string& policy : options.policies) {
-      absl::StatusOr<Report> report =
+      ASSIGN_OR_RETURN(
+          Report report,
           options.in_process
               ? ReplayInProcess(options, trace, policy, pool_tokens)
-              : ReplayThroughPandod(options, trace);
-      if (!report.ok()) return report.status();
-      report->block_lru = block_lru;
-      report->unlimited = unlimited;
-      reports.push_back(*std::move(report));
+              : ReplayThroughPandod(options, trace));
+      report.block_lru = block_lru;
+      report.unlimited = unlimited;
+      reports.push_back(std::move(report));
     }
   }
   return reports;
 }
 
 absl::StatusOr<std::vector<Report>> Run(const Options& options) {
-  const absl::StatusOr<Trace> trace =
-      ReadTrace(options.trace, options.max_requests);
-  if (!trace.ok()) return trace.status();
+  ASSIGN_OR_RETURN(const Trace trace,
+                   ReadTrace(options.trace, options.max_requests));
   if (options.same_core) {
-    if (absl::Status status = PinToOneCpu(); !status.ok()) return status;
+    RETURN_IF_ERROR(PinToOneCpu());
   }
-  return ReplayAll(options, *trace);
+  return ReplayAll(options, trace);
 }
 
 void AddWhere(CLI::App& app, Options& options) {

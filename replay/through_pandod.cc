@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pando/client.h"
 #include "replay/pandod_process.h"
 #include "replay/replays.h"
@@ -38,7 +39,7 @@ class Servers {
       return absl::ErrnoToStatus(errno, folder);
     }
     folder_ = folder;
-    if (absl::Status status = StartPandod(options); !status.ok()) return status;
+    RETURN_IF_ERROR(StartPandod(options));
     return StartEchoServer(options);
   }
 
@@ -75,10 +76,9 @@ class Servers {
                             std::optional<PandodProcess>& process,
                             std::string& address) {
     const std::string path = absl::StrCat(folder_, "/", socket);
-    absl::StatusOr<PandodProcess> started =
-        PandodProcess::Start(program, path, flags);
-    if (!started.ok()) return started.status();
-    process.emplace(*std::move(started));
+    ASSIGN_OR_RETURN(PandodProcess started,
+                     PandodProcess::Start(program, path, flags));
+    process.emplace(std::move(started));
     address = absl::StrCat("unix:", path);
     return absl::OkStatus();
   }
@@ -94,18 +94,17 @@ absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
     const Trace& trace) {
   std::vector<WorkerProcess> workers;
   for (uint32_t i = 0; i < options.clients; ++i) {
-    absl::StatusOr<WorkerProcess> worker =
-        WorkerProcess::Start(addresses, trace,
-                             {.index = i,
-                              .count = options.clients,
-                              .with_output = options.with_output,
-                              .use_handles = options.use_handles,
-                              .timeout = options.timeout});
-    if (!worker.ok()) return worker.status();
-    workers.push_back(*std::move(worker));
+    ASSIGN_OR_RETURN(WorkerProcess worker,
+                     WorkerProcess::Start(addresses, trace,
+                                          {.index = i,
+                                           .count = options.clients,
+                                           .with_output = options.with_output,
+                                           .use_handles = options.use_handles,
+                                           .timeout = options.timeout}));
+    workers.push_back(std::move(worker));
   }
   for (WorkerProcess& worker : workers) {
-    if (absl::Status status = worker.WaitReady(); !status.ok()) return status;
+    RETURN_IF_ERROR(worker.WaitReady());
   }
   return workers;
 }
@@ -114,33 +113,30 @@ absl::StatusOr<std::vector<WorkerResult>> RunWorkers(
     std::vector<WorkerProcess>& workers,
     const std::function<void()>& meanwhile) {
   for (WorkerProcess& worker : workers) {
-    if (absl::Status status = worker.Go(); !status.ok()) return status;
+    RETURN_IF_ERROR(worker.Go());
   }
   std::vector<WorkerResult> results;
   for (WorkerProcess& worker : workers) {
     while (!worker.HasEnded(kProgressPeriod)) meanwhile();
-    absl::StatusOr<WorkerResult> result = worker.Finish();
-    if (!result.ok()) return result.status();
-    results.push_back(*std::move(result));
+    ASSIGN_OR_RETURN(WorkerResult result, worker.Finish());
+    results.push_back(std::move(result));
   }
   return results;
 }
 
 absl::StatusOr<Accounts> TakeAccounts(Client& client) {
-  const absl::StatusOr<Stats> stats = client.GetStats();
-  if (!stats.ok()) return stats.status();
-  const absl::StatusOr<std::vector<std::string>> violations =
-      client.CheckInvariants();
-  if (!violations.ok()) return violations.status();
-  const CacheCounters& counters = stats->counters;
-  const PageStates& pages = stats->pages;
-  return Accounts{.policy = stats->eviction_policy,
+  ASSIGN_OR_RETURN(const Stats stats, client.GetStats());
+  ASSIGN_OR_RETURN(const std::vector<std::string> violations,
+                   client.CheckInvariants());
+  const CacheCounters& counters = stats.counters;
+  const PageStates& pages = stats.pages;
+  return Accounts{.policy = stats.eviction_policy,
                   .matches = counters.matches,
                   .hit_tokens = counters.hit_tokens,
                   .inserted_pages = counters.inserted_pages,
                   .evicted_pages = counters.evicted_pages_for_allocation,
                   .allocation_failures = counters.allocation_failures,
-                  .locks = stats->locks,
+                  .locks = stats.locks,
                   .pages = {.free = pages.free,
                             .reserved = pages.reserved,
                             .evictable = pages.evictable,
@@ -148,7 +144,7 @@ absl::StatusOr<Accounts> TakeAccounts(Client& client) {
                             .quarantined = pages.quarantined,
                             .padding = pages.padding,
                             .capacity = pages.capacity},
-                  .invariant_violations = *violations};
+                  .invariant_violations = violations};
 }
 
 }  // namespace
@@ -157,35 +153,31 @@ absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
                                            const Trace& trace,
                                            const OnProgress& on_progress) {
   Servers servers;
-  if (absl::Status status = servers.Start(options); !status.ok()) return status;
-  absl::StatusOr<std::vector<WorkerProcess>> workers =
-      StartWorkers(options, servers.addresses(), trace);
-  if (!workers.ok()) return workers.status();
+  RETURN_IF_ERROR(servers.Start(options));
+  ASSIGN_OR_RETURN(std::vector<WorkerProcess> workers,
+                   StartWorkers(options, servers.addresses(), trace));
 
   // From here on this process uses gRPC, and forks no more.
-  absl::StatusOr<std::unique_ptr<Client>> client =
-      Client::Connect({.address = servers.addresses().pandod,
-                       .name = "replay",
-                       .timeout = absl::Seconds(60)});
-  if (!client.ok()) return client.status();
-  const absl::StatusOr<Accounts> before = TakeAccounts(**client);
-  if (!before.ok()) return before.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
+                   Client::Connect({.address = servers.addresses().pandod,
+                                    .name = "replay",
+                                    .timeout = absl::Seconds(60)}));
+  ASSIGN_OR_RETURN(const Accounts before, TakeAccounts(*client));
   const absl::StatusOr<std::vector<WorkerResult>> results =
-      RunWorkers(*workers, [&] {
-        const absl::StatusOr<Stats> stats = (*client)->GetStats();
+      RunWorkers(workers, [&] {
+        const absl::StatusOr<Stats> stats = client->GetStats();
         if (!stats.ok()) return;  // the workers find that out, too
-        on_progress(stats->counters.matches - before->matches);
+        on_progress(stats->counters.matches - before.matches);
       });
   if (!results.ok()) return results.status();
-  const absl::StatusOr<Accounts> after = TakeAccounts(**client);
-  if (!after.ok()) return after.status();
-  client->reset();
+  ASSIGN_OR_RETURN(const Accounts after, TakeAccounts(*client));
+  client.reset();
 
   Report report;
   report.pool_tokens = options.pool_tokens.front();
   AddResults(*results, &report);
-  AddAccounts(*before, *after, &report);
-  if (absl::Status status = servers.Stop(); !status.ok()) return status;
+  AddAccounts(before, after, &report);
+  RETURN_IF_ERROR(servers.Stop());
   return report;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "replay/trace.h"
 
 namespace pando::replay {
@@ -89,29 +90,21 @@ class TraceBuilder {
   }
 
   absl::Status AddRequest(const nlohmann::json& line) {
-    if (absl::Status status = SetBlockTokens(kBlockTokensOfRequestLines);
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(SetBlockTokens(kBlockTokensOfRequestLines));
     TraceRequest request;
     line.at("input_length").get_to(request.input_tokens);
     line.at("output_length").get_to(request.output_tokens);
     line.at("hash_ids").get_to(request.block_ids);
     const uint64_t needed =
         (uint64_t{request.input_tokens} + block_tokens_ - 1) / block_tokens_;
-    if (absl::Status status = CheckBlocks("hash_ids", request.block_ids.size(),
-                                          request.input_tokens, needed);
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(CheckBlocks("hash_ids", request.block_ids.size(),
+                                request.input_tokens, needed));
     requests_.push_back({.seconds = 0, .request = std::move(request)});
     return absl::OkStatus();
   }
 
   absl::Status AddConversation(const nlohmann::json& line) {
-    if (absl::Status status = SetBlockTokens(line.at("block")); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(SetBlockTokens(line.at("block")));
     const double begin = conversations_++ * kSecondsBetweenConversations;
     const uint32_t first_id = next_id_;
     const size_t first_request = requests_.size();
@@ -119,10 +112,7 @@ class TraceBuilder {
       TraceRequest request;
       json.at("in").get_to(request.input_tokens);
       json.at("out").get_to(request.output_tokens);
-      if (absl::Status status = AddRuns(json.at("h"), first_id, request);
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(AddRuns(json.at("h"), first_id, request));
       requests_.push_back({.seconds = begin + json.at("t").get<double>(),
                            .request = std::move(request)});
     }
@@ -174,10 +164,9 @@ absl::Status AddLine(std::string_view text, TraceBuilder& builder) {
 }  // namespace
 
 absl::StatusOr<Trace> ReadTrace(const std::string& path, size_t max_requests) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   TraceBuilder builder;
-  std::string_view rest = *text;
+  std::string_view rest = text;
   for (size_t number = 1; !rest.empty(); ++number) {
     // Conversations overlap in time: the first requests may be of any of them.
     const bool is_enough = max_requests > 0 && !builder.has_conversations() &&

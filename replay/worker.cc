@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "replay/block_handles.h"
 
 namespace pando::replay {
@@ -114,9 +115,7 @@ absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
   const int64_t begin = NowNs();
   for (size_t i = options.index; i < trace.requests.size();
        i += options.count) {
-    if (absl::Status status = worker.Serve(trace.requests[i]); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(worker.Serve(trace.requests[i]));
   }
   WorkerResult result = worker.TakeResult();
   result.begin_ns = begin;

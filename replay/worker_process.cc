@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "replay/client_calls.h"
 #include "replay/floor.h"
 
@@ -78,13 +79,12 @@ bool ReceiveResult(int socket, WorkerResult* result) {
 // The life of the worker; its status becomes the exit code.
 absl::Status Work(int socket, const WorkerAddresses& addresses,
                   const Trace& trace, const WorkerOptions& options) {
-  const absl::StatusOr<std::unique_ptr<Client>> client =
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Client> client,
       Client::Connect({.address = addresses.pandod,
                        .name = absl::StrCat("replay ", options.index),
-                       .timeout = options.timeout});
-  if (!client.ok()) return client.status();
-  const absl::StatusOr<PoolDescription> pool = (*client)->DescribePool();
-  if (!pool.ok()) return pool.status();
+                       .timeout = options.timeout}));
+  ASSIGN_OR_RETURN(const PoolDescription pool, client->DescribePool());
   absl::StatusOr<std::unique_ptr<Floor>> floor = nullptr;
   if (!addresses.echo_server.empty()) {
     floor = ConnectEchoFloor(addresses.echo_server);
@@ -94,11 +94,10 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
   if (!Send(socket, kSignal) || !Receive(socket, &go)) {
     return absl::CancelledError("nobody waits for the result");
   }
-  ClientCalls calls(**client, pool->layout.page_tokens);
-  const absl::StatusOr<WorkerResult> result =
-      Serve(calls, floor->get(), trace, options);
-  if (!result.ok()) return result.status();
-  return SendResult(socket, *result)
+  ClientCalls calls(*client, pool.layout.page_tokens);
+  ASSIGN_OR_RETURN(const WorkerResult result,
+                   Serve(calls, floor->get(), trace, options));
+  return SendResult(socket, result)
              ? absl::OkStatus()
              : absl::CancelledError("nobody waits for the result");
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "service/handlers/wire.h"
 #include "service/logging/log.h"
 #include "service/memory/make_pool.h"
@@ -57,17 +58,16 @@ int MaxReceiveBytes(uint32_t max_tokens) {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     Options options, std::function<void()> on_exit) {
   const absl::Time begin = MonotonicNow();
-  absl::StatusOr<std::unique_ptr<KvPool>> pool = MakePool(options);
-  if (!pool.ok()) return pool.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool, MakePool(options));
   std::unique_ptr<Server> server(
-      new Server(options, std::move(on_exit), *std::move(pool)));
-  if (absl::Status s = server->MakeVerifier(); !s.ok()) return s;
-  if (absl::Status s = server->ResolveGroup(); !s.ok()) return s;
-  if (absl::Status s = server->MakeAccessControl(); !s.ok()) return s;
-  if (absl::Status s = server->StartMemorySocket(); !s.ok()) return s;
+      new Server(options, std::move(on_exit), std::move(pool)));
+  RETURN_IF_ERROR(server->MakeVerifier());
+  RETURN_IF_ERROR(server->ResolveGroup());
+  RETURN_IF_ERROR(server->MakeAccessControl());
+  RETURN_IF_ERROR(server->StartMemorySocket());
   server->MakeServices();
-  if (absl::Status s = server->StartRpc(); !s.ok()) return s;
-  if (absl::Status s = server->StartHttp(); !s.ok()) return s;
+  RETURN_IF_ERROR(server->StartRpc());
+  RETURN_IF_ERROR(server->StartHttp());
   Log(LogLevel::kInfo, "pandod serves",
       {{"socket", options.socket},
        {"tcp", options.tcp},
@@ -119,11 +119,10 @@ Server::~Server() {
 
 absl::Status Server::MakeVerifier() {
   if (options_.verify_pages == 0) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<PageChecksummer>> checksummer =
-      pool_->MakeChecksummer();
-  if (!checksummer.ok()) return checksummer.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<PageChecksummer> checksummer,
+                   pool_->MakeChecksummer());
   verifier_ = std::make_unique<PageVerifier>(
-      *std::move(checksummer), pool_->capacity_pages(), options_.verify_pages);
+      std::move(checksummer), pool_->capacity_pages(), options_.verify_pages);
   return absl::OkStatus();
 }
 
@@ -305,10 +304,9 @@ absl::Status Server::StartHttp() {
     config.console = [this](const auto& in) { return console_->Answer(in); };
     config.max_body_bytes = console_->max_body_bytes();
   }
-  absl::StatusOr<std::unique_ptr<HttpServer>> http =
-      HttpServer::Start(std::move(config));
-  if (!http.ok()) return http.status();
-  http_ = *std::move(http);
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> http,
+                   HttpServer::Start(std::move(config)));
+  http_ = std::move(http);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "service/console/console_query.h"
 #include "service/console/explain_json.h"
 #include "service/console/forest_json.h"
@@ -82,12 +83,11 @@ HttpReply FileReply(const std::string& name) {
 // Of the branch that `query` names.
 absl::StatusOr<Forest::Index> BranchIn(const std::string& query,
                                        const Forest& forest) {
-  const absl::StatusOr<std::string> name = TextIn(query, "name", "all");
-  if (!name.ok()) return name.status();
-  const std::optional<Forest::Index> found = forest.Find(*name);
+  ASSIGN_OR_RETURN(const std::string name, TextIn(query, "name", "all"));
+  const std::optional<Forest::Index> found = forest.Find(name);
   if (found.has_value()) return *found;
   return absl::NotFoundError(
-      absl::StrCat("name is '", *name, "', which is not cached (any more)"));
+      absl::StrCat("name is '", name, "', which is not cached (any more)"));
 }
 
 template <typename T>
@@ -220,7 +220,7 @@ Console::Json Console::ExplainMatch(const std::string& body) const {
   const auto request = ExplainRequestOf(body);
   if (!request.ok()) return request.status();
   v1::ExplainMatchResponse response;
-  if (absl::Status s = config_.explain(*request, response); !s.ok()) return s;
+  RETURN_IF_ERROR(config_.explain(*request, response));
   return ExplanationJson(response);
 }
 

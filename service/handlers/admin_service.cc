@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/eviction_policy.h"
 #include "service/handlers/admin_wire.h"
@@ -118,9 +119,9 @@ absl::Status AdminService::Flush(const v1::FlushRequest& request,
                                  v1::FlushResponse& response) {
   switch (request.which_case()) {
     case v1::FlushRequest::kNamespace: {
-      const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-      if (!ns.ok()) return ns.status();
-      FillFlush(cache_->FlushNamespace(*ns), &response);
+      ASSIGN_OR_RETURN(const NamespaceKey ns,
+                       NamespaceOf(request.namespace_()));
+      FillFlush(cache_->FlushNamespace(ns), &response);
       break;
     }
     case v1::FlushRequest::kNamespaceNumber:
@@ -185,22 +186,21 @@ absl::Status AdminService::ListLocks(const v1::ListLocksRequest& request,
 
 absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
                                         v1::ReleaseLocksResponse& response) {
-  const absl::StatusOr<uint32_t> released =
-      cache_->ReleaseLocks(SessionNumber(request.session_number()));
-  if (!released.ok()) return released.status();
-  response.set_released_locks(*released);
+  ASSIGN_OR_RETURN(
+      const uint32_t released,
+      cache_->ReleaseLocks(SessionNumber(request.session_number())));
+  response.set_released_locks(released);
   Log(LogLevel::kInfo, "an operator released locks",
-      {{"session", request.session_number()}, {"locks", *released}});
+      {{"session", request.session_number()}, {"locks", released}});
   return absl::OkStatus();
 }
 
 absl::Status AdminService::ExplainMatch(const v1::ExplainMatchRequest& request,
                                         v1::ExplainMatchResponse& response) {
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   const auto tokens = TokensOf(request.tokens(), config_.max_tokens);
   if (!tokens.ok()) return tokens.status();
-  FillExplanation(cache_->ExplainMatch(*ns, *tokens), &response);
+  FillExplanation(cache_->ExplainMatch(ns, *tokens), &response);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
@@ -45,9 +46,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                                      v1::AttachPoolResponse& response,
                                      std::optional<UnixPeer> caller) {
   const SessionId session(request.session_id());
-  if (absl::Status live = cache_->CheckSession(session); !live.ok()) {
-    return live;
-  }
+  RETURN_IF_ERROR(cache_->CheckSession(session));
   if (request.fingerprint() != 0 &&
       request.fingerprint() != description_.fingerprint()) {
     return MakeError(
@@ -56,10 +55,9 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                         "or model differ (see DescribePool)",
                         request.fingerprint(), description_.fingerprint()));
   }
-  const absl::StatusOr<AttachToken> token =
-      memory_->IssueToken(session, caller);
-  if (!token.ok()) return token.status();
-  response.set_token(token->data(), token->size());
+  ASSIGN_OR_RETURN(const AttachToken token,
+                   memory_->IssueToken(session, caller));
+  response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());
   return absl::OkStatus();
 }
@@ -71,14 +69,14 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   }
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
-  const absl::StatusOr<std::vector<PageId>> pages =
+  ASSIGN_OR_RETURN(
+      const std::vector<PageId> pages,
       cache_->Allocate({.session = SessionId(request.session_id()),
                         .ns = *ns,
                         .pages = request.pages(),
-                        .request_id = RequestId(request.request_id())});
-  if (!pages.ok()) return pages.status();
-  if (verifier_ != nullptr) verifier_->Reserved(*pages);
-  AppendPages(*pages, response.mutable_page_ids());
+                        .request_id = RequestId(request.request_id())}));
+  if (verifier_ != nullptr) verifier_->Reserved(pages);
+  AppendPages(pages, response.mutable_page_ids());
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "service/handlers/wire.h"
 #include "service/process/monotonic_clock.h"
@@ -117,7 +118,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   std::optional<PendingMatches::Waited> waited;
   if (waits) waited = pending_->End(call);
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
-  if (absl::Status status = CheckMatch(request); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckMatch(request));
   if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
     return MakeError(Reason::kDraining, "the server is shutting down");
   }
@@ -128,35 +129,36 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
   if (!after.ok()) return after.status();
-  const absl::StatusOr<MatchResult> result = cache_->Match(
-      {.session = SessionId(request.session_id()),
-       .ns = *ns,
-       .tokens = *tokens,
-       .max_tokens = MaxTokensOf(request),
-       .lock = request.lock(),
-       .reserve_tokens = request.reserve_tokens(),
-       .touch = !request.has_touch() || request.touch(),
-       .after = *after,
-       .wait = waits && !(waited.has_value() &&
-                          waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
-       .request_id = RequestId(request.request_id())});
-  if (!result.ok()) return result.status();
-  if (result->wait != WaitId()) {
+  ASSIGN_OR_RETURN(
+      const MatchResult result,
+      cache_->Match(
+          {.session = SessionId(request.session_id()),
+           .ns = *ns,
+           .tokens = *tokens,
+           .max_tokens = MaxTokensOf(request),
+           .lock = request.lock(),
+           .reserve_tokens = request.reserve_tokens(),
+           .touch = !request.has_touch() || request.touch(),
+           .after = *after,
+           .wait = waits && !(waited.has_value() &&
+                              waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
+           .request_id = RequestId(request.request_id())}));
+  if (result.wait != WaitId()) {
     const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
     pending_->Begin(
-        call, result->wait,
+        call, result.wait,
         waited.has_value() ? waited->deadline : MonotonicNow() + limit);
     return std::nullopt;
   }
-  Verify(*result);
-  response.set_matched_tokens(result->matched_tokens);
-  AppendPages(result->pages, response.mutable_page_ids());
-  response.set_lock_id(result->lock.value());
-  AppendPages(result->reserved, response.mutable_reserved_page_ids());
-  if (result->handle != PrefixHandle()) {
-    FillHandle(result->handle, epoch_, response.mutable_handle());
+  Verify(result);
+  response.set_matched_tokens(result.matched_tokens);
+  AppendPages(result.pages, response.mutable_page_ids());
+  response.set_lock_id(result.lock.value());
+  AppendPages(result.reserved, response.mutable_reserved_page_ids());
+  if (result.handle != PrefixHandle()) {
+    FillHandle(result.handle, epoch_, response.mutable_handle());
   }
-  response.set_pending(OutcomeOf(*result, waited));
+  response.set_pending(OutcomeOf(result, waited));
   return absl::OkStatus();
 }
 
@@ -216,30 +218,30 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
   if (!after.ok()) return after.status();
-  const absl::StatusOr<LockAction> action = LockActionOf(request.lock_action());
-  if (!action.ok()) return action.status();
+  ASSIGN_OR_RETURN(const LockAction action,
+                   LockActionOf(request.lock_action()));
   const std::vector<PageId> pages = PagesOf(request.page_ids());
   const std::vector<PageId> free_pages = PagesOf(request.free_page_ids());
-  const absl::StatusOr<InsertResult> result =
+  ASSIGN_OR_RETURN(
+      const InsertResult result,
       cache_->Insert({.session = SessionId(request.session_id()),
                       .ns = *ns,
                       .tokens = *tokens,
                       .pages = pages,
                       .anchor = LockId(request.lock_id()),
-                      .lock_action = *action,
+                      .lock_action = action,
                       .keep_duplicates = request.keep_duplicates(),
                       .free_pages = free_pages,
                       .prompt_tokens = request.prompt_tokens(),
                       .after = *after,
                       .priority = request.priority(),
-                      .request_id = RequestId(request.request_id())});
-  if (!result.ok()) return result.status();
-  Verify(pages, *result);
-  response.set_existing_tokens(result->existing_tokens);
-  AppendPages(result->canonical_pages, response.mutable_canonical_page_ids());
-  response.set_freed_duplicates(result->freed_duplicates);
-  if (result->handle != PrefixHandle()) {
-    FillHandle(result->handle, epoch_, response.mutable_handle());
+                      .request_id = RequestId(request.request_id())}));
+  Verify(pages, result);
+  response.set_existing_tokens(result.existing_tokens);
+  AppendPages(result.canonical_pages, response.mutable_canonical_page_ids());
+  response.set_freed_duplicates(result.freed_duplicates);
+  if (result.handle != PrefixHandle()) {
+    FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   return absl::OkStatus();
 }
@@ -270,17 +272,17 @@ absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
   if (!after.ok()) return after.status();
-  const absl::StatusOr<LockResult> result =
+  ASSIGN_OR_RETURN(
+      const LockResult result,
       cache_->Lock({.session = SessionId(request.session_id()),
                     .ns = *ns,
                     .tokens = *tokens,
                     .after = *after,
-                    .request_id = RequestId(request.request_id())});
-  if (!result.ok()) return result.status();
-  response.set_lock_id(result->lock.value());
-  response.set_locked_tokens(result->locked_tokens);
-  if (result->handle != PrefixHandle()) {
-    FillHandle(result->handle, epoch_, response.mutable_handle());
+                    .request_id = RequestId(request.request_id())}));
+  response.set_lock_id(result.lock.value());
+  response.set_locked_tokens(result.locked_tokens);
+  if (result.handle != PrefixHandle()) {
+    FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "service/handlers/session_stream.h"
 #include "service/logging/log.h"
@@ -60,9 +61,7 @@ void SessionService::AnnounceDrain() {
 absl::StatusOr<SessionId> SessionService::Open(
     const v1::OpenSessionRequest& request, const grpc::ServerContext& call,
     SessionStream* stream) {
-  if (absl::Status admitted = Admit(request, call); !admitted.ok()) {
-    return admitted;
-  }
+  RETURN_IF_ERROR(Admit(request, call));
   if (request.client_name().size() > kMaxClientNameBytes) {
     return MakeError(
         Reason::kInvalidField,
@@ -71,11 +70,10 @@ absl::StatusOr<SessionId> SessionService::Open(
   }
   SessionId session(request.resume_session_id());
   if (session != SessionId()) {
-    const absl::StatusOr<SessionNumber> resumed =
-        cache_->ResumeSession(session);
-    if (!resumed.ok()) return resumed.status();
-    current_[session] = {stream, *resumed};
-    Log(LogLevel::kInfo, "session resumed", {{"session", resumed->value()}});
+    ASSIGN_OR_RETURN(const SessionNumber resumed,
+                     cache_->ResumeSession(session));
+    current_[session] = {stream, resumed};
+    Log(LogLevel::kInfo, "session resumed", {{"session", resumed.value()}});
   } else {
     if (is_draining_->load(std::memory_order_relaxed)) {
       return MakeError(Reason::kDraining, "the server is shutting down");

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 
 namespace pando {
@@ -114,14 +115,8 @@ absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns) {
   if (ns.has_extra_key()) key.extra_key = ns.extra_key();
   if (ns.has_cache_salt()) key.cache_salt = ns.cache_salt();
   key.bigram = ns.bigram();
-  if (absl::Status status = CheckNamespaceField("extra_key", ns.extra_key());
-      !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = CheckNamespaceField("cache_salt", ns.cache_salt());
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckNamespaceField("extra_key", ns.extra_key()));
+  RETURN_IF_ERROR(CheckNamespaceField("cache_salt", ns.cache_salt()));
   return key;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/status_macros.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
 #include "service/logging/log.h"
@@ -12,23 +13,22 @@ namespace {
 
 absl::Status SizePool(Options& options) {
   if (options.pool_fraction == 0) return absl::OkStatus();
-  const absl::StatusOr<uint64_t> free = FreeBytesPerShard(options.pool_devices);
-  if (!free.ok()) return free.status();
+  ASSIGN_OR_RETURN(const uint64_t free,
+                   FreeBytesPerShard(options.pool_devices));
   return SetPoolPages(
       "pool-fraction in bytes",
-      static_cast<uint64_t>(static_cast<double>(*free) * options.pool_fraction),
+      static_cast<uint64_t>(static_cast<double>(free) * options.pool_fraction),
       options);
 }
 
 absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
   absl::Status sized = SizePool(options);
   if (!sized.ok()) return sized;
-  absl::StatusOr<std::unique_ptr<CudaKvPool>> pool =
-      CudaKvPool::Create(ShapeOf(options), options.pool_pages,
-                         options.pool_devices, options.pool_zero);
-  if (!pool.ok()) return pool.status();
-  for (const KvShard& shard : (*pool)->shards()) {
-    const uint64_t used = PoolBytes((*pool)->layout(), options.pool_pages);
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaKvPool> pool,
+                   CudaKvPool::Create(ShapeOf(options), options.pool_pages,
+                                      options.pool_devices, options.pool_zero));
+  for (const KvShard& shard : pool->shards()) {
+    const uint64_t used = PoolBytes(pool->layout(), options.pool_pages);
     Log(LogLevel::kInfo, "shard made",
         {{"shard", shard.index},
          {"device", shard.device},

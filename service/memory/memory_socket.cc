@@ -14,6 +14,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -86,12 +87,11 @@ absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
     Config config, const KvPool* pool, OnAttached on_attached) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::StatusOr<std::unique_ptr<UnixListener>> listener =
-      UnixListener::Start(config.socket);
-  if (!listener.ok()) return listener.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
+                   UnixListener::Start(config.socket));
   return absl::WrapUnique(
       new MemorySocket(std::move(config), pool, std::move(on_attached),
-                       *std::move(listener), std::move(stop)));
+                       std::move(listener), std::move(stop)));
 }
 
 MemorySocket::MemorySocket(Config config, const KvPool* pool,

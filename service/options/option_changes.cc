@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "service/options/option_checks.h"
 #include "service/options/option_table.h"
 
@@ -57,9 +58,7 @@ absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
   if (running.credentials != given.credentials) {
     changes.need_restart.emplace_back("credentials");
   }
-  if (absl::Status status = CheckPages(changes.options); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckPages(changes.options));
   return changes;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace pando {
 namespace {
@@ -136,14 +137,13 @@ absl::Status CheckPages(const Options& options) {
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
                           Options& options) {
   constexpr uint32_t kMinPages = 2;
-  const absl::StatusOr<KvLayout> smallest =
-      MakeKvLayout(ShapeOf(options), kMinPages);
-  if (!smallest.ok()) return smallest.status();
-  const uint64_t pages = bytes / PageBytes(*smallest);
+  ASSIGN_OR_RETURN(const KvLayout smallest,
+                   MakeKvLayout(ShapeOf(options), kMinPages));
+  const uint64_t pages = bytes / PageBytes(smallest);
   if (pages < kMinPages || pages > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s is %u, %u pages of %u bytes; must be from %u to %u pages", size,
-        bytes, pages, PageBytes(*smallest), kMinPages,
+        bytes, pages, PageBytes(smallest), kMinPages,
         std::numeric_limits<uint32_t>::max()));
   }
   options.pool_pages = static_cast<uint32_t>(pages);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "service/options/option_checks.h"
 #include "service/options/option_printing.h"
 #include "service/options/option_table.h"
@@ -267,11 +268,10 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   // The last of several values counts, so flags come after the environment.
   // CLI11 reads the file only for options that neither gives.
   std::vector<std::string> arguments;
-  const absl::StatusOr<size_t> variables = AppendEnvironment(env, arguments);
-  if (!variables.ok()) return variables.status();
+  ASSIGN_OR_RETURN(const size_t variables, AppendEnvironment(env, arguments));
   for (int i = 1; i < argc; ++i) AppendArgument(argv[i], arguments);
 
-  Parser parser(*variables);
+  Parser parser(variables);
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
   if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
   absl::Status status = CheckExclusions(parser, line->options);

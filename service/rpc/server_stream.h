@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
@@ -169,7 +170,7 @@ class ServerStream {
   }
 
   absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
-    if (absl::Status admitted = Admit(); !admitted.ok()) return admitted;
+    RETURN_IF_ERROR(Admit());
     return method_->handler_(request_);
   }
 

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "base/status_macros.h"
 #include "pando/v1/types.pb.h"
 #include "service/security/credential.h"
 #include "service/security/permissions.h"
@@ -50,12 +51,11 @@ class AccessControl {
   absl::Status Admit(const Permission& needed, const Caller& caller,
                      const Request& request) const {
     if (!needed.role.has_value()) return absl::OkStatus();
-    const absl::StatusOr<const Credential*> credential = Identify(caller);
-    if (!credential.ok()) return credential.status();
+    ASSIGN_OR_RETURN(const Credential* const credential, Identify(caller));
     absl::Status status =
-        CheckRole(**credential, needed, RoleFor(needed, request));
-    if (status.ok()) status = CheckSession(**credential, SessionOf(request));
-    if (status.ok()) status = CheckNamespaces(**credential, request);
+        CheckRole(*credential, needed, RoleFor(needed, request));
+    if (status.ok()) status = CheckSession(*credential, SessionOf(request));
+    if (status.ok()) status = CheckNamespaces(*credential, request);
     return status;
   }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "service/logging/log.h"
 #include "service/security/file_version.h"
 
@@ -115,7 +116,7 @@ class FollowingCredentials final : public grpc::ServerCredentials {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files) {
-  if (absl::Status good = Check(files); !good.ok()) return good;
+  RETURN_IF_ERROR(Check(files));
   return std::make_shared<FollowingCredentials>(files);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace pando {
 
@@ -16,9 +17,8 @@ absl::StatusOr<bool> TokenFile::Refresh() {
   const FileVersion version = VersionOf(path_);
   if (version == seen_) return false;
   seen_ = version;
-  absl::StatusOr<std::vector<Hash>> hashes = Read();
-  if (!hashes.ok()) return hashes.status();
-  hashes_ = *std::move(hashes);
+  ASSIGN_OR_RETURN(std::vector<Hash> hashes, Read());
+  hashes_ = std::move(hashes);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -21,11 +22,10 @@ absl::StatusOr<std::unique_ptr<UnixAcceptor>> UnixAcceptor::Start(
     const UnixSocket& socket, PeerFilter* filter, OnConnected on_connected) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::StatusOr<std::unique_ptr<UnixListener>> listener =
-      UnixListener::Start(socket);
-  if (!listener.ok()) return listener.status();
-  return absl::WrapUnique(new UnixAcceptor(
-      *std::move(listener), std::move(stop), filter, std::move(on_connected)));
+  ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
+                   UnixListener::Start(socket));
+  return absl::WrapUnique(new UnixAcceptor(std::move(listener), std::move(stop),
+                                           filter, std::move(on_connected)));
 }
 
 UnixAcceptor::UnixAcceptor(std::unique_ptr<UnixListener> listener,

@@ -13,6 +13,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace pando {
 namespace {
@@ -50,8 +51,7 @@ UniqueFd MakeSocket() {
 
 // Makes way for a socket at path.
 absl::Status RemoveStaleSocket(const std::string& path) {
-  absl::StatusOr<sockaddr_un> address = MakeAddress(path);
-  if (!address.ok()) return address.status();
+  ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) {
     return errno == ENOENT ? absl::OkStatus() : Error("cannot inspect", path);
@@ -63,8 +63,8 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   const UniqueFd probe = MakeSocket();
   if (!probe.valid()) return Error("cannot make a socket for", path);
   // EAGAIN: somebody listens, with a full backlog.
-  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&*address),
-              sizeof(*address)) == 0 ||
+  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&address),
+              sizeof(address)) == 0 ||
       errno == EAGAIN) {
     return absl::AlreadyExistsError(
         absl::StrFormat("another server listens on %s", path));

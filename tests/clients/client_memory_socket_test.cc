@@ -31,7 +31,7 @@ std::string Header(uint32_t version, uint32_t status, uint32_t shards) {
 }
 
 void SendWith(int socket, const std::string& bytes,
-              const std::vector<FileDescriptor>& descriptors) {
+              const std::vector<UniqueFd>& descriptors) {
   alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
   iovec body = {const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message = {};
@@ -50,8 +50,8 @@ void SendWith(int socket, const std::string& bytes,
   EXPECT_EQ(sendmsg(socket, &message, 0), static_cast<ssize_t>(bytes.size()));
 }
 
-std::vector<FileDescriptor> Memory(const std::vector<off_t>& sizes) {
-  std::vector<FileDescriptor> memory;
+std::vector<UniqueFd> Memory(const std::vector<off_t>& sizes) {
+  std::vector<UniqueFd> memory;
   for (const off_t size : sizes) {
     memory.emplace_back(memfd_create("shard", MFD_CLOEXEC));
     EXPECT_EQ(ftruncate(memory.back().get(), size), 0);
@@ -66,7 +66,7 @@ class MemorySocketClientTest : public testing::Test {
     ASSERT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     path_ = folder + "/memory.sock";
-    listener_ = FileDescriptor(socket(AF_UNIX, SOCK_STREAM, 0));
+    listener_ = UniqueFd(socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
@@ -83,7 +83,7 @@ class MemorySocketClientTest : public testing::Test {
       const std::function<void(int socket)>& answer,
       absl::Duration timeout = absl::Seconds(30)) {
     std::thread server([&] {
-      const FileDescriptor peer(accept(listener_.get(), nullptr, nullptr));
+      const UniqueFd peer(accept(listener_.get(), nullptr, nullptr));
       std::string token(kToken.size(), '\0');
       EXPECT_EQ(recv(peer.get(), token.data(), token.size(), MSG_WAITALL),
                 static_cast<ssize_t>(token.size()));
@@ -106,11 +106,11 @@ class MemorySocketClientTest : public testing::Test {
 
   std::filesystem::path folder_;
   std::string path_;
-  FileDescriptor listener_;
+  UniqueFd listener_;
 };
 
 TEST_F(MemorySocketClientTest, ReceivesADescriptorForEachShard) {
-  const std::vector<FileDescriptor> memory = Memory({4096, 8192});
+  const std::vector<UniqueFd> memory = Memory({4096, 8192});
   const auto shards = Receive([&](int socket) {
     SendWith(socket,
              Header(1, 0, 2) + Bytes(uint64_t{4096}) + Bytes(uint64_t{8192}),
@@ -125,7 +125,7 @@ TEST_F(MemorySocketClientTest, ReceivesADescriptorForEachShard) {
 }
 
 TEST_F(MemorySocketClientTest, AnAnswerInPiecesIsPutTogether) {
-  const std::vector<FileDescriptor> memory = Memory({4096});
+  const std::vector<UniqueFd> memory = Memory({4096});
   const auto shards = Receive([&](int socket) {
     const std::string bytes = Header(1, 0, 1) + Bytes(uint64_t{4096});
     SendWith(socket, bytes.substr(0, 3), memory);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/src/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace pando {
 inline namespace client {
@@ -20,7 +20,7 @@ class MappedPoolTest : public testing::Test {
  protected:
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
-      const std::vector<FileDescriptor>& descriptors,
+      const std::vector<UniqueFd>& descriptors,
       const std::vector<std::byte*>& wanted = {}) {
     return MappedPool::Map(std::move(pool), epoch, descriptors, wanted);
   }
@@ -56,8 +56,8 @@ PoolDescription Pool(LayoutOrder order, size_t shards = 1) {
           .page_bytes = 2048};
 }
 
-std::vector<FileDescriptor> Memory(size_t shards, off_t bytes = 8192) {
-  std::vector<FileDescriptor> descriptors;
+std::vector<UniqueFd> Memory(size_t shards, off_t bytes = 8192) {
+  std::vector<UniqueFd> descriptors;
   for (size_t i = 0; i < shards; ++i) {
     descriptors.emplace_back(memfd_create("pool", MFD_CLOEXEC));
     EXPECT_EQ(ftruncate(descriptors.back().get(), bytes), 0);
@@ -96,7 +96,7 @@ TEST_F(MappedPoolTest, EachShardIsItsOwnMemory) {
 }
 
 TEST_F(MappedPoolTest, MappingsOfTheSameMemoryShareItsBytes) {
-  const std::vector<FileDescriptor> memory = Memory(1);
+  const std::vector<UniqueFd> memory = Memory(1);
   const auto a = Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
   const auto b = Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
   ASSERT_TRUE(a.ok() && b.ok());
@@ -115,7 +115,7 @@ TEST_F(MappedPoolTest, AMovedPoolKeepsItsMapping) {
 }
 
 TEST_F(MappedPoolTest, AMappingIsMadeAtTheAddressOfOneThatIsGone) {
-  const std::vector<FileDescriptor> memory = Memory(2);
+  const std::vector<UniqueFd> memory = Memory(2);
   std::vector<std::byte*> addresses;
   {
     const auto pool = Map(Pool(LayoutOrder::kLayerFirst, 2), 1, memory);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/access.h"
 #include "tools/pandoctl/command_line.h"
 #include "tools/pandoctl/exit_code.h"
@@ -15,10 +16,9 @@ namespace {
 
 absl::Status Run(const Command& command) {
   const Options& options = command.options;
-  absl::StatusOr<Access> access = ReadAccess(options);
-  if (!access.ok()) return access.status();
+  ASSIGN_OR_RETURN(Access access, ReadAccess(options));
   Server server(options.address, absl::Seconds(options.timeout_s),
-                *std::move(access));
+                std::move(access));
   const Output output(options.format);
   return command.verb({server, output, options});
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 
 namespace pando::ctl {
 namespace {
@@ -56,11 +57,10 @@ absl::Status Repeat(
   absl::Time taken_at = absl::Now();
   for (uint32_t i = 0; options.count == 0 || i < options.count; ++i) {
     absl::SleepFor(absl::Seconds(options.interval_s));
-    absl::StatusOr<v1::GetStatsResponse> after = server.GetStats();
-    if (!after.ok()) return after.status();
+    ASSIGN_OR_RETURN(v1::GetStatsResponse after, server.GetStats());
     const absl::Time now = absl::Now();
     const absl::Status shown =
-        show(*after, RatesBetween(*before, *after, now - taken_at));
+        show(after, RatesBetween(*before, after, now - taken_at));
     if (!shown.ok()) return shown;
     before = std::move(after);
     taken_at = now;

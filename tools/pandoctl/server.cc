@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "pando/v1/events.grpc.pb.h"
@@ -229,10 +230,11 @@ absl::StatusOr<std::string> Server::Health(const std::string& service) {
   using grpc::health::v1::HealthCheckResponse;
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(service);
-  const absl::StatusOr<HealthCheckResponse> response = stubs().Call(
-      stubs().health, &grpc::health::v1::Health::Stub::Check, request);
-  if (!response.ok()) return response.status();
-  return HealthCheckResponse::ServingStatus_Name(response->status());
+  ASSIGN_OR_RETURN(
+      const HealthCheckResponse response,
+      stubs().Call(stubs().health, &grpc::health::v1::Health::Stub::Check,
+                   request));
+  return HealthCheckResponse::ServingStatus_Name(response.status());
 }
 
 }  // namespace pando::ctl

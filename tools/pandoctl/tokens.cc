@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 
 namespace pando::ctl {
 namespace {
@@ -57,9 +58,8 @@ absl::StatusOr<std::vector<uint32_t>> PromptOf(const Options& options) {
     return ParseTokens(absl::StrJoin(options.tokens, " "));
   }
   if (!options.tokens_file.empty()) {
-    const absl::StatusOr<std::string> text = ReadFile(options.tokens_file);
-    if (!text.ok()) return text.status();
-    return ParseTokens(*text);
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(options.tokens_file));
+    return ParseTokens(text);
   }
   if (isatty(STDIN_FILENO)) {
     return absl::InvalidArgumentError(
@@ -73,11 +73,10 @@ absl::StatusOr<v1::Namespace> NamespaceOf(const Options& options) {
   if (options.extra_key.has_value()) ns.set_extra_key(*options.extra_key);
   ns.set_bigram(options.bigram);
   if (!options.cache_salt_file.empty()) {
-    absl::StatusOr<std::string> salt = ReadFile(options.cache_salt_file);
-    if (!salt.ok()) return salt.status();
+    ASSIGN_OR_RETURN(std::string salt, ReadFile(options.cache_salt_file));
     // Editors end files with a newline.
-    if (!salt->empty() && salt->back() == '\n') salt->pop_back();
-    ns.set_cache_salt(*std::move(salt));
+    if (!salt.empty() && salt.back() == '\n') salt.pop_back();
+    ns.set_cache_salt(std::move(salt));
   }
   return ns;
 }

@@ -11,9 +11,10 @@
 #include "pando/pool.h"
 
 namespace pando {
-inline namespace client {
 
-class FileDescriptor;
+class UniqueFd;
+
+inline namespace client {
 
 // The pool's memory, mapped into this process. That of a shard on a GPU is at
 // addresses for kernels, not for the CPU.
@@ -54,7 +55,7 @@ class MappedPool {
   // names an address for one, there if it is free.
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
-      const std::vector<FileDescriptor>& descriptors,
+      const std::vector<UniqueFd>& descriptors,
       const std::vector<std::byte*>& wanted);
 
   MappedPool(PoolDescription pool, uint64_t epoch);

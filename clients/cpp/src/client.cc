@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 
@@ -14,13 +15,11 @@ Client::~Client() { connection_->End(); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     ConnectOptions options) {
-  const absl::StatusOr<ChannelCredentials> credentials = CredentialsOf(options);
-  if (!credentials.ok()) return credentials.status();
+  ASSIGN_OR_RETURN(const ChannelCredentials credentials,
+                   CredentialsOf(options));
   std::unique_ptr<Client> client(new Client(
-      std::make_shared<Connection>(std::move(options), *credentials)));
-  if (absl::Status status = client->connection_->AwaitOpened(); !status.ok()) {
-    return status;
-  }
+      std::make_shared<Connection>(std::move(options), credentials)));
+  RETURN_IF_ERROR(client->connection_->AwaitOpened());
   return client;
 }
 
@@ -30,17 +29,13 @@ uint64_t Client::epoch() const { return connection_->session().epoch; }
 
 absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
                                       const LockOptions& options) {
-  const absl::StatusOr<Session> session = connection_->PresentSession();
-  if (!session.ok()) return session.status();
-  if (absl::Status status = CheckAfter(options.after, tokens.size());
-      !status.ok()) {
-    return status;
-  }
+  ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
+  RETURN_IF_ERROR(CheckAfter(options.after, tokens.size()));
   v1::LockResponse response;
   PrefixHandle after = options.after;
-  const absl::Status status = connection_->SendAfter(*session, after, [&] {
+  const absl::Status status = connection_->SendAfter(session, after, [&] {
     v1::LockRequest request;
-    request.set_session_id(session->id);
+    request.set_session_id(session.id);
     FillPlace(options.ns, after, request);
     Fill(tokens.subspan(after.tokens), request.mutable_tokens());
     return connection_->Mutate(connection_->prefix_cache(),
@@ -48,7 +43,7 @@ absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
                                &response);
   });
   if (!status.ok()) return status;
-  return Lock(connection_, session->id, response.lock_id(),
+  return Lock(connection_, session.id, response.lock_id(),
               response.locked_tokens(), FromProto(response.handle()));
 }
 
@@ -77,10 +72,10 @@ absl::Status Client::Unlock(std::span<Lock> locks) {
 absl::StatusOr<uint32_t> Client::Evict(uint32_t pages) {
   v1::EvictRequest request;
   request.set_pages(pages);
-  const absl::StatusOr<v1::EvictResponse> response = connection_->Call(
-      connection_->prefix_cache(), &v1::PrefixCache::Stub::Evict, request);
-  if (!response.ok()) return response.status();
-  return response->evicted_pages();
+  ASSIGN_OR_RETURN(const v1::EvictResponse response,
+                   connection_->Call(connection_->prefix_cache(),
+                                     &v1::PrefixCache::Stub::Evict, request));
+  return response.evicted_pages();
 }
 
 }  // namespace client

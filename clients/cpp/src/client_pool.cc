@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 #include "clients/cpp/src/layout.h"
@@ -28,39 +29,32 @@ absl::Status CheckSizes(const PoolDescription& pool,
 
 absl::StatusOr<FlushResult> SendFlush(Connection& connection,
                                       const v1::FlushRequest& request) {
-  const absl::StatusOr<v1::FlushResponse> response =
-      connection.Call(connection.admin(), &v1::Admin::Stub::Flush, request);
-  if (!response.ok()) return response.status();
-  return FlushResult{.evicted_pages = response->evicted_pages(),
-                     .protected_pages = response->protected_pages()};
+  ASSIGN_OR_RETURN(
+      const v1::FlushResponse response,
+      connection.Call(connection.admin(), &v1::Admin::Stub::Flush, request));
+  return FlushResult{.evicted_pages = response.evicted_pages(),
+                     .protected_pages = response.protected_pages()};
 }
 
 }  // namespace
 
 absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
                                                     const Namespace& ns) {
-  const absl::StatusOr<Session> session = connection_->PresentSession();
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   v1::AllocatePagesRequest request;
-  request.set_session_id(session->id);
+  request.set_session_id(session.id);
   request.set_pages(pages);
   if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
   v1::AllocatePagesResponse response;
-  if (absl::Status status = connection_->Mutate(
-          connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request,
-          &response);
-      !status.ok()) {
-    return status;
-  }
-  return ReservedPages{.session_id = session->id,
+  RETURN_IF_ERROR(connection_->Mutate(connection_->page_pool(),
+                                      &v1::PagePool::Stub::AllocatePages,
+                                      request, &response));
+  return ReservedPages{.session_id = session.id,
                        .ids = ToVector(response.page_ids())};
 }
 
 absl::Status Client::FreePages(const ReservedPages& pages) {
-  if (absl::Status status = connection_->CheckSession(pages.session_id);
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(connection_->CheckSession(pages.session_id));
   v1::FreePagesRequest request;
   request.set_session_id(pages.session_id);
   Fill(pages.ids, request.mutable_page_ids());
@@ -71,58 +65,55 @@ absl::Status Client::FreePages(const ReservedPages& pages) {
 }
 
 absl::StatusOr<PoolDescription> Client::DescribePool() {
-  const absl::StatusOr<v1::DescribePoolResponse> response = connection_->Call(
-      connection_->page_pool(), &v1::PagePool::Stub::DescribePool,
-      v1::DescribePoolRequest());
-  if (!response.ok()) return response.status();
-  return FromProto(response->pool());
+  ASSIGN_OR_RETURN(const v1::DescribePoolResponse response,
+                   connection_->Call(connection_->page_pool(),
+                                     &v1::PagePool::Stub::DescribePool,
+                                     v1::DescribePoolRequest()));
+  return FromProto(response.pool());
 }
 
 absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
-  const absl::StatusOr<Session> session = connection_->PresentSession();
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   // Described after the session was opened: should pandod restart from here on,
   // session or token is refused, so what is mapped is always what was
   // described.
-  const absl::StatusOr<v1::DescribePoolResponse> described = connection_->Call(
-      connection_->page_pool(), &v1::PagePool::Stub::DescribePool,
-      v1::DescribePoolRequest());
-  if (!described.ok()) return described.status();
-  absl::StatusOr<PoolDescription> pool = FromProto(described->pool());
-  if (!pool.ok()) return pool.status();
+  ASSIGN_OR_RETURN(const v1::DescribePoolResponse described,
+                   connection_->Call(connection_->page_pool(),
+                                     &v1::PagePool::Stub::DescribePool,
+                                     v1::DescribePoolRequest()));
+  ASSIGN_OR_RETURN(PoolDescription pool, FromProto(described.pool()));
 
   v1::AttachPoolRequest request;
-  request.set_session_id(session->id);
+  request.set_session_id(session.id);
   if (options.expected_layout || options.model) {
-    const KvLayout layout = options.expected_layout.value_or(pool->layout);
-    const std::string model = options.model.value_or(pool->model);
+    const KvLayout layout = options.expected_layout.value_or(pool.layout);
+    const std::string model = options.model.value_or(pool.model);
     // The server compares fingerprints, and so cannot say what differs.
-    if (const std::string difference = LayoutDifference(layout, model, *pool);
+    if (const std::string difference = LayoutDifference(layout, model, pool);
         !difference.empty()) {
       return WithReason(absl::FailedPreconditionError(difference),
                         "LAYOUT_MISMATCH");
     }
     request.set_fingerprint(Fingerprint(layout, model));
   }
-  const absl::StatusOr<v1::AttachPoolResponse> grant = connection_->Call(
-      connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request);
-  if (!grant.ok()) return grant.status();
+  ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
+                   connection_->Call(connection_->page_pool(),
+                                     &v1::PagePool::Stub::AttachPool, request));
 
-  const absl::StatusOr<ReceivedShards> shards = ReceiveShards(
-      grant->memory_socket(), grant->token(), connection_->timeout());
-  if (!shards.ok()) return shards.status();
-  if (absl::Status status = CheckSizes(*pool, shards->sizes); !status.ok()) {
-    return status;
-  }
-  return MappedPool::Map(*std::move(pool), described->epoch(),
-                         shards->descriptors, options.addresses);
+  ASSIGN_OR_RETURN(const ReceivedShards shards,
+                   ReceiveShards(grant.memory_socket(), grant.token(),
+                                 connection_->timeout()));
+  RETURN_IF_ERROR(CheckSizes(pool, shards.sizes));
+  return MappedPool::Map(std::move(pool), described.epoch(), shards.descriptors,
+                         options.addresses);
 }
 
 absl::StatusOr<Stats> Client::GetStats() {
-  const absl::StatusOr<v1::GetStatsResponse> response = connection_->Call(
-      connection_->admin(), &v1::Admin::Stub::GetStats, v1::GetStatsRequest());
-  if (!response.ok()) return response.status();
-  return FromProto(*response);
+  ASSIGN_OR_RETURN(
+      const v1::GetStatsResponse response,
+      connection_->Call(connection_->admin(), &v1::Admin::Stub::GetStats,
+                        v1::GetStatsRequest()));
+  return FromProto(response);
 }
 
 absl::StatusOr<FlushResult> Client::Flush() {
@@ -139,20 +130,20 @@ absl::StatusOr<std::string> Client::SetEvictionPolicy(
     const std::string& policy) {
   v1::SetEvictionPolicyRequest request;
   request.set_policy(policy);
-  const absl::StatusOr<v1::SetEvictionPolicyResponse> response =
+  ASSIGN_OR_RETURN(
+      const v1::SetEvictionPolicyResponse response,
       connection_->Call(connection_->admin(),
-                        &v1::Admin::Stub::SetEvictionPolicy, request);
-  if (!response.ok()) return response.status();
-  return response->previous();
+                        &v1::Admin::Stub::SetEvictionPolicy, request));
+  return response.previous();
 }
 
 absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {
-  const absl::StatusOr<v1::CheckInvariantsResponse> response =
+  ASSIGN_OR_RETURN(
+      const v1::CheckInvariantsResponse response,
       connection_->Call(connection_->admin(), &v1::Admin::Stub::CheckInvariants,
-                        v1::CheckInvariantsRequest());
-  if (!response.ok()) return response.status();
-  return std::vector<std::string>(response->violations().begin(),
-                                  response->violations().end());
+                        v1::CheckInvariantsRequest()));
+  return std::vector<std::string>(response.violations().begin(),
+                                  response.violations().end());
 }
 
 }  // namespace client

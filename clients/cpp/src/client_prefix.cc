@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 #include "pando/client.h"
@@ -102,16 +103,11 @@ std::vector<size_t> TakeScores(const v1::MatchPrefixesResponse& response,
 
 absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
                                           const MatchOptions& options) {
-  if (absl::Status status = CheckAfter(options.after, tokens.size());
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckAfter(options.after, tokens.size()));
   Session session = connection_->session();
   const bool needs_session = options.lock || options.reserve_tokens > 0;
   if (needs_session) {
-    const absl::StatusOr<Session> present = connection_->PresentSession();
-    if (!present.ok()) return present.status();
-    session = *present;
+    ASSIGN_OR_RETURN(session, connection_->PresentSession());
   }
   auto& response = Reused<v1::MatchPrefixResponse>();
   PrefixHandle after = options.after;
@@ -166,19 +162,16 @@ absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
     v1::MatchPrefixesRequest request;
     for (const size_t i : asked) {
       const PrefixQuery& query = queries[i];
-      if (absl::Status status = CheckAfter(query.after, query.tokens.size());
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(CheckAfter(query.after, query.tokens.size()));
       const PrefixHandle after =
           use_handles ? session.Usable(query.after) : PrefixHandle();
       FillQuery(query, after, *request.add_queries());
     }
-    const absl::StatusOr<v1::MatchPrefixesResponse> response =
+    ASSIGN_OR_RETURN(
+        const v1::MatchPrefixesResponse response,
         connection_->Call(connection_->prefix_cache(),
-                          &v1::PrefixCache::Stub::MatchPrefixes, request);
-    if (!response.ok()) return response.status();
-    asked = TakeScores(*response, asked, scores);
+                          &v1::PrefixCache::Stub::MatchPrefixes, request));
+    asked = TakeScores(response, asked, scores);
   }
   return scores;
 }
@@ -193,9 +186,7 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
   if (lock != nullptr && lock->connection_.lock() != connection_) {
     return absl::InvalidArgumentError("InsertOptions.lock: another client's");
   }
-  if (absl::Status status = CheckInsert(tokens.size(), options); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckInsert(tokens.size(), options));
   const Session session = connection_->session();
   const uint64_t session_id =
       lock != nullptr ? lock->session_id() : options.session_id;

@@ -8,6 +8,7 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace pando {
 inline namespace client {
@@ -105,7 +106,7 @@ absl::Status Connection::Repeat(
   for (int repeats = 0;; ++repeats) {
     const absl::Status status = attempt();
     if (!IsUnanswered(status)) return status;
-    if (absl::Status lost = CheckSession(session_id); !lost.ok()) return lost;
+    RETURN_IF_ERROR(CheckSession(session_id));
     if (repeats == kRepeats || absl::Now() + pause >= deadline) return status;
     absl::SleepFor(pause);
     pause *= 2;
@@ -131,9 +132,7 @@ uint64_t Connection::NextRequestId() {
 
 absl::Status Connection::Unlock(uint64_t session_id,
                                 std::span<const uint64_t> lock_ids) {
-  if (absl::Status status = CheckSession(session_id); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckSession(session_id));
   v1::UnlockRequest request;
   request.set_session_id(session_id);
   request.mutable_lock_ids()->Add(lock_ids.begin(), lock_ids.end());

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/src/file_descriptor.h"
+#include "base/unique_fd.h"
 #include "clients/cpp/src/shard_mapping.h"
 
 namespace pando {
@@ -15,7 +15,7 @@ MappedPool::MappedPool(PoolDescription pool, uint64_t epoch)
 
 absl::StatusOr<MappedPool> MappedPool::Map(
     PoolDescription pool, uint64_t epoch,
-    const std::vector<FileDescriptor>& descriptors,
+    const std::vector<UniqueFd>& descriptors,
     const std::vector<std::byte*>& wanted) {
   if (descriptors.size() != pool.shards.size()) {
     return absl::FailedPreconditionError(

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace pando {
 inline namespace client {
@@ -36,8 +37,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-absl::StatusOr<FileDescriptor> ConnectTo(const std::string& path,
-                                         absl::Duration timeout) {
+absl::StatusOr<UniqueFd> ConnectTo(const std::string& path,
+                                   absl::Duration timeout) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) {
@@ -47,7 +48,7 @@ absl::StatusOr<FileDescriptor> ConnectTo(const std::string& path,
   }
   std::memcpy(address.sun_path, path.data(), path.size());
 
-  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return absl::ErrnoToStatus(errno, "socket");
   const timeval limit = absl::ToTimeval(timeout);
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -69,7 +70,7 @@ absl::Status SendAll(int fd, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-void TakeDescriptors(msghdr& message, std::vector<FileDescriptor>* out) {
+void TakeDescriptors(msghdr& message, std::vector<UniqueFd>* out) {
   for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
        control = CMSG_NXTHDR(&message, control)) {
     if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) {
@@ -86,7 +87,7 @@ void TakeDescriptors(msghdr& message, std::vector<FileDescriptor>* out) {
 
 // Fills `bytes`, and keeps the descriptors that come along.
 absl::Status ReceiveAll(int fd, std::span<std::byte> bytes,
-                        std::vector<FileDescriptor>* descriptors) {
+                        std::vector<UniqueFd>* descriptors) {
   while (!bytes.empty()) {
     alignas(cmsghdr) char control[CMSG_SPACE(kMaxShards * sizeof(int))];
     iovec target = {bytes.data(), bytes.size()};
@@ -137,23 +138,20 @@ absl::Status Check(const Header& header) {
 absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout) {
-  const absl::StatusOr<FileDescriptor> socket = ConnectTo(path, timeout);
-  if (!socket.ok()) return socket.status();
-  if (absl::Status sent = SendAll(socket->get(), token); !sent.ok()) {
-    return sent;
-  }
+  ASSIGN_OR_RETURN(const UniqueFd socket, ConnectTo(path, timeout));
+  RETURN_IF_ERROR(SendAll(socket.get(), token));
 
   ReceivedShards shards;
   Header header;
   absl::Status status =
-      ReceiveAll(socket->get(), std::as_writable_bytes(std::span(&header, 1)),
+      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&header, 1)),
                  &shards.descriptors);
   if (status.ok()) status = Check(header);
   if (!status.ok()) return status;
 
   shards.sizes.resize(header.shards);
   status =
-      ReceiveAll(socket->get(), std::as_writable_bytes(std::span(shards.sizes)),
+      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(shards.sizes)),
                  &shards.descriptors);
   if (!status.ok()) return status;
   if (shards.descriptors.size() != header.shards) {

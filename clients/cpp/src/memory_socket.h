@@ -9,14 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/src/file_descriptor.h"
+#include "base/unique_fd.h"
 
 namespace pando {
 inline namespace client {
 
 // What the memory socket gives for a token: a descriptor for each shard.
 struct ReceivedShards {
-  std::vector<FileDescriptor> descriptors;
+  std::vector<UniqueFd> descriptors;
   std::vector<uint64_t> sizes;
 };
 

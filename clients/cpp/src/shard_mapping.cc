@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "cuda/memory.h"
 
 namespace pando {
@@ -16,7 +17,7 @@ inline namespace client {
 namespace {
 
 absl::StatusOr<ShardMapping> MapHostMemory(const Shard& shard,
-                                           const FileDescriptor& descriptor,
+                                           const UniqueFd& descriptor,
                                            std::byte* wanted) {
   const uint64_t size = shard.size_bytes;
   struct stat file = {};
@@ -39,25 +40,23 @@ absl::StatusOr<ShardMapping> MapHostMemory(const Shard& shard,
 
 absl::StatusOr<ShardMapping> MapGpuMemory(const Shard& shard,
                                           const std::string& uuid,
-                                          const FileDescriptor& descriptor,
+                                          const UniqueFd& descriptor,
                                           std::byte* wanted) {
-  const absl::StatusOr<cuda::Device> device = cuda::FindDevice(uuid);
-  if (!device.ok()) return device.status();
-  const absl::StatusOr<cuda::Memory> memory =
-      cuda::Memory::Import(*device, descriptor.get(), shard.size_bytes);
-  if (!memory.ok()) return memory.status();
-  absl::StatusOr<cuda::Mapping> mapping = cuda::Mapping::Map(*memory, wanted);
-  if (!mapping.ok()) return mapping.status();
-  const std::span<std::byte> bytes = mapping->bytes();
+  ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(uuid));
+  ASSIGN_OR_RETURN(
+      const cuda::Memory memory,
+      cuda::Memory::Import(device, descriptor.get(), shard.size_bytes));
+  ASSIGN_OR_RETURN(cuda::Mapping mapping, cuda::Mapping::Map(memory, wanted));
+  const std::span<std::byte> bytes = mapping.bytes();
   return ShardMapping{
       .bytes = bytes,
-      .owner = std::make_shared<const cuda::Mapping>(*std::move(mapping))};
+      .owner = std::make_shared<const cuda::Mapping>(std::move(mapping))};
 }
 
 }  // namespace
 
 absl::StatusOr<ShardMapping> MapShard(const Shard& shard,
-                                      const FileDescriptor& descriptor,
+                                      const UniqueFd& descriptor,
                                       std::byte* wanted) {
   absl::string_view device = shard.device;
   if (absl::ConsumePrefix(&device, "cuda:")) {

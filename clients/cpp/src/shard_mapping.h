@@ -6,7 +6,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "clients/cpp/src/file_descriptor.h"
+#include "base/unique_fd.h"
 #include "pando/pool.h"
 
 namespace pando {
@@ -21,7 +21,7 @@ struct ShardMapping {
 // Maps host memory, or that of a GPU, at `wanted` if that is free, else
 // anywhere.
 absl::StatusOr<ShardMapping> MapShard(const Shard& shard,
-                                      const FileDescriptor& descriptor,
+                                      const UniqueFd& descriptor,
                                       std::byte* wanted);
 
 }  // namespace client

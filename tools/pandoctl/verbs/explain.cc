@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/table.h"
 #include "tools/pandoctl/tables.h"
@@ -17,13 +18,11 @@ namespace {
 // Fills the prompt of any request that has one; returns its length.
 template <typename Request>
 absl::StatusOr<size_t> FillPrompt(const Options& options, Request& request) {
-  const absl::StatusOr<std::vector<uint32_t>> tokens = PromptOf(options);
-  if (!tokens.ok()) return tokens.status();
-  absl::StatusOr<v1::Namespace> ns = NamespaceOf(options);
-  if (!ns.ok()) return ns.status();
-  request.mutable_tokens()->Add(tokens->begin(), tokens->end());
-  *request.mutable_namespace_() = *std::move(ns);
-  return tokens->size();
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens, PromptOf(options));
+  ASSIGN_OR_RETURN(v1::Namespace ns, NamespaceOf(options));
+  request.mutable_tokens()->Add(tokens.begin(), tokens.end());
+  *request.mutable_namespace_() = std::move(ns);
+  return tokens.size();
 }
 
 std::string MatchedText(uint32_t matched, size_t asked) {
@@ -75,14 +74,13 @@ std::string ExplanationText(const v1::ExplainMatchResponse& answer,
 
 absl::Status Match(const Context& context) {
   v1::MatchPrefixRequest request;
-  const absl::StatusOr<size_t> asked = FillPrompt(context.options, request);
-  if (!asked.ok()) return asked.status();
+  ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
   request.set_touch(false);  // nobody uses it
   const auto answer = context.server.MatchPrefix(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(
-        NamedValues({{"matched", MatchedText(answer->matched_tokens(), *asked)},
+        NamedValues({{"matched", MatchedText(answer->matched_tokens(), asked)},
                      {"pages", absl::StrCat(answer->page_ids_size())}}));
   } else {
     context.output.Print(*answer);
@@ -92,12 +90,11 @@ absl::Status Match(const Context& context) {
 
 absl::Status Explain(const Context& context) {
   v1::ExplainMatchRequest request;
-  const absl::StatusOr<size_t> asked = FillPrompt(context.options, request);
-  if (!asked.ok()) return asked.status();
+  ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
   const auto answer = context.server.ExplainMatch(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
-    context.output.Print(ExplanationText(*answer, *asked));
+    context.output.Print(ExplanationText(*answer, asked));
   } else {
     context.output.Print(*answer);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/table.h"
 #include "tools/pandoctl/verbs.h"
@@ -12,9 +13,8 @@
 namespace pando::ctl {
 
 absl::Status Health(const Context& context) {
-  const absl::StatusOr<std::string> status =
-      context.server.Health(context.options.service);
-  if (!status.ok()) return status.status();
+  ASSIGN_OR_RETURN(const std::string status,
+                   context.server.Health(context.options.service));
   std::vector<std::string> violations;
   if (context.options.invariants) {
     const auto checked = context.server.CheckInvariants();
@@ -23,16 +23,16 @@ absl::Status Health(const Context& context) {
                       checked->violations().end());
   }
   if (context.output.is_table()) {
-    context.output.Print(*status + "\n");
+    context.output.Print(status + "\n");
     for (const std::string& violation : violations) {
       context.output.Print(violation + "\n");
     }
   } else {
-    context.output.Print(Json{{"status", *status}, {"violations", violations}});
+    context.output.Print(Json{{"status", status}, {"violations", violations}});
   }
-  if (*status != "SERVING") {
+  if (status != "SERVING") {
     return absl::FailedPreconditionError(
-        absl::StrCat(context.server.address(), " says ", *status));
+        absl::StrCat(context.server.address(), " says ", status));
   }
   if (violations.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(

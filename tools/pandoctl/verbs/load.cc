@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "replay/made_up_trace.h"
 #include "replay/replays.h"
 #include "replay/trace.h"
@@ -58,9 +59,7 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
     return stats.status();
   }
   if (!report.ok()) return report.status();
-  if (absl::Status s = AddAnchors(context.server, trace, *report); !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(AddAnchors(context.server, trace, *report));
   if (context.output.is_table()) {
     context.output.Print(replay::ToTable(*report));
   } else {
@@ -75,10 +74,10 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
 }  // namespace
 
 absl::Status Replay(const Context& context) {
-  const absl::StatusOr<replay::Trace> trace =
-      replay::ReadTrace(context.options.trace, context.options.requests);
-  if (!trace.ok()) return trace.status();
-  return SendRequests(context, *trace);
+  ASSIGN_OR_RETURN(
+      const replay::Trace trace,
+      replay::ReadTrace(context.options.trace, context.options.requests));
+  return SendRequests(context, trace);
 }
 
 absl::Status Bench(const Context& context) {

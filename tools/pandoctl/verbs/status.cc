@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/table.h"
 #include "tools/pandoctl/tables.h"
@@ -57,21 +58,18 @@ std::string StatusText(const std::string& address, const std::string& health,
 }  // namespace
 
 absl::Status Status(const Context& context) {
-  const absl::StatusOr<v1::GetStatsResponse> stats = context.server.GetStats();
-  if (!stats.ok()) return stats.status();
-  const absl::StatusOr<v1::DescribePoolResponse> pool =
-      context.server.DescribePool();
-  if (!pool.ok()) return pool.status();
-  const absl::StatusOr<std::string> health = context.server.Health("");
-  if (!health.ok()) return health.status();
+  ASSIGN_OR_RETURN(const v1::GetStatsResponse stats, context.server.GetStats());
+  ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool,
+                   context.server.DescribePool());
+  ASSIGN_OR_RETURN(const std::string health, context.server.Health(""));
   const std::string& address = context.server.address();
   if (context.output.is_table()) {
-    context.output.Print(StatusText(address, *health, *stats, pool->pool()));
+    context.output.Print(StatusText(address, health, stats, pool.pool()));
   } else {
     context.output.Print(Json{{"address", address},
-                              {"health", *health},
-                              {"stats", ToJson(*stats)},
-                              {"pool", ToJson(pool->pool())}});
+                              {"health", health},
+                              {"stats", ToJson(stats)},
+                              {"pool", ToJson(pool.pool())}});
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/rates.h"
 #include "tools/pandoctl/tables.h"
@@ -111,15 +112,14 @@ absl::Status Top(const Context& context) {
   return Repeat(
       context.server, options,
       [&](const v1::GetStatsResponse& stats, const Rates& rates) {
-        const absl::StatusOr<Holders> holders = FindHolders(context.server);
-        if (!holders.ok()) return holders.status();
+        ASSIGN_OR_RETURN(const Holders holders, FindHolders(context.server));
         if (!context.output.is_table()) {
-          context.output.Print(AsJson(stats, rates, *holders));
+          context.output.Print(AsJson(stats, rates, holders));
           return absl::OkStatus();
         }
         const std::string screen =
             absl::StrCat(Head(context.server.address(), stats, rates), "\n",
-                         TablesOf(*holders));
+                         TablesOf(holders));
         context.output.Print(is_live ? kHomeAndClear + Fit(screen) : screen);
         return absl::OkStatus();
       });
