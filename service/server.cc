@@ -45,6 +45,16 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .model = options.model};
 }
 
+// Where an address is taken: also which option names another one.
+absl::Status WithOption(const absl::Status& status, absl::string_view option) {
+  if (!absl::IsAlreadyExists(status) && !absl::IsUnavailable(status)) {
+    return status;
+  }
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; choose another with ", option));
+}
+
 // Room for twice the allowed tokens and for page ids, so that a list that is a
 // little too long gets an error that says so.
 int MaxReceiveBytes(uint32_t max_tokens) {
@@ -158,7 +168,9 @@ absl::Status Server::StartMemorySocket() {
       pool_.get(), [this](SessionId session, pid_t pid) {
         return OnAttached(session, pid);
       });
-  if (!memory.ok()) return memory.status();
+  if (!memory.ok()) {
+    return WithOption(memory.status(), "--socket or --memory-socket");
+  }
   memory_ = *std::move(memory);
   return absl::OkStatus();
 }
@@ -279,7 +291,9 @@ absl::Status Server::StartRpc() {
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
-  return rpc_.Start(config);
+  const absl::Status started = rpc_.Start(config);
+  return WithOption(started,
+                    absl::IsAlreadyExists(started) ? "--socket" : "--tcp");
 }
 
 absl::Status Server::StartHttp() {
@@ -297,6 +311,7 @@ absl::Status Server::StartHttp() {
                                     .events = events_service_.get(),
                                     .rpc = &rpc_metrics_,
                                     .peers = &peer_filter_,
+                                    .is_draining = &is_draining_,
                                     .pool = FiguresOf(*pool_, options_)})},
       .is_ready = [this] { return !is_draining_; }};
   if (options_.console) {
@@ -304,9 +319,10 @@ absl::Status Server::StartHttp() {
     config.console = [this](const auto& in) { return console_->Answer(in); };
     config.max_body_bytes = console_->max_body_bytes();
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> http,
-                   HttpServer::Start(std::move(config)));
-  http_ = std::move(http);
+  absl::StatusOr<std::unique_ptr<HttpServer>> http =
+      HttpServer::Start(std::move(config));
+  if (!http.ok()) return WithOption(http.status(), "--http");
+  http_ = *std::move(http);
   return absl::OkStatus();
 }
 

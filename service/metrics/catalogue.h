@@ -25,6 +25,7 @@ std::vector<Metric> PrefixMetrics();
 std::vector<Metric> PoolMetrics();
 std::vector<Metric> EvictionMetrics();
 std::vector<Metric> LockMetrics();
+std::vector<Metric> WorkerMetrics();
 std::vector<Metric> PendingMetrics();
 std::vector<Metric> CoreMetrics();
 std::vector<Metric> RpcCallMetrics();

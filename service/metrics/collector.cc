@@ -1,8 +1,10 @@
 #include "service/metrics/collector.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include "base/visible_text.h"
 #include "service/metrics/catalogue.h"
 
 namespace pando {
@@ -11,6 +13,8 @@ namespace {
 // More classes than this are shown as one, so that the number of series is
 // bounded.
 constexpr size_t kShownClasses = 8;
+// So are all sessions but those that were opened first.
+constexpr uint32_t kListedSessions = 32;
 
 void Add(const ClassTraffic& from, ClassTraffic& to) {
   to.query_tokens += from.query_tokens;
@@ -44,6 +48,44 @@ std::vector<NamespaceClassFigures> ClassesOf(const CacheStats& cache) {
   return shown;
 }
 
+// What is over of `whole`, which was counted at another moment than the parts.
+uint64_t Rest(uint64_t whole, uint64_t part) {
+  return whole > part ? whole - part : 0;
+}
+
+std::string NameOf(const SessionInfo& session) {
+  return session.client_name.empty() ? "unnamed"
+                                     : VisibleText(session.client_name);
+}
+
+// Of the sessions listed, those with one name together; then all others.
+std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
+                                     const CacheStats& cache) {
+  const std::string others = WorkerFigures().name;
+  std::map<std::string, WorkerFigures> by_name;
+  WorkerFigures sum;
+  for (const SessionInfo& session : listed.sessions) {
+    const std::string name = NameOf(session);
+    if (name == others) continue;
+    for (WorkerFigures* figures : {&by_name[name], &sum}) {
+      figures->sessions += 1;
+      figures->locks += session.locks;
+      figures->reserved_pages += session.reserved_pages;
+    }
+  }
+  std::vector<WorkerFigures> workers;
+  for (auto& [name, figures] : by_name) {
+    figures.name = name;
+    workers.push_back(std::move(figures));
+  }
+  workers.push_back(
+      {.name = others,
+       .sessions = Rest(cache.sessions, sum.sessions),
+       .locks = Rest(cache.locks, sum.locks),
+       .reserved_pages = Rest(cache.pages.reserved, sum.reserved_pages)});
+  return workers;
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> MetricsCollector::Collect() const {
@@ -60,8 +102,12 @@ std::vector<prometheus::MetricFamily> MetricsCollector::Collect() const {
 MetricsSnapshot MetricsCollector::Snapshot() const {
   CacheStats cache = sources_.cache->Stats();
   std::vector<NamespaceClassFigures> classes = ClassesOf(cache);
+  std::vector<WorkerFigures> workers =
+      WorkersOf(sources_.cache->ListSessions(kListedSessions), cache);
   return {.cache = std::move(cache),
           .classes = std::move(classes),
+          .workers = std::move(workers),
+          .is_draining = *sources_.is_draining,
           .regret = sources_.regret->Figures(),
           .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
           .dropped_events = sources_.events->dropped_events(),

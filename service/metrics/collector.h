@@ -3,6 +3,7 @@
 
 #include <prometheus/collectable.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class MetricsCollector : public prometheus::Collectable {
     const EventsService* events;
     const RpcMetrics* rpc;
     const PeerFilter* peers;
+    const std::atomic<bool>* is_draining;
     PoolFigures pool;
   };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/visible_text.h"
 
 namespace pando {
 namespace {
@@ -37,7 +38,7 @@ prometheus::ClientMetric& Samples::NewSeries(
   prometheus::ClientMetric& series = family_.metric.emplace_back();
   const MetricLabel* label = metric_.labels.data();
   for (std::string_view value : label_values) {
-    series.label.push_back({(label++)->name, std::string(value)});
+    series.label.push_back({(label++)->name, VisibleText(value)});
   }
   return series;
 }

@@ -38,7 +38,8 @@ struct Metric {
 };
 
 // The series of one metric, as `collect` adds them: each with a value for every
-// label, all that there can ever be, in the same order always.
+// label, all that there can ever be (but for workers, who come and go), in the
+// same order always. What no reader could see of a value is escaped.
 class Samples {
  public:
   explicit Samples(const Metric& metric);

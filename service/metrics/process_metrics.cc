@@ -18,6 +18,10 @@ std::vector<Metric> ProcessMetrics() {
             [](const Snapshot&, Samples& out) {
               out.Add({PANDO_VERSION, PANDO_REVISION, PANDO_COMPILER}, 1);
             }),
+      Gauge("pando_draining",
+            "1 while nothing new is admitted, because the server is to stop; "
+            "else 0.",
+            [](const Snapshot& s) { return s.is_draining ? 1 : 0; }),
       Gauge("process_start_time_seconds",
             "Start of the process, in seconds since 1970.",
             [](const Snapshot& s) { return s.process.start_time_seconds; }),

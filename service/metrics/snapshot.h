@@ -33,11 +33,22 @@ struct NamespaceClassFigures {
   uint64_t cached_pages = 0;
 };
 
+// The workers of one name, or of several names that are shown as one.
+struct WorkerFigures {
+  std::string name = "other";
+  uint64_t sessions = 0;
+  uint64_t locks = 0;
+  uint64_t reserved_pages = 0;
+};
+
 // All that the metrics are made from, at the time of one scrape.
 struct MetricsSnapshot {
   CacheStats cache;  // consistent in itself
   // The last one is "other".
   std::vector<NamespaceClassFigures> classes{1};
+  // The last one is "other".
+  std::vector<WorkerFigures> workers{1};
+  bool is_draining = false;
   RegretFigures regret;
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;

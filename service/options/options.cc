@@ -13,10 +13,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/unknown_name.h"
 #include "service/options/option_checks.h"
 #include "service/options/option_printing.h"
 #include "service/options/option_table.h"
-#include "service/options/unknown_name.h"
 #include "service/options/yaml_config.h"
 
 namespace pando {

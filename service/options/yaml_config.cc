@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "service/options/unknown_name.h"
+#include "base/unknown_name.h"
 #include "service/options/yaml_credentials.h"
 #include "service/options/yaml_entry.h"
 #include "service/options/yaml_quotas.h"

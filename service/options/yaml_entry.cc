@@ -5,7 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "service/options/unknown_name.h"
+#include "base/unknown_name.h"
 
 namespace pando {
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,8 +21,9 @@ from raw_calls import RawCalls
 from remote_worker import remote_worker
 
 TOKENS = list(range(2 * PAGE_TOKENS))
-MAX_SERIES = 1500
+MAX_SERIES = 1600
 SHOWN_CLASSES = 8
+SHOWN_WORKERS = 32
 LOAD_CLIENT = Path(raw_calls.__file__).with_name("load_client.py")
 CLIENTS = 4
 REQUESTS = 200
@@ -184,6 +186,65 @@ def test_they_show_policy_and_classes(started, tmp_path):
     }
     assert seen.sum("pando_prefix_match_requests_total", ns_class="gold") == 1
     assert seen.sum("pando_alloc_failures_total", reason="quota") == 1
+
+
+def test_they_show_what_each_worker_holds_by_its_name(started):
+    pandod, page = started()
+    with (
+        Client(pandod.address, name="rank 0") as one,
+        Client(pandod.address, name="rank 0") as other,
+        Client(pandod.address, name="") as unnamed,
+    ):
+        one.insert(TOKENS, one.allocate_pages(2))
+        held = [one.match_prefix(TOKENS, lock=True), other.lock(TOKENS)]
+        other.allocate_pages(3)
+        unnamed.allocate_pages(1)
+        seen = page()
+        del held
+    assert seen.by("worker", "pando_worker_sessions") == {
+        "rank 0": 2,
+        "unnamed": 1,
+        "other": 0,
+    }
+    assert seen.by("worker", "pando_worker_locks")["rank 0"] == 2
+    assert seen.by("worker", "pando_worker_reserved_pages") == {
+        "rank 0": 3,
+        "unnamed": 1,
+        "other": 0,
+    }
+
+
+def test_many_workers_are_shown_as_one(started):
+    pandod, page = started()
+    with contextlib.ExitStack() as stack:
+        for i in range(SHOWN_WORKERS + 3):
+            client = stack.enter_context(Client(pandod.address, name=f"worker {i}"))
+            client.allocate_pages(1)
+        sessions = page().by("worker", "pando_worker_sessions")
+        reserved = page().by("worker", "pando_worker_reserved_pages")
+    assert len(sessions) == SHOWN_WORKERS + 1
+    assert sessions["other"] == reserved["other"] == 3
+
+
+def test_they_say_that_it_drains(started):
+    pandod, page = started(drain_timeout="1h")
+    with Client(pandod.address) as client:
+        client.allocate_pages(1)
+        assert page().sum("pando_draining") == 0
+        pandod.terminate()
+        eventually(lambda: page().sum("pando_draining") == 1)
+        pandod.kill()
+
+
+def test_a_name_cannot_write_to_the_terminal_of_who_reads_them(started):
+    model = "red \x1b[31m \u009b \u202e é"
+    pandod, page = started(model=model)
+    with Client(pandod.address, name="\x1b]0;\u2066"):
+        seen = page()
+    [info] = [s for s in seen.series if s.name == "pando_pool_info"]
+    assert info.labels["model"] == r"red \u001b[31m \u009b \u202e é"
+    assert r"\u001b]0;\u2066" in seen.by("worker", "pando_worker_sessions")
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", seen.text)
 
 
 def test_they_count_failed_calls_by_code(started):

@@ -102,6 +102,7 @@ def test_print_config_prints_a_file_that_means_the_same(tmp_path):
         (["--socket=" + "x" * 200], {}, "", ["socket", "107"]),
         (["stray"], {}, "", ["unexpected argument 'stray'"]),
         ([], {"PANDO_LAYER": "9"}, "", ["PANDO_LAYER", "mean 'PANDO_LAYERS'"]),
+        ([], {"PANDO_FOO": "9"}, "", ["variable 'PANDO_FOO'; see --help"]),
         ([], {"PANDO_LAYERS": "many"}, "", ["layers", "'many'", "whole number"]),
         ([], {}, "layer: 9", ["config.yaml", "line 1", "mean 'layers'"]),
         ([], {}, "pool:\n  pagse: 9", ["line 2", "'pool-pagse'", "mean 'pool-pages'"]),
@@ -164,7 +165,9 @@ def test_a_second_pandod_on_the_same_socket_is_refused(start_pandod, tmp_path):
     for options in ([], ["--memory-socket", elsewhere]):
         second = run("--socket", pandod.socket, "--http=", "--pool-pages=2", *options)
         assert second.returncode == 1
-        assert "another server listens on" in second.stdout + second.stderr
+        said = second.stdout + second.stderr
+        assert "another server listens on" in said
+        assert re.search("; choose another with --socket", said)
     assert not elsewhere.exists()
     with Client(pandod.address) as client, client.attach_pool():
         assert client.stats().sessions == 1
@@ -188,7 +191,9 @@ def test_a_second_pandod_on_the_same_http_port_is_refused(start_pandod, tmp_path
     sockets.mkdir()
     second = run("--socket", sockets / "pando.sock", f"--http={http}", "--pool-pages=2")
     assert second.returncode == 1
-    assert http in second.stdout + second.stderr
+    said = second.stdout + second.stderr
+    assert http in said
+    assert "; choose another with --http" in said
     assert list(sockets.iterdir()) == []
     assert get(http, "/healthz")[0] == 200
 

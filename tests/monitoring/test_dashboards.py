@@ -5,9 +5,17 @@ import re
 
 import pytest
 import yaml
-from dashboards import DASHBOARDS, MONITORING, panel_queries, panels
+from dashboards import (
+    DASHBOARDS,
+    MONITORING,
+    panel_queries,
+    panels,
+    value_variables,
+)
 
 VARIABLES = ["datasource", "job", "instance", "ns_class"]
+# Numbers that only the reader knows.
+INPUTS = {"pando-overview": ["prefill_speed"]}
 GRID_WIDTH = 24
 RATE = re.compile(r"(?:rate|increase|changes)\([^\[]*\[([^\]]*)\]")
 GROUPING = re.compile(r"by \([^)]*\)")
@@ -79,9 +87,40 @@ def test_every_panel_says_what_it_shows(dashboard):
 @each_dashboard
 def test_it_has_the_variables(dashboard):
     variables = dashboard["templating"]["list"]
-    assert [variable["name"] for variable in variables] == VARIABLES
-    for variable in variables[1:]:
+    names = [variable["name"] for variable in variables]
+    assert names == VARIABLES + INPUTS.get(dashboard["uid"], [])
+    for variable in value_variables(dashboard):
         assert variable["multi"] and variable["includeAll"]
+
+
+@each_dashboard
+def test_a_number_that_it_asks_the_reader_for_has_a_default_and_is_used(dashboard):
+    exprs = [query.target["expr"] for query in panel_queries()]
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "textbox":
+            assert float(variable["query"]) == float(variable["current"]["value"])
+            assert any(f"${variable['name']}" in expr for expr in exprs)
+
+
+@pytest.mark.parametrize(
+    ("dashboard", "title", "colors"),
+    [
+        ("pando-overview", "Pool that cannot be evicted", "green orange red"),
+        ("pando-overview", "Draining", "green orange"),
+        ("pando-eviction", "Unused before eviction", "red orange green"),
+        ("pando-eviction", "Share of reservations refused", "green orange red"),
+        ("pando-calls", "Failed through no fault of the caller", "green orange red"),
+        ("pando-calls", "Found by self-checks", "green red"),
+        ("pando-sessions", "Oldest lock", "green orange red"),
+    ],
+)
+def test_what_is_bad_is_red(dashboard, title, colors):
+    [panel, *_] = [p for p in panels(DASHBOARDS[dashboard]) if p["title"] == title]
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert " ".join(step["color"] for step in steps) == colors
+    [first, *others] = [step["value"] for step in steps]
+    assert first is None
+    assert others == sorted(others)
 
 
 @each_dashboard
@@ -91,7 +130,7 @@ def test_everything_comes_from_the_chosen_datasource(dashboard):
         *panels(dashboard),
         *(target for panel in panels(dashboard) for target in panel["targets"]),
         *dashboard["annotations"]["list"],
-        *dashboard["templating"]["list"][1:],
+        *value_variables(dashboard),
     ]
     assert all(user["datasource"] == chosen for user in users)
 

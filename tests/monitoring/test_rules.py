@@ -78,6 +78,31 @@ def test_it_fires_for_the_sick_and_is_quiet_before_and_for_the_well(tmp_path, na
     )
 
 
+def test_pando_down_fires_when_no_target_is_left(tmp_path):
+    rule = ALERTS["PandoDown"]
+    gone = {
+        "exp_labels": rule["labels"],
+        "exp_annotations": rule["annotations"]
+        | {
+            "description": "Prometheus has had no pandod among its targets for 2 "
+            "minutes."
+        },
+    }
+
+    def at(time: str, alerts: list[dict]) -> dict:
+        return {"alertname": "PandoDown", "eval_time": time, "exp_alerts": alerts}
+
+    check(
+        tmp_path,
+        {
+            # It is well to the last; then Prometheus is not told of it any more.
+            "input_series": samples("removed", {"up": "1x5 _x20"})
+            + [{"series": 'up{job="others",instance="well"}', "values": "1x30"}],
+            "alert_rule_test": [at("6m", []), at("20m", [gone])],
+        },
+    )
+
+
 def test_what_is_recorded_is_what_the_samples_come_to(tmp_path):
     check(
         tmp_path,

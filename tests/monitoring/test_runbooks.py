@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
 from dashboards import ALERTS, DASHBOARDS, panels
@@ -46,6 +48,23 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
     assert pages == set(ALERTS)
     for name, rule in ALERTS.items():
         assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{name}.md"
+
+
+def test_runbooks_are_links_where_the_operator_says_that_they_are(tmp_path):
+    """The generator writes beside itself: it is run in a copy."""
+    copy = tmp_path / "repository"
+    for folder in ("tools/monitoring", "deploy", "docs"):
+        shutil.copytree(REPOSITORY / folder, copy / folder)
+    generator = copy / "tools" / "monitoring" / "generate.py"
+    base = "https://operators.example/pando/"
+    subprocess.run([sys.executable, generator, "--runbooks", base, binary()], check=True)
+    rules = "deploy/monitoring/rules/alerts.yaml"
+    for file in (rules, "deploy/kubernetes/components/monitoring/prometheusrule.yaml"):
+        links = re.findall(r"runbook_url: (.*)", (copy / file).read_text())
+        assert links == [f"{base}{name}.md" for name in ALERTS]
+    shipped = (REPOSITORY / rules).read_text()
+    documented = shipped.replace("runbook_url: docs/runbooks", f"runbook_url: {base}"[:-1])
+    assert documented == (copy / rules).read_text()
 
 
 @each_alert

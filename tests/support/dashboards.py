@@ -37,6 +37,12 @@ def panels(dashboard: dict) -> list[dict]:
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
+def value_variables(dashboard: dict) -> list[dict]:
+    """Those whose values are asked of Prometheus."""
+    variables = dashboard["templating"]["list"]
+    return [variable for variable in variables if variable["type"] == "query"]
+
+
 def panel_queries() -> list[PanelQuery]:
     return [
         PanelQuery(uid, panel, target)

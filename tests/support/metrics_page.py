@@ -65,4 +65,8 @@ class MetricsPage:
 def _series(line: str) -> Series:
     match = _SERIES.match(line)
     assert match, f"not a series: {line}"
-    return Series(match[1], dict(_LABEL.findall(match[2] or "")), float(match[3]))
+    labels = {
+        name: re.sub(r"\\(.)", r"\1", value)
+        for name, value in _LABEL.findall(match[2] or "")
+    }
+    return Series(match[1], labels, float(match[3]))

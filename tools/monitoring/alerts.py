@@ -31,6 +31,17 @@ class Alert:
     value: str
     condition: str
     lasts: str = "0m"
+    without_instance: str = ""
+    """What is said instead where no instance is left to be named."""
+
+    @property
+    def description(self) -> str:
+        if not self.without_instance:
+            return f"{{{{ $labels.instance }}}} {self.detail}"
+        return (
+            f"{{{{ with $labels.instance }}}}{{{{ . }}}} {self.detail}"
+            f"{{{{ else }}}}{self.without_instance}{{{{ end }}}}"
+        )
 
 
 def alerts(catalogue: Catalogue) -> list[Alert]:
@@ -51,9 +62,21 @@ def _of_processes(q: Queries) -> list[Alert]:
             CRITICAL,
             "A pandod does not answer Prometheus.",
             "has not answered for 2 minutes.",
-            f"up{JOB}",
+            # A target that is no longer scraped has no `up`.
+            f"(\n  up{JOB}\n  or absent(up{JOB}) - 1\n)",
             "== 0",
             lasts="2m",
+            without_instance="Prometheus has had no pandod among its targets for 2 "
+            "minutes.",
+        ),
+        Alert(
+            "PandoDraining",
+            WARNING,
+            "A pandod drains and does not end.",
+            "has admitted nothing new for 15 minutes.",
+            q.most("pando_draining"),
+            "> 0",
+            lasts="15m",
         ),
         Alert(
             "PandoRestarting",
@@ -88,7 +111,7 @@ def _of_processes(q: Queries) -> list[Alert]:
             "A pandod runs out of file descriptors.",
             f"has {PERCENT} of its file descriptors open.",
             open_files_ratio(q),
-            f"> {thresholds.OPEN_FILES}",
+            f"> {thresholds.OPEN_FILES.warn}",
             lasts="10m",
         ),
     ]
@@ -102,7 +125,7 @@ def _of_the_pool(q: Queries) -> list[Alert]:
             "Requests are refused because no page can be had.",
             f"refuses {PERCENT} of the reservations of pages.",
             recorded.REFUSED_RATIO,
-            f"> {thresholds.FAILED_RESERVATIONS}",
+            f"> {thresholds.FAILED_RESERVATIONS.bad}",
             lasts="5m",
         ),
         Alert(
@@ -111,7 +134,7 @@ def _of_the_pool(q: Queries) -> list[Alert]:
             "Nearly all pages are locked, reserved or quarantined.",
             f"can evict nothing of {PERCENT} of its pool.",
             recorded.UNEVICTABLE_RATIO,
-            f"> {thresholds.UNEVICTABLE_PAGES}",
+            f"> {thresholds.UNEVICTABLE_PAGES.warn}",
             lasts="10m",
         ),
         Alert(
@@ -138,7 +161,7 @@ def _of_the_pool(q: Queries) -> list[Alert]:
             "Pages are evicted soon after their last use.",
             f"evicts pages that were used {DURATION} ago.",
             recorded.EVICTION_IDLE,
-            f"< {thresholds.IDLE_BEFORE_EVICTION}",
+            f"< {thresholds.IDLE_BEFORE_EVICTION.warn}",
             lasts="15m",
         ),
     ]
@@ -166,7 +189,7 @@ def _of_hits() -> list[Alert]:
             "A larger pool would find much more.",
             f"computes {PERCENT} of the tokens again because they were evicted.",
             recorded.REFETCHED_RATIO,
-            f"> {thresholds.HITS_LOST_TO_SIZE}",
+            f"> {thresholds.HITS_LOST_TO_SIZE.warn}",
             lasts="1h",
         ),
     ]
@@ -180,7 +203,7 @@ def _of_workers(q: Queries) -> list[Alert]:
             "A lock is held far longer than a request takes.",
             f"has a lock that has been held for {DURATION}.",
             q.most("pando_oldest_lock_age_seconds"),
-            f"> {thresholds.OLDEST_LOCK}",
+            f"> {thresholds.OLDEST_LOCK.warn}",
             lasts="5m",
         ),
         Alert(
@@ -220,7 +243,7 @@ def _of_calls() -> list[Alert]:
             "Calls fail through no fault of the caller.",
             f"fails {PERCENT} of its calls.",
             recorded.FAILED_CALL_RATIO,
-            f"> {thresholds.FAILED_CALLS}",
+            f"> {thresholds.FAILED_CALLS.bad}",
             lasts="10m",
         ),
         Alert(
@@ -229,7 +252,7 @@ def _of_calls() -> list[Alert]:
             "Calls that each request makes are slow.",
             f"takes {DURATION} for the slowest 1 % of {{{{ $labels.grpc_method }}}}.",
             f'{recorded.CALL_P99}{{grpc_method=~"MatchPrefix|Insert"}}',
-            f"> {thresholds.CALL_P99}",
+            f"> {thresholds.CALL_P99.warn}",
             lasts="15m",
         ),
         Alert(
@@ -238,7 +261,7 @@ def _of_calls() -> list[Alert]:
             "Calls wait for each other at the index.",
             f"lets the slowest 1 % of operations wait {DURATION} for the index.",
             recorded.LOCK_WAIT_P99,
-            f"> {thresholds.LOCK_WAIT_P99}",
+            f"> {thresholds.LOCK_WAIT_P99.warn}",
             lasts="15m",
         ),
     ]

@@ -1,6 +1,6 @@
 """A dashboard: rows of panels, with the variables and links that all have."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from catalogue import Catalogue
 from panels import DATASOURCE, Panel
@@ -25,6 +25,25 @@ class Dashboard:
     title: str
     description: str
     rows: list[Row]
+    inputs: list["Input"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A number that only the reader knows; queries name it $name."""
+
+    name: str
+    label: str
+    default: str
+
+    def json(self) -> dict:
+        return {
+            "type": "textbox",
+            "name": self.name,
+            "label": self.label,
+            "query": self.default,
+            "current": {"text": self.default, "value": self.default},
+        }
 
 
 def dashboard_queries(catalogue: Catalogue) -> Queries:
@@ -47,7 +66,9 @@ def dashboard_json(dashboard: Dashboard, catalogue: Catalogue) -> dict:
         "timezone": "browser",
         "links": [_links()],
         "annotations": {"list": [_restarts(queries)]},
-        "templating": {"list": _variables(queries)},
+        "templating": {
+            "list": [*_variables(queries), *(i.json() for i in dashboard.inputs)]
+        },
         "panels": _placed(dashboard.rows, catalogue),
     }
 

@@ -1,8 +1,10 @@
 """Writes the dashboards, rules and alerts of deploy/, for Kubernetes as well.
 
-usage: generate.py [--check] PANDOD
+usage: generate.py [--check] [--runbooks URL] PANDOD
 All are made from the metrics that pandod prints, so that a query of what it does not
 have is an error. --check writes nothing, and fails when a file says something else.
+--runbooks is where the pages of docs/runbooks are served: each alert's runbook_url is
+then a link. Without it, it is the path in this repository.
 """
 
 import argparse
@@ -34,10 +36,10 @@ RULES = MONITORING / "rules"
 KUBERNETES = REPOSITORY / "deploy" / "kubernetes" / "components" / "monitoring"
 
 
-def files(catalogue: Catalogue) -> dict[Path, str]:
+def files(catalogue: Catalogue, runbooks: str) -> dict[Path, str]:
     all_alerts = alerts(catalogue)
     recorded = recording_group(recording_rules(catalogue))
-    alerting = alert_group(all_alerts)
+    alerting = alert_group(all_alerts, runbooks)
     texts = {
         RULES / "recorded.yaml": rule_file(recorded),
         RULES / "alerts.yaml": rule_file(alerting),
@@ -56,10 +58,12 @@ def files(catalogue: Catalogue) -> dict[Path, str]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL")
     parser.add_argument("pandod", type=Path)
     arguments = parser.parse_args()
     wrong = 0
-    for path, text in files(read_catalogue(arguments.pandod)).items():
+    catalogue = read_catalogue(arguments.pandod)
+    for path, text in files(catalogue, arguments.runbooks).items():
         if not arguments.check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

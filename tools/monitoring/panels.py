@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from thresholds import Level
+
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -13,8 +15,8 @@ class Query:
     """The name of its line or column; labels as {{label}}."""
     unit: str = ""
     """Of its column, if it is not the table's."""
-    warn_at: float | None = None
-    """Where a number of its column turns orange."""
+    level: Level | None = None
+    """Where a number of its column turns orange, and red."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,8 @@ class Panel:
     queries: list[Query]
     width: int = 8
     height: int = 8
-    warn_at: float | None = None
-    """Where it turns orange; with `low_is_bad`, below it."""
-    low_is_bad: bool = False
+    level: Level | None = None
+    """Where it turns orange, and red."""
     most: float | None = None
     """The end of the axis."""
 
@@ -63,7 +64,7 @@ class Panel:
             "unit": self.unit,
             "min": 0,
             **limits,
-            "thresholds": _thresholds(self.warn_at, self.low_is_bad),
+            "thresholds": _thresholds(self.level),
         }
 
     def overrides(self) -> list[dict]:
@@ -104,7 +105,7 @@ class Graph(Panel):
         return "timeseries"
 
     def defaults(self) -> dict:
-        line = "off" if self.warn_at is None else "dashed"
+        line = "off" if self.level is None else "dashed"
         custom = {
             "drawStyle": "line",
             "lineWidth": 1,
@@ -220,21 +221,30 @@ def _target(letter: str, query: Query) -> dict:
     }
 
 
-def _thresholds(warn_at: float | None, low_is_bad: bool = False) -> dict:
-    if warn_at is None:
-        steps = [{"color": "blue", "value": None}]
-    else:
-        below, above = ("orange", "green") if low_is_bad else ("green", "orange")
-        steps = [{"color": below, "value": None}, {"color": above, "value": warn_at}]
-    return {"mode": "absolute", "steps": steps}
+def _thresholds(level: Level | None) -> dict:
+    return {
+        "mode": "absolute",
+        "steps": [{"color": color, "value": at} for color, at in _steps(level)],
+    }
+
+
+def _steps(level: Level | None) -> list[tuple[str, float | None]]:
+    """Each color and where it begins; the first has no beginning."""
+    if level is None:
+        return [("blue", None)]
+    if level.low_is_bad:
+        return [("red", None), ("orange", level.bad), ("green", level.warn)]
+    orange = [] if level.warn == level.bad else [("orange", level.warn)]
+    red = [] if level.bad is None else [("red", level.bad)]
+    return [("green", None), *orange, *red]
 
 
 def _column(query: Query) -> dict:
-    if query.warn_at is None:
+    if query.level is None:
         return {"unit": query.unit}
     return {
         "unit": query.unit,
-        "thresholds": _thresholds(query.warn_at),
+        "thresholds": _thresholds(query.level),
         "custom.cellOptions": {"type": "color-text"},
     }
 

@@ -4,6 +4,7 @@ import yaml
 from alerts import Alert
 
 RUNBOOKS = "docs/runbooks"
+"""Where the runbooks are in the repository."""
 
 
 def recording_group(rules: dict[str, str]) -> dict:
@@ -11,8 +12,10 @@ def recording_group(rules: dict[str, str]) -> dict:
     return {"name": "pando.recorded", "rules": entries}
 
 
-def alert_group(alerts: list[Alert]) -> dict:
-    return {"name": "pando.alerts", "rules": [_entry(alert) for alert in alerts]}
+def alert_group(alerts: list[Alert], runbooks: str) -> dict:
+    """`runbooks` is where each alert's link begins."""
+    entries = [_entry(alert, runbooks) for alert in alerts]
+    return {"name": "pando.alerts", "rules": entries}
 
 
 def rule_file(group: dict) -> str:
@@ -48,7 +51,7 @@ find the cause, what to do. `tools/monitoring/generate.py` writes this list.
 |---|---|---|"""
 
 
-def _entry(alert: Alert) -> dict:
+def _entry(alert: Alert, runbooks: str) -> dict:
     return {
         "alert": alert.name,
         "expr": f"{alert.value}\n{alert.condition}",
@@ -56,8 +59,8 @@ def _entry(alert: Alert) -> dict:
         "labels": {"severity": alert.severity},
         "annotations": {
             "summary": alert.summary,
-            "description": f"{{{{ $labels.instance }}}} {alert.detail}",
-            "runbook_url": f"{RUNBOOKS}/{alert.name}.md",
+            "description": alert.description,
+            "runbook_url": f"{runbooks.rstrip('/')}/{alert.name}.md",
         },
     }
 

@@ -1,19 +1,45 @@
 """From where on something is wrong: the same in alerts and in panels."""
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Level:
+    """From `warn` on a panel is orange, from `bad` on it is red.
+
+    Where `bad` is the lower one, low values are bad. Warnings begin at `warn`, critical
+    alerts at `bad`. The same number twice: it is never orange.
+    """
+
+    warn: float
+    bad: float | None = None
+
+    @property
+    def low_is_bad(self) -> bool:
+        return self.bad is not None and self.bad < self.warn
+
+
 # Shares, from 0 to 1.
-UNEVICTABLE_PAGES = 0.9
-FAILED_RESERVATIONS = 0.01
-FAILED_CALLS = 0.01
+UNEVICTABLE_PAGES = Level(0.9, 0.98)
+FAILED_RESERVATIONS = Level(0.001, 0.01)
+FAILED_CALLS = Level(0.001, 0.01)
 HIT_RATIO_KEPT = 0.5  # of yesterday's
-HITS_LOST_TO_SIZE = 0.2  # of the tokens asked for
+HITS_LOST_TO_SIZE = Level(0.2, 0.5)  # of the tokens asked for
 WAITS_TIMED_OUT = 0.5
-OPEN_FILES = 0.8
+OPEN_FILES = Level(0.8, 0.95)
 
 # Seconds.
-IDLE_BEFORE_EVICTION = 30
-OLDEST_LOCK = 1800
-CALL_P99 = 0.005
-LOCK_WAIT_P99 = 0.001
+IDLE_BEFORE_EVICTION = Level(30, 5)
+OLDEST_LOCK = Level(1800, 7200)
+CALL_P99 = Level(0.005, 0.05)
+LOCK_WAIT_P99 = Level(0.001, 0.01)
+
+# Numbers of things.
+REFUSALS = Level(1)
+LOST_WORKERS = Level(1, 3)
+QUARANTINED_PAGES = Level(1)
+DRAINING_SERVERS = Level(1)
+VIOLATIONS = Level(1, 1)
 
 # Others.
 TOKENS_PER_SECOND_THAT_COUNT = 1000

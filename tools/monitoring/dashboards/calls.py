@@ -42,7 +42,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "The share of the calls with the codes Unknown, Internal or Unavailable.",
             "percentunit",
             [Query(failed_call_ratio(q))],
-            warn_at=thresholds.FAILED_CALLS,
+            level=thresholds.FAILED_CALLS,
         ),
         Stat(
             "MatchPrefix p50",
@@ -55,14 +55,14 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "99 % of these calls were handled faster; without transport and waits.",
             "s",
             [Query(q.quantile(0.99, HANDLING, grpc_method="MatchPrefix"))],
-            warn_at=thresholds.CALL_P99,
+            level=thresholds.CALL_P99,
         ),
         Stat(
             "Wait for the index p99",
             "99 % of the operations waited less for the index's lock.",
             "s",
             [Query(q.quantile(0.99, LOCK_WAIT))],
-            warn_at=thresholds.LOCK_WAIT_P99,
+            level=thresholds.LOCK_WAIT_P99,
         ),
         Stat(
             "Found by self-checks",
@@ -73,7 +73,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
                 Query(q.now("pando_invariant_violations_total"), "invariants"),
                 Query(q.now("pando_page_violations_total"), "pages"),
             ],
-            warn_at=1,
+            level=thresholds.VIOLATIONS,
         ),
     ]
 
@@ -134,7 +134,7 @@ def _times(q: Queries) -> list[Panel]:
             "and waits.",
             "s",
             by_method(0.99),
-            warn_at=thresholds.CALL_P99,
+            level=thresholds.CALL_P99,
         ),
         Heatmap(
             "Times of MatchPrefix",
@@ -167,7 +167,7 @@ def _core(q: Queries) -> list[Panel]:
             "s",
             [Query(q.quantile(0.99, LOCK_WAIT), "p99")],
             width=6,
-            warn_at=thresholds.LOCK_WAIT_P99,
+            level=thresholds.LOCK_WAIT_P99,
         ),
         Graph(
             "Where the time of MatchPrefix goes",

@@ -48,7 +48,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "every request that needs a page is refused.",
             "percentunit",
             [Query(unevictable_ratio(q))],
-            warn_at=thresholds.UNEVICTABLE_PAGES,
+            level=thresholds.UNEVICTABLE_PAGES,
             most=1,
         ),
         Stat(
@@ -63,8 +63,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "than this. A short time says that the pool is too small.",
             "s",
             [Query(_idle(q, 0.5))],
-            warn_at=thresholds.IDLE_BEFORE_EVICTION,
-            low_is_bad=True,
+            level=thresholds.IDLE_BEFORE_EVICTION,
         ),
         Stat(
             "Hits lost to the pool's size",
@@ -72,14 +71,14 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "computed again: an estimate.",
             "percentunit",
             [Query(refetched_ratio(q))],
-            warn_at=thresholds.HITS_LOST_TO_SIZE,
+            level=thresholds.HITS_LOST_TO_SIZE,
         ),
         Stat(
             "Share of reservations refused",
             "The share of the reservations that were refused for want of pages.",
             "percentunit",
             [Query(refused_ratio(q))],
-            warn_at=thresholds.FAILED_RESERVATIONS,
+            level=thresholds.FAILED_RESERVATIONS,
             most=1,
         ),
     ]

@@ -53,6 +53,12 @@ def _servers(each: Queries) -> Table:
             Query(each.rate("grpc_server_handled_total"), "Calls", "reqps"),
             Query(p99, "MatchPrefix p99", "s", thresholds.CALL_P99),
             Query(each.now("pando_sessions"), "Workers"),
+            Query(
+                each.now("pando_draining"),
+                "Draining",
+                "short",
+                thresholds.DRAINING_SERVERS,
+            ),
         ],
         labels={"job": "Job", "instance": "Instance", "version": "Version"},
         links={"instance": OVERVIEW},
@@ -73,7 +79,7 @@ def _side_by_side(each: Queries) -> list[Graph]:
             "The share of the pages that are locked, reserved or quarantined.",
             "percentunit",
             [Query(unevictable_ratio(each), "{{instance}}")],
-            warn_at=thresholds.UNEVICTABLE_PAGES,
+            level=thresholds.UNEVICTABLE_PAGES,
             most=1,
         ),
         Graph(

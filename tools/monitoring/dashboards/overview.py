@@ -1,7 +1,9 @@
 """Is the cache worth its memory, and is it well?"""
 
+from dataclasses import replace
+
 import thresholds
-from dashboard import Dashboard, Row
+from dashboard import Dashboard, Input, Row
 from panels import Graph, Panel, Query, Stat, Table
 from queries import Queries, ratio
 from shares import (
@@ -11,6 +13,9 @@ from shares import (
     unevictable_ratio,
 )
 
+# Of the engines: what a worker computes in a second of prefill.
+PREFILL_SPEED = Input("prefill_speed", "Prefill tokens/s of a worker", "10000")
+HIT_TOKENS = "pando_prefix_hit_tokens_total"
 _POOL = ("device", "dtype", "layout", "model")
 
 
@@ -25,11 +30,12 @@ def overview(q: Queries) -> Dashboard:
             Row("What the pool is used for", _pool(q)),
             Row("Processes", _processes(q)),
         ],
+        inputs=[PREFILL_SPEED],
     )
 
 
 def _at_a_glance(q: Queries) -> list[Panel]:
-    return [
+    stats = [
         Stat(
             "Hit ratio",
             "The share of the tokens asked for that were cached.",
@@ -50,7 +56,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "every request that needs a page is refused.",
             "percentunit",
             [Query(unevictable_ratio(q))],
-            warn_at=thresholds.UNEVICTABLE_PAGES,
+            level=thresholds.UNEVICTABLE_PAGES,
             most=1,
         ),
         Stat(
@@ -58,7 +64,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "How often pages were refused in the time that is shown.",
             "short",
             [Query(q.over("$__range").increase("pando_alloc_failures_total"))],
-            warn_at=1,
+            level=thresholds.REFUSALS,
         ),
         Stat(
             "MatchPrefix p99",
@@ -73,7 +79,14 @@ def _at_a_glance(q: Queries) -> list[Panel]:
                     )
                 )
             ],
-            warn_at=thresholds.CALL_P99,
+            level=thresholds.CALL_P99,
+        ),
+        Stat(
+            "Prefill time saved",
+            "Time of workers that what was found saved them in the time that is shown, "
+            "at the speed of prefill above: enter that of your model and GPU.",
+            "s",
+            [Query(_saved(q.over("$__range").increase(HIT_TOKENS)))],
         ),
         Stat(
             "Workers",
@@ -81,7 +94,20 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "short",
             [Query(q.now("pando_sessions"))],
         ),
+        Stat(
+            "Draining",
+            "Servers that admit nothing new, because somebody stops them.",
+            "short",
+            [Query(q.now("pando_draining"))],
+            level=thresholds.DRAINING_SERVERS,
+        ),
     ]
+    return [replace(stat, width=6) for stat in stats]  # two lines
+
+
+def _saved(tokens: str) -> str:
+    """Seconds of prefill."""
+    return f"{tokens} / ${PREFILL_SPEED.name}"
 
 
 def _found(q: Queries) -> list[Panel]:
@@ -197,7 +223,7 @@ def _processes(q: Queries) -> list[Panel]:
             "The share of the file descriptors that may be open.",
             "percentunit",
             [Query(open_files_ratio(each), "{{instance}}")],
-            warn_at=thresholds.OPEN_FILES,
+            level=thresholds.OPEN_FILES,
             most=1,
         ),
         Table(

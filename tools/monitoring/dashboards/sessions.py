@@ -14,6 +14,7 @@ def sessions(q: Queries) -> Dashboard:
         rows=[
             Row("At a glance", _at_a_glance(q)),
             Row("Sessions", _sessions(q)),
+            Row("By worker", _by_worker(q)),
             Row("Locks", _locks(q)),
             Row("Waits for another worker's pages", _waits(q)),
             Row("Repeats and events", _others(q)),
@@ -35,7 +36,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "away.",
             "short",
             [Query(_in_range(q, "pando_sessions_ended_total", reason="lost"))],
-            warn_at=1,
+            level=thresholds.LOST_WORKERS,
         ),
         Stat(
             "Locks",
@@ -49,7 +50,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "is one that a worker forgot.",
             "s",
             [Query(q.most("pando_oldest_lock_age_seconds"))],
-            warn_at=thresholds.OLDEST_LOCK,
+            level=thresholds.OLDEST_LOCK,
         ),
         Stat(
             "Waiting requests",
@@ -62,7 +63,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             "Pages of lost workers that may still be written to.",
             "short",
             [Query(q.now("pando_pool_pages", state="quarantined"))],
-            warn_at=1,
+            level=thresholds.QUARANTINED_PAGES,
         ),
     ]
 
@@ -96,6 +97,38 @@ def _sessions(q: Queries) -> list[Panel]:
             "ended, or after the quarantine time.",
             "short",
             [Query(each.now("pando_pool_pages", state="quarantined"), "{{instance}}")],
+        ),
+    ]
+
+
+def _by_worker(q: Queries) -> list[Panel]:
+    """By the names that workers give themselves."""
+
+    def of(what: str) -> list[Query]:
+        return [Query(q.now(f"pando_worker_{what}", ["worker"]), "{{worker}}")]
+
+    return [
+        Graph(
+            "Locks by worker",
+            "Locks that each worker holds: about one for each request that it runs.",
+            "short",
+            of("locks"),
+            stacked=True,
+        ),
+        Graph(
+            "Reserved pages by worker",
+            "Pages that each worker computes, or keeps without publishing them.",
+            "short",
+            of("reserved_pages"),
+            stacked=True,
+        ),
+        Graph(
+            "Sessions by worker",
+            "Sessions with the name of each worker. One that comes and goes is a "
+            "worker that starts again and again.",
+            "short",
+            of("sessions"),
+            stacked=True,
         ),
     ]
 
@@ -138,7 +171,7 @@ def _locks(q: Queries) -> list[Panel]:
             "s",
             [Query(each.most("pando_oldest_lock_age_seconds"), "{{instance}}")],
             width=6,
-            warn_at=thresholds.OLDEST_LOCK,
+            level=thresholds.OLDEST_LOCK,
         ),
     ]
 

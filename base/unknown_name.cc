@@ -1,0 +1,67 @@
+#include "base/unknown_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+// Insertions, deletions and replacements of one character, and exchanges of two
+// neighbours, that lead from a to b.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  // row[j]: the distance from the part of a seen so far to the first j of b.
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  std::vector<size_t> before = row;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const std::vector<size_t> before_that = std::exchange(before, row);
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = before[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({replaced, before[j + 1] + 1, row[j] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) {
+        row[j + 1] = std::min(row[j + 1], before_that[j - 1] + 1);
+      }
+    }
+  }
+  return row.back();
+}
+
+// How many characters all names begin with alike, "--" for example.
+size_t CommonPrefix(const std::vector<std::string>& names) {
+  if (names.empty()) return 0;
+  size_t length = names.front().size();
+  for (const std::string& name : names) {
+    const auto [end, _] =
+        std::mismatch(name.begin(), name.end(), names.front().begin(),
+                      names.front().begin() + static_cast<ptrdiff_t>(length));
+    length = static_cast<size_t>(end - name.begin());
+  }
+  return length;
+}
+
+}  // namespace
+
+std::string UnknownName(const std::string& kind, const std::string& name,
+                        const std::vector<std::string>& known) {
+  const size_t own = name.size() - std::min(name.size(), CommonPrefix(known));
+  // With more than a third of its own characters different, a name is another
+  // one, not a mistyped one.
+  size_t least = own / 3 + 1;
+  std::string nearest;
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(name, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return absl::StrFormat(
+      "unknown %s '%s'; %s", kind, name,
+      nearest.empty() ? "see --help" : "did you mean '" + nearest + "'?");
+}
+
+}  // namespace pando

@@ -1,0 +1,16 @@
+#ifndef PANDO_BASE_UNKNOWN_NAME_H_
+#define PANDO_BASE_UNKNOWN_NAME_H_
+
+#include <string>
+#include <vector>
+
+namespace pando {
+
+// "unknown KIND 'NAME'; did you mean 'NEAREST'?" where one of the known names
+// is like it, by edit distance; else "unknown KIND 'NAME'; see --help".
+std::string UnknownName(const std::string& kind, const std::string& name,
+                        const std::vector<std::string>& known);
+
+}  // namespace pando
+
+#endif  // PANDO_BASE_UNKNOWN_NAME_H_

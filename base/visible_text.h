@@ -1,0 +1,23 @@
+#ifndef PANDO_BASE_VISIBLE_TEXT_H_
+#define PANDO_BASE_VISIBLE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace pando {
+
+// For a terminal or a page to show names that somebody else has chosen: `text`
+// with \u001b for each character that a terminal obeys or that changes how a
+// reader sees the others (control characters C0 and C1, separators of lines,
+// marks and overrides of the direction of writing, the byte order mark), and
+// with \xff for each byte that is no UTF-8. Characters in `kept` stay.
+std::string VisibleText(std::string_view text, std::string_view kept = "");
+
+// The bytes of the first character; 1 for what is no UTF-8.
+// REQUIRES: text is not empty.
+size_t FirstCharacterSize(std::string_view text);
+
+}  // namespace pando
+
+#endif  // PANDO_BASE_VISIBLE_TEXT_H_
