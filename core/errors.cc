@@ -10,6 +10,8 @@ namespace pando {
 namespace {
 
 constexpr absl::string_view kReasonPayload = "pando/reason";
+// One byte: the number of the subject.
+constexpr absl::string_view kSubjectPayload = "pando/subject";
 
 struct ReasonEntry {
   Reason reason;
@@ -81,12 +83,28 @@ static_assert(TableIsInEnumOrder());
 std::string_view ReasonName(Reason reason) { return EntryOf(reason).name; }
 
 absl::Status MakeError(Reason reason, std::string_view message) {
+  return MakeError(reason, Subject::kNone, message);
+}
+
+absl::Status MakeError(Reason reason, Subject subject,
+                       std::string_view message) {
   const ReasonEntry& entry = EntryOf(reason);
   absl::Status status(entry.code,
                       absl::string_view(message.data(), message.size()));
   status.SetPayload(kReasonPayload, absl::Cord(absl::string_view(
                                         entry.name.data(), entry.name.size())));
+  if (subject != Subject::kNone) {
+    const auto number = static_cast<char>(subject);
+    status.SetPayload(kSubjectPayload,
+                      absl::Cord(absl::string_view(&number, 1)));
+  }
   return status;
+}
+
+Subject SubjectOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kSubjectPayload);
+  if (!payload.has_value()) return Subject::kNone;
+  return static_cast<Subject>((*payload)[0]);
 }
 
 std::optional<Reason> ReasonOf(const absl::Status& status) {

@@ -36,14 +36,41 @@ enum class Reason {
   kSessionRefused,
 };
 
+// What an error is about, in the words of requests.h and session_limits.h. A
+// transport has its own names for them, and puts those into what it answers.
+enum class Subject {
+  kNone,
+  kSession,
+  kSessionNumber,
+  kRequestId,
+  kNamespace,
+  kHandle,  // `after`
+  kReserveTokens,
+  kWait,
+  kAnchor,
+  kLockAction,
+  kPromptTokens,
+  kPages,
+  kLocks,
+  kMaxLocks,
+  kMaxReservedPages,
+};
+
 // "POOL_EXHAUSTED" and so on.
 std::string_view ReasonName(Reason reason);
 
-// A status that carries `reason`; the reason fixes the status code.
+// A status that carries `reason`, which fixes the status code, and `subject`.
+// The message is a sentence that says what is wrong, with the value and the
+// limit; it does not name the field, which differs from transport to transport.
+absl::Status MakeError(Reason reason, Subject subject,
+                       std::string_view message);
 absl::Status MakeError(Reason reason, std::string_view message);
 
 // The reason that MakeError put into `status`, if any.
 std::optional<Reason> ReasonOf(const absl::Status& status);
+
+// The subject that MakeError put into `status`, or kNone.
+Subject SubjectOf(const absl::Status& status);
 
 }  // namespace pando
 

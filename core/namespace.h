@@ -31,6 +31,11 @@ inline uint32_t WholePages(uint32_t lookahead, size_t tokens,
   return static_cast<uint32_t>((tokens - lookahead) / page_tokens);
 }
 
+// Pages that have room for `tokens` tokens.
+inline uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
+  return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
+}
+
 // One closed world of prefixes, while something is in it. Plain data, owned and
 // changed by RadixTree.
 struct Namespace {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "core/errors.h"
 
 namespace pando {
 
@@ -66,8 +67,35 @@ void PagePool::FreeQuarantined(std::span<const PageId> pages) {
   }
 }
 
-bool PagePool::Mark(PageId page) {
-  return !std::exchange(Record(page).is_marked, true);
+absl::Status PagePool::CheckReserved(const PageOwner& owner,
+                                     std::span<const PageId> pages) {
+  absl::Status status;
+  size_t marked = 0;
+  for (; marked < pages.size(); ++marked) {
+    status = CheckAndMark(owner, pages[marked]);
+    if (!status.ok()) break;
+  }
+  for (PageId page : pages.first(marked)) Record(page).is_marked = false;
+  return status;
+}
+
+absl::Status PagePool::CheckAndMark(const PageOwner& owner, PageId page) {
+  if (!IsInRange(page)) {
+    return MakeError(
+        Reason::kPageOutOfRange,
+        absl::StrCat("page id ", page.value(), " is not in 1..", capacity() - 1,
+                     page == kPaddingPage ? " (page 0 is padding)" : ""));
+  }
+  if (!IsReservedBy(owner, page)) {
+    return MakeError(Reason::kPageNotOwned,
+                     absl::StrCat("page ", page.value(),
+                                  " is not reserved by this session"));
+  }
+  if (std::exchange(Record(page).is_marked, true)) {
+    return MakeError(Reason::kDuplicatePage,
+                     absl::StrCat("page ", page.value(), " is listed twice"));
+  }
+  return absl::OkStatus();
 }
 
 void PagePool::Move(PageRecord& record, PageState to) {

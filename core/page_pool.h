@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/ids.h"
 
 namespace pando {
@@ -92,10 +93,11 @@ class PagePool {
   // Quarantined -> free.
   void FreeQuarantined(std::span<const PageId> pages);
 
-  // Marks find a page that is listed twice in one request.
-  // Mark returns false when the page is marked already.
-  bool Mark(PageId page);
-  void Unmark(PageId page) { Record(page).is_marked = false; }
+  // OK when each of `pages`, which may be out of range, is reserved by `owner`
+  // and none is listed twice: else PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or
+  // DUPLICATE_PAGE.
+  absl::Status CheckReserved(const PageOwner& owner,
+                             std::span<const PageId> pages);
 
   // Adds a sentence for each invariant that does not hold; linear.
   void AppendViolations(std::vector<std::string>& violations) const;
@@ -109,11 +111,12 @@ class PagePool {
     uint32_t position = 0;
     uint16_t quota_class = 0;  // reserved pages only
     PageState state = PageState::kFree;
-    bool is_marked = false;
+    bool is_marked = false;  // while CheckReserved looks for repeated pages
   };
 
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
+  absl::Status CheckAndMark(const PageOwner& owner, PageId page);
   void Move(PageRecord& record, PageState to);
   void PushFree(PageId page);
   void TakeFromOwner(PageOwner& owner, PageId page);

@@ -6,35 +6,64 @@
 
 namespace pando {
 
+std::span<const Token> PendingPages::FirstPage(const Namespace& ns,
+                                               std::span<const Token> tokens,
+                                               uint32_t page_tokens) {
+  const uint32_t lookahead = ns.lookahead();
+  if (WholePages(lookahead, tokens.size(), page_tokens) == 0) return {};
+  return tokens.first(SpelledTokens(lookahead, 1, page_tokens));
+}
+
+// Whoever computes a page has split the tree before it.
+PendingPage* PendingPages::Find(const FoundPrefix& found,
+                                const PrefixQuery& query) const {
+  if (found.ns == nullptr || found.pages == found.max_pages ||
+      found.position.is_inside_node()) {
+    return nullptr;
+  }
+  const size_t next =
+      size_t{found.pages} * tree_->page_tokens() - query.after.tokens;
+  return Find(*found.position.node, query.tokens.subspan(next));
+}
+
 PendingPage* PendingPages::Find(const Node& after,
                                 std::span<const Token> tokens) const {
-  const auto it = pages_.find(Place(&after, tokens));
+  const auto it = pages_.find(
+      Place(&after, FirstPage(*after.ns, tokens, tree_->page_tokens())));
   return it == pages_.end() ? nullptr : it->get();
 }
 
-void PendingPages::Add(LockRecord& owner, std::span<const Token> tokens,
-                       Reservation reserved) {
-  CHECK(owner.pending == nullptr);
+void PendingPages::Mark(LockRecord& lock, std::span<const Token> rest,
+                        Reservation reserved) {
+  CHECK(lock.pending == nullptr);
+  const auto tokens = FirstPage(*lock.node->ns, rest, tree_->page_tokens());
+  if (tokens.empty()) return;
+  const TreePosition end = EndOf(*lock.node);
+  if (tree_->Walk(end, tokens, 1, nullptr).node != end.node) return;
+  if (Find(*lock.node, tokens) != nullptr) return;
   auto page = std::make_unique<PendingPage>(
-      PendingPage{.owner = &owner,
-                  .after = owner.node,
+      PendingPage{.owner = &lock,
+                  .after = lock.node,
                   .tokens = {tokens.begin(), tokens.end()},
                   .reserved = reserved,
                   .waits = {}});
-  owner.pending = page.get();
+  lock.pending = page.get();
   if (reserved != Reservation()) by_reserved_[reserved] = page.get();
-  const bool is_new = pages_.insert(std::move(page)).second;
-  CHECK(is_new);
+  pages_.insert(std::move(page));
 }
 
-void PendingPages::Remove(PendingPage& page, PendingOutcome outcome) {
-  for (WaitId wait : page.waits) {
+void PendingPages::End(PendingPage* page, PendingOutcome outcome) {
+  if (page == nullptr) return;
+  (outcome == PendingOutcome::kPublished ? counts_.published
+                                         : counts_.given_up) +=
+      page->waits.size();
+  for (WaitId wait : page->waits) {
     waits_.erase(wait);
     ended_.push_back({wait, outcome});
   }
-  page.owner->pending = nullptr;
-  by_reserved_.erase(page.reserved);
-  pages_.erase(pages_.find(Place(page.after, page.tokens)));
+  page->owner->pending = nullptr;
+  by_reserved_.erase(page->reserved);
+  pages_.erase(pages_.find(Place(page->after, page->tokens)));
 }
 
 PendingPage* PendingPages::FindReserved(Reservation reserved) const {
@@ -43,6 +72,7 @@ PendingPage* PendingPages::FindReserved(Reservation reserved) const {
 }
 
 WaitId PendingPages::Wait(PendingPage& page, SessionId session) {
+  ++counts_.waits;
   const WaitId wait(++last_wait_);
   waits_[wait] = {&page, session};
   page.waits.push_back(wait);
@@ -50,6 +80,12 @@ WaitId PendingPages::Wait(PendingPage& page, SessionId session) {
 }
 
 bool PendingPages::Cancel(WaitId wait) {
+  if (!Drop(wait)) return false;
+  ++counts_.timed_out;
+  return true;
+}
+
+bool PendingPages::Drop(WaitId wait) {
   const auto it = waits_.find(wait);
   if (it == waits_.end()) return false;
   std::erase(it->second.page->waits, wait);
@@ -57,17 +93,17 @@ bool PendingPages::Cancel(WaitId wait) {
   return true;
 }
 
-size_t PendingPages::EndWaitsOf(SessionId session) {
+void PendingPages::EndWaitsOf(SessionId session) {
   std::vector<WaitId> ended;
   for (const auto& [wait, record] : waits_) {
     if (record.session == session) ended.push_back(wait);
   }
   std::sort(ended.begin(), ended.end());
   for (WaitId wait : ended) {
-    Cancel(wait);
+    Drop(wait);
     ended_.push_back({wait, PendingOutcome::kOwnerLost});
   }
-  return ended.size();
+  counts_.given_up += ended.size();
 }
 
 void PendingPages::AppendViolations(

@@ -16,6 +16,8 @@
 #include "base/ids.h"
 #include "core/node.h"
 #include "core/page_pool.h"
+#include "core/prefix_search.h"
+#include "core/radix_tree.h"
 #include "core/requests.h"
 #include "core/session_table.h"
 
@@ -46,28 +48,48 @@ struct EndedWait {
 // cannot block each other.
 class PendingPages {
  public:
-  // Null when nobody computes it.
+  // Waits since the start, and how they ended.
+  struct Counts {
+    uint64_t waits = 0;
+    uint64_t published = 0;
+    uint64_t given_up = 0;
+    uint64_t timed_out = 0;
+  };
+
+  // `tree`, which holds the nodes that pending pages come after, outlives this.
+  explicit PendingPages(const RadixTree* tree) : tree_(tree) {}
+
+  // The pending page that a longer match than `found` would begin with; null
+  // when nobody computes it.
+  PendingPage* Find(const FoundPrefix& found, const PrefixQuery& query) const;
+  // The page after `after` that begins with `tokens`; null when nobody computes
+  // it, or the tokens are no whole page.
   PendingPage* Find(const Node& after, std::span<const Token> tokens) const;
 
-  // REQUIRES: the page is not cached, Find gives null, and `owner`, whose lock
-  // is on `after`, has none.
-  void Add(LockRecord& owner, std::span<const Token> tokens,
-           Reservation reserved);
-  // It is not computed any more: ends the waits for it.
-  void Remove(PendingPage& page, PendingOutcome outcome);
+  // The owner of `lock` computes what follows it: `rest` comes there in the
+  // prompt. Marks the first page of that, if it is a whole one that is not
+  // cached (the match may have been capped) and nobody else's. `reserved` is
+  // where it is written, if that is known.
+  // REQUIRES: lock.pending is null.
+  void Mark(LockRecord& lock, std::span<const Token> rest,
+            Reservation reserved);
+  // The page is not computed any more: ends the waits for it. Null: nothing is
+  // pending.
+  void End(PendingPage* page, PendingOutcome outcome);
   // The page that is written to `reserved`; null when there is none.
   PendingPage* FindReserved(Reservation reserved) const;
 
   WaitId Wait(PendingPage& page, SessionId session);
-  // Ends a wait without a word. False when it ended before.
+  // The caller waits no longer: its time is up. False when the wait had ended.
   bool Cancel(WaitId wait);
-  // The session of the waits has ended. Returns how many it had.
-  size_t EndWaitsOf(SessionId session);
+  // The session of the waits has ended.
+  void EndWaitsOf(SessionId session);
   // The waits that ended since the last call.
   std::vector<EndedWait> TakeEndedWaits() {
     return std::exchange(ended_, std::vector<EndedWait>());
   }
 
+  const Counts& counts() const { return counts_; }
   uint32_t wait_count() const { return static_cast<uint32_t>(waits_.size()); }
 
   // Adds a sentence for each invariant that does not hold, but for what the
@@ -113,11 +135,19 @@ class PendingPages {
     SessionId session;
   };
 
+  // The tokens of the first page of `tokens`; empty when there is no whole one.
+  static std::span<const Token> FirstPage(const Namespace& ns,
+                                          std::span<const Token> tokens,
+                                          uint32_t page_tokens);
+  bool Drop(WaitId wait);
+
+  const RadixTree* const tree_;
   absl::flat_hash_set<PagePtr, Hash, Equal> pages_;
   absl::flat_hash_map<Reservation, PendingPage*> by_reserved_;
   absl::flat_hash_map<WaitId, WaitRecord> waits_;
   std::vector<EndedWait> ended_;
   uint64_t last_wait_ = 0;
+  Counts counts_;
 };
 
 }  // namespace pando

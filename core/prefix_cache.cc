@@ -1,85 +1,128 @@
-// How PrefixCache finds and matches prefixes. The rest of it is in the other
-// prefix_cache_*.cc, a topic each.
-
 #include "core/prefix_cache.h"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "core/explanation.h"
+#include "core/insert.h"
+#include "core/invariants.h"
+#include "core/listings.h"
+#include "core/match.h"
+#include "core/measurements.h"
+#include "core/prefix_search.h"
 
 namespace pando {
 namespace {
 
-uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
-  return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
+// The most pages evicted under one hold of the mutex when nobody waits for
+// them.
+constexpr uint32_t kEvictionStep = 256;
+// The most namespaces that ExplainMatch looks into, the largest first, and the
+// most that it names.
+constexpr uint32_t kMaxNamespaces = 1'000;
+constexpr size_t kMaxLongerNamespaces = 16;
+
+template <typename T>
+void KeepAnswer(Session& session, RequestId id, const T& answer) {
+  if (id != RequestId()) session.answers.Add(id, answer);
 }
 
-absl::Status CheckLockingFields(const MatchRequest& request) {
-  if (request.lock) return absl::OkStatus();
-  if (request.reserve_tokens > 0) {
-    return MakeError(Reason::kInvalidField,
-                     absl::StrCat("reserve_tokens is ", request.reserve_tokens,
-                                  ", which needs lock = true"));
-  }
-  if (request.request_id != RequestId()) {
-    return MakeError(Reason::kInvalidField,
-                     "request_id is set, which needs lock = true");
-  }
-  if (request.wait) {
-    return MakeError(Reason::kInvalidField,
-                     "pending_wait_ms is set, which needs lock = true");
-  }
-  return absl::OkStatus();
+InsertResult Repeated(InsertResult first) {
+  first.is_repeat = true;
+  return first;
 }
 
-// The request's tokens after the match; none are known when max_tokens ended it
-// before the request's handle.
-std::span<const Token> TokensAfter(uint32_t matched_tokens,
-                                   const MatchRequest& request) {
-  if (matched_tokens < request.after.tokens) return {};
-  return request.tokens.subspan(matched_tokens - request.after.tokens);
-}
-
-PrefixQuery QueryOf(const MatchRequest& request) {
-  return {.ns = request.ns,
-          .tokens = request.tokens,
-          .max_tokens = request.max_tokens,
-          .after = request.after};
-}
-
-// Of the whole prompt. Even when nothing follows the handle, there is the token
-// that its last unit ends with.
-size_t PromptTokens(const PrefixQuery& query) {
-  const size_t sent = query.tokens.size();
-  if (query.after.tokens == 0) return sent;
-  return query.after.tokens + std::max<size_t>(sent, LookaheadOf(query.ns));
+absl::Status CheckDistinct(std::span<const LockId> ids) {
+  if (ids.size() < 2) return absl::OkStatus();
+  std::vector<LockId> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return absl::OkStatus();
+  return MakeError(Reason::kLockUnknown, Subject::kLocks,
+                   absl::StrCat("lock ", twice->value(), " is listed twice"));
 }
 
 }  // namespace
 
+class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
+ public:
+  explicit Hold(PrefixCache* cache) ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
+      : cache_(cache) {
+    cache_->mutex_.Lock();
+  }
+
+  // Also measures, if there is a clock: the wait for the mutex, and all until
+  // it is released. Nobody is waited for as a rule, and then the wait is not
+  // timed.
+  Hold(PrefixCache* cache, Operation operation)
+      ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
+      : cache_(cache) {
+    if (cache->options_.clock == nullptr) {
+      cache->mutex_.Lock();
+      return;
+    }
+    operation_ = operation;
+    begin_ = cache->options_.clock();
+    double wait = 0;
+    if (!cache->mutex_.TryLock()) {
+      cache->mutex_.Lock();
+      wait = SecondsSinceBegin();
+    }
+    cache->parts_.journal.measured().lock_wait_seconds.Record(wait);
+  }
+
+  ~Hold() ABSL_UNLOCK_FUNCTION() {
+    if (operation_.has_value()) {
+      cache_->parts_.journal.measured().operation_seconds[*operation_].Record(
+          SecondsSinceBegin());
+    }
+    const std::vector<EndedWait> ended =
+        cache_->parts_.pending.TakeEndedWaits();
+    cache_->mutex_.Unlock();
+    for (const auto& [wait, outcome] : ended) {
+      cache_->options_.on_wait_over(wait, outcome);
+    }
+  }
+
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  double SecondsSinceBegin() const {
+    return static_cast<double>(cache_->options_.clock() - begin_) * 1e-9;
+  }
+
+  PrefixCache* const cache_;
+  std::optional<Operation> operation_;  // that is measured
+  int64_t begin_ = 0;
+};
+
 PrefixCache::PrefixCache(const Options& options)
     : options_(options),
       quotas_(options.quota_classes),
-      tree_(options.page_tokens, options.capacity_pages,
-            options.eviction_policy, &quotas_),
-      pool_(options.capacity_pages, quotas_.count()),
-      events_(options.capacity_pages),
-      churn_(options.capacity_pages),
-      limits_(quotas_.count()),
-      session_limits_(options.session_limits),
-      low_free_pages_(options.low_free_pages),
-      high_free_pages_(options.high_free_pages),
-      class_limits_(quotas_.count()) {
-  measured_.classes.resize(quotas_.count());
-  SetQuotas(options.quota_classes);
+      parts_(options.page_tokens, options.capacity_pages,
+             options.eviction_policy, &quotas_) {
+  parts_.sessions.SetLimits(options.session_limits);
+  parts_.budget.SetQuotas(options.quota_classes);
+  parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
+}
+
+template <typename T>
+absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
+                                                 RequestId id) {
+  if (id == RequestId()) return nullptr;
+  ASSIGN_OR_RETURN(const T* const answer, session.answers.Find<T>(id));
+  if (answer != nullptr) ++parts_.journal.counters().repeated_requests;
+  return answer;
 }
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
-  RETURN_IF_ERROR(CheckLockingFields(request));
+  RETURN_IF_ERROR(CheckMatch(request));
   MatchResult result;
   result.pages.reserve(request.tokens.size() / options_.page_tokens);
   result.reserved.reserve(
@@ -89,176 +132,399 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
     Hold hold(this, Operation::kMatch);
     Session* session = nullptr;
     if (request.lock) {
-      ASSIGN_OR_RETURN(session, FindSession(request.session));
-      ASSIGN_OR_RETURN(const auto* const answer,
+      ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
+      ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
-      if (answer != nullptr) return *answer;
+      if (first != nullptr) return *first;
     }
-    RETURN_IF_ERROR(MatchAndLock(request, session, result));
+    RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
     if (result.wait != WaitId()) return result;
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
-  if (request.reserve_tokens > result.matched_tokens) {
-    HoldPrompt(request, result);
-  }
+  if (!result.reserved.empty()) HoldPrompt(request, result);
   return result;
 }
 
-// `session` takes the lock, if the request asks for one.
-absl::Status PrefixCache::MatchAndLock(const MatchRequest& request,
-                                       Session* session, MatchResult& result) {
-  const PrefixQuery query = QueryOf(request);
-  ASSIGN_OR_RETURN(FoundPrefix found, FindPrefix(query, &result.pages));
-  PendingPage* const pending = FindPending(found, query);
-  result.is_pending = pending != nullptr;
-  if (pending != nullptr && request.wait) {
-    result.wait = pending_.Wait(*pending, session->id);
-    result.pages.clear();
-    ++counters_.pending_waits;
-    return absl::OkStatus();
-  }
-  auto [ns, position, max_pages] = found;
-  const uint32_t matched_pages = found.pages();
-  const uint32_t wanted_pages =
-      PagesFor(request.reserve_tokens, options_.page_tokens);
-  const uint32_t missing_pages =
-      wanted_pages - std::min(wanted_pages, matched_pages);
-  if (request.lock) {
-    RETURN_IF_ERROR(CheckSessionLimits(*session, 1, missing_pages));
-  }
-  const uint32_t quota_class =
-      ns == nullptr ? quotas_.ClassOf(request.ns) : ns->quota_class;
-  if (missing_pages > 0) {
-    const uint32_t held_back =
-        ns == nullptr ? 0 : RadixTree::EvictablePagesUpTo(position);
-    RETURN_IF_ERROR(CheckRoom(missing_pages, quota_class, held_back));
-  }
-
-  result.matched_tokens = matched_pages * options_.page_tokens;
-  if (request.lock) {
-    Node& end = ns == nullptr ? *tree_.MakeNamespace(request.ns).root
-                              : tree_.NodeEndingAt(position);
-    position = EndOf(end);
-    if (request.touch) RecordReuse(end);
-    LockRecord& lock = TakeLock(*session, end);
-    result.lock = SessionTable::IdOf(lock);
-    if (request.touch) tree_.Touch(end);
-    Reserve(missing_pages, quota_class, *session, result.reserved);
-    if (missing_pages > 0) {
-      MarkPending(lock, TokensAfter(result.matched_tokens, request),
-                  pool_.reservation(result.reserved.front()));
-    }
-  } else if (request.touch && ns != nullptr) {
-    RecordReuse(position.LastWholeNode());
-    tree_.Touch(position.LastWholeNode());
-  }
-  if (matched_pages > 0) result.handle = HandleTo(position);
-  ++counters_.matches;
-  RecordMatch(found, quota_class);
-  if (request.touch) {
-    const uint64_t query_tokens =
-        uint64_t{WholePages(LookaheadOf(request.ns), PromptTokens(query),
-                            options_.page_tokens)} *
-        options_.page_tokens;
-    counters_.query_tokens += query_tokens;
-    counters_.hit_tokens += result.matched_tokens;
-    measured_.classes[quota_class].query_tokens += query_tokens;
-    measured_.classes[quota_class].hit_tokens += result.matched_tokens;
-  }
-  return absl::OkStatus();
-}
-
-// Gives the lock the tokens after the match that the reserved pages have room
-// for. Copied outside the mutex, which a long prompt would hold too long:
-// meanwhile the lock may be released, or moved by a caller that has its id from
-// a repeat of the request.
+// The tokens are copied outside the mutex, which a long prompt would hold too
+// long: meanwhile the lock may be released, or moved by a caller that has its
+// id from a repeat of the request.
 void PrefixCache::HoldPrompt(const MatchRequest& request,
                              const MatchResult& result) {
-  const auto rest = TokensAfter(result.matched_tokens, request);
-  const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
-                      LookaheadOf(request.ns);
-  const auto tokens = rest.first(std::min(rest.size(), room));
-  auto held =
-      std::make_shared<const std::vector<Token>>(tokens.begin(), tokens.end());
-  absl::MutexLock hold(&mutex_);
-  const Session* session = sessions_.Find(request.session);
-  LockRecord* lock =
-      session == nullptr ? nullptr : sessions_.FindLock(*session, result.lock);
+  auto tokens =
+      std::make_shared<const std::vector<Token>>(TokensToHold(request, result));
+  Hold hold(this);
+  const Session* session = parts_.sessions.Find(request.session);
+  if (session == nullptr) return;
+  LockRecord* lock = parts_.sessions.FindLock(*session, result.lock);
   if (lock == nullptr ||
       lock->node->end_pages() * options_.page_tokens != result.matched_tokens) {
     return;
   }
-  lock->prompt.tokens = std::move(held);
+  lock->prompt.tokens = std::move(tokens);
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
   Hold hold(this, Operation::kScore);
-  ASSIGN_OR_RETURN(FoundPrefix found, FindPrefix(query, nullptr));
-  return PrefixScore{.matched_tokens = found.pages() * options_.page_tokens,
-                     .is_pending = FindPending(found, query) != nullptr};
+  ASSIGN_OR_RETURN(const FoundPrefix found,
+                   FindPrefix(parts_.tree, query, nullptr));
+  return PrefixScore{
+      .matched_tokens = found.pages * options_.page_tokens,
+      .is_pending = parts_.pending.Find(found, query) != nullptr};
 }
 
-// Appends to `pages` those that come after the query's handle.
-absl::StatusOr<PrefixCache::FoundPrefix> PrefixCache::FindPrefix(
-    const PrefixQuery& query, std::vector<PageId>* pages) {
-  size_t tokens = PromptTokens(query);
-  if (query.max_tokens.has_value()) {
-    tokens = std::min<size_t>(tokens, *query.max_tokens);
+bool PrefixCache::CancelWait(WaitId wait) {
+  Hold hold(this);
+  return parts_.pending.Cancel(wait);
+}
+
+absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
+  RETURN_IF_ERROR(CheckAnchor(request));
+  InsertSource source{.lookahead = LookaheadOf(request.ns)};
+  if (request.anchor != LockId() || request.request_id != RequestId()) {
+    Hold hold(this);
+    ASSIGN_OR_RETURN(const Session* const session,
+                     parts_.sessions.Get(request.session));
+    ASSIGN_OR_RETURN(const InsertResult* const first,
+                     FindAnswer<InsertResult>(*session, request.request_id));
+    if (first != nullptr) return Repeated(*first);
+    ASSIGN_OR_RETURN(source, FindInsertSource(parts_, request, *session));
   }
-  FoundPrefix found;
-  found.max_pages =
-      WholePages(LookaheadOf(query.ns), tokens, options_.page_tokens);
-  if (query.after == PrefixHandle()) {
-    found.ns = tree_.FindNamespace(query.ns);
-    if (found.ns == nullptr) return found;
-    found.position = EndOf(*found.ns->root);
-  } else {
-    absl::StatusOr<TreePosition> position = FindHandle(query.ns, query.after);
-    if (!position.ok()) return std::move(position).status();
-    found.position = *position;
-    found.ns = found.position.node->ns;
-    if (found.max_pages < found.position.pages()) {
-      found.position = *tree_.FindPosition(query.after.node, found.max_pages);
+  // Made, and if it is not needed freed, outside the mutex.
+  ASSIGN_OR_RETURN(SegmentRef segment,
+                   MakeSegment(request, source, options_.page_tokens));
+  InsertResult result;
+  result.canonical_pages.reserve(request.pages.size());
+
+  Hold hold(this, Operation::kInsert);
+  ASSIGN_OR_RETURN(Session* const session,
+                   parts_.sessions.Get(request.session));
+  ASSIGN_OR_RETURN(const InsertResult* const first,
+                   FindAnswer<InsertResult>(*session, request.request_id));
+  if (first != nullptr) return Repeated(*first);
+  RETURN_IF_ERROR(Publish(parts_, request, source, *session, segment, result));
+  KeepAnswer(*session, request.request_id, result);
+  return result;
+}
+
+absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
+  Hold hold(this, Operation::kLock);
+  ASSIGN_OR_RETURN(Session* const session,
+                   parts_.sessions.Get(request.session));
+  ASSIGN_OR_RETURN(const LockResult* const first,
+                   FindAnswer<LockResult>(*session, request.request_id));
+  if (first != nullptr) return *first;
+  const PrefixQuery query{
+      .ns = request.ns, .tokens = request.tokens, .after = request.after};
+  ASSIGN_OR_RETURN(const FoundPrefix found,
+                   FindPrefix(parts_.tree, query, nullptr));
+  RETURN_IF_ERROR(parts_.sessions.CheckMoreLocks(*session));
+  Node& end = found.ns == nullptr ? *parts_.tree.MakeNamespace(request.ns).root
+                                  : parts_.tree.NodeEndingAt(found.position);
+  LockResult result;
+  result.locked_tokens = found.pages * options_.page_tokens;
+  result.lock = SessionTable::IdOf(parts_.holdings.TakeLock(*session, end));
+  parts_.tree.Touch(end);
+  if (!end.is_root()) result.handle = HandleTo(parts_.tree, EndOf(end));
+  KeepAnswer(*session, request.request_id, result);
+  return result;
+}
+
+absl::Status PrefixCache::Unlock(SessionId session_id,
+                                 std::span<const LockId> ids,
+                                 RequestId request_id) {
+  RETURN_IF_ERROR(CheckDistinct(ids));
+  Hold hold(this, Operation::kUnlock);
+  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
+  ASSIGN_OR_RETURN(const Unlocked* const first,
+                   FindAnswer<Unlocked>(*session, request_id));
+  if (first != nullptr) return absl::OkStatus();
+  for (LockId id : ids) {
+    RETURN_IF_ERROR(
+        parts_.sessions.GetLock(*session, id, Subject::kLocks).status());
+  }
+  for (LockId id : ids) {
+    parts_.holdings.ReleaseLock(*parts_.sessions.FindLock(*session, id),
+                                LockEnd::kUnlocked);
+  }
+  KeepAnswer(*session, request_id, Unlocked());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
+    const AllocateRequest& request) {
+  std::vector<PageId> allocated;
+  allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  const uint32_t quota_class = quotas_.ClassOf(request.ns);
+  Hold hold(this, Operation::kAllocate);
+  ASSIGN_OR_RETURN(Session* const session,
+                   parts_.sessions.Get(request.session));
+  using Pages = std::vector<PageId>;
+  ASSIGN_OR_RETURN(const Pages* const first,
+                   FindAnswer<Pages>(*session, request.request_id));
+  if (first != nullptr) return *first;
+  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, request.pages));
+  RETURN_IF_ERROR(parts_.budget.CheckRoom(request.pages, quota_class, 0));
+  parts_.budget.Reserve(request.pages, quota_class, session->reserved,
+                        allocated);
+  KeepAnswer(*session, request.request_id, allocated);
+  return allocated;
+}
+
+absl::Status PrefixCache::Free(SessionId session_id,
+                               std::span<const PageId> pages,
+                               RequestId request_id) {
+  Hold hold(this, Operation::kFree);
+  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
+  ASSIGN_OR_RETURN(const Freed* const first,
+                   FindAnswer<Freed>(*session, request_id));
+  if (first != nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_.pool.CheckReserved(session->reserved, pages));
+  for (PageId page : pages) parts_.holdings.FreePage(*session, page);
+  KeepAnswer(*session, request_id, Freed());
+  return absl::OkStatus();
+}
+
+uint32_t PrefixCache::Evict(uint32_t pages) {
+  uint32_t evicted = 0;
+  while (evicted < pages) {
+    Hold hold(this, Operation::kEvict);
+    const uint32_t step = parts_.budget.Evict(
+        std::min(pages - evicted, kEvictionStep), EvictionReason::kRequest);
+    if (step == 0) break;
+    evicted += step;
+  }
+  return evicted;
+}
+
+uint32_t PrefixCache::EvictToWatermark() {
+  Hold hold(this);
+  return parts_.budget.EvictToWatermark(kEvictionStep);
+}
+
+FlushResult PrefixCache::Flush() {
+  std::vector<NamespaceNumber> namespaces;
+  {
+    Hold hold(this);
+    parts_.tree.ForEachNamespace(
+        [&](const Namespace& ns) { namespaces.push_back(ns.number); });
+  }
+  std::sort(namespaces.begin(), namespaces.end());
+  FlushResult result;
+  for (NamespaceNumber number : namespaces) {
+    result.evicted_pages += FlushNamespace(number).evicted_pages;
+  }
+  Hold hold(this);
+  result.protected_pages = parts_.tree.protected_pages();
+  return result;
+}
+
+FlushResult PrefixCache::FlushNamespace(const NamespaceKey& key) {
+  NamespaceNumber number;
+  {
+    Hold hold(this);
+    const Namespace* ns = parts_.tree.FindNamespace(key);
+    if (ns == nullptr) return {};
+    number = ns->number;
+  }
+  return FlushNamespace(number);
+}
+
+FlushResult PrefixCache::FlushNamespace(NamespaceNumber number) {
+  FlushResult result;
+  while (true) {
+    Hold hold(this);
+    Namespace* ns = parts_.tree.FindNamespace(number);
+    if (ns == nullptr) return result;
+    result.protected_pages = ns->protected_pages;
+    const PageBudget::Flushed step = parts_.budget.Flush(*ns, kEvictionStep);
+    result.evicted_pages += step.pages;
+    if (step.pages == 0 || step.is_gone) return result;
+  }
+}
+
+void PrefixCache::SetWatermark(uint32_t low_free_pages,
+                               uint32_t high_free_pages) {
+  Hold hold(this);
+  parts_.budget.SetWatermark(low_free_pages, high_free_pages);
+}
+
+void PrefixCache::SetQuotas(const std::vector<QuotaClass>& classes) {
+  Hold hold(this);
+  parts_.budget.SetQuotas(classes);
+}
+
+void PrefixCache::SetSessionLimits(const SessionLimits& limits) {
+  Hold hold(this);
+  parts_.sessions.SetLimits(limits);
+}
+
+EvictionPolicyKind PrefixCache::SetEvictionPolicy(EvictionPolicyKind policy) {
+  Hold hold(this);
+  const EvictionPolicyKind previous = parts_.tree.policy();
+  parts_.tree.SetPolicy(policy);
+  return previous;
+}
+
+SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
+  Hold hold(this);
+  return parts_.holdings.Open(id, std::move(client_name));
+}
+
+absl::Status PrefixCache::AttachSession(SessionId id) {
+  Hold hold(this);
+  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
+  session->is_attached = true;
+  session->is_process_gone = false;
+  return absl::OkStatus();
+}
+
+void PrefixCache::CloseSession(SessionId id) {
+  Hold hold(this);
+  parts_.holdings.Close(id);
+}
+
+void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
+  Hold hold(this);
+  parts_.holdings.Suspend(id, lost_at);
+}
+
+absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
+  Hold hold(this);
+  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
+  session->lost_at.reset();
+  return session->number;
+}
+
+absl::Status PrefixCache::CheckSession(SessionId id) {
+  Hold hold(this);
+  return parts_.sessions.Get(id).status();
+}
+
+void PrefixCache::ProcessGone(SessionId id) {
+  Hold hold(this);
+  parts_.holdings.ProcessGone(id);
+}
+
+ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
+                                            absl::Duration quarantine) {
+  Hold hold(this);
+  parts_.journal.set_time(now);
+  parts_.tree.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
+  return parts_.holdings.Expire(quarantine);
+}
+
+void PrefixCache::StartEvents() {
+  Hold hold(this);
+  parts_.journal.StartEvents();
+}
+
+void PrefixCache::TakeEvents(std::vector<RawEvent>& events) {
+  events.clear();  // outside the mutex
+  Hold hold(this);
+  parts_.journal.TakeEvents(parts_.tree, events);
+}
+
+void PrefixCache::TakeChurn(std::vector<RawEvent>& events) {
+  events.clear();
+  Hold hold(this);
+  parts_.journal.TakeChurn(events);
+}
+
+NamespaceList PrefixCache::ListNamespaces(uint32_t limit) {
+  Hold hold(this);
+  return pando::ListNamespaces(parts_.tree, limit);
+}
+
+SessionList PrefixCache::ListSessions(uint32_t limit) {
+  Hold hold(this);
+  return pando::ListSessions(parts_, limit);
+}
+
+LockList PrefixCache::ListLocks(uint32_t limit,
+                                std::optional<SessionNumber> session) {
+  Hold hold(this);
+  return pando::ListLocks(parts_, limit, session);
+}
+
+absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber number) {
+  Hold hold(this);
+  Session* session = nullptr;
+  parts_.sessions.ForEachSession([&](Session& candidate) {
+    if (candidate.number == number) session = &candidate;
+  });
+  if (session == nullptr) {
+    return MakeError(
+        Reason::kSessionLost, Subject::kSessionNumber,
+        absl::StrCat(number.value(),
+                     " is not the number of a session that is open"));
+  }
+  return parts_.holdings.ReleaseLocks(*session, LockEnd::kOperator);
+}
+
+// Takes the mutex for each other namespace anew, so that nobody waits for all.
+MatchExplanation PrefixCache::ExplainMatch(const NamespaceKey& key,
+                                           std::span<const Token> tokens) {
+  MatchExplanation result;
+  {
+    Hold hold(this);
+    result = pando::ExplainMatch(parts_, key, tokens);
+  }
+  for (const NamespaceInfo& other : ListNamespaces(kMaxNamespaces).namespaces) {
+    if (result.longer_in_namespaces.size() == kMaxLongerNamespaces) break;
+    Hold hold(this);
+    if (HasMore(parts_.tree, other.number, key, tokens,
+                result.matched_tokens)) {
+      result.longer_in_namespaces.push_back(other.number);
     }
   }
-  found.position = tree_.Walk(found.position, query.tokens,
-                              found.max_pages - found.position.pages(), pages);
-  return found;
+  return result;
 }
 
-absl::StatusOr<TreePosition> PrefixCache::FindHandle(const NamespaceKey& ns,
-                                                     PrefixHandle handle) {
-  if (handle.tokens % options_.page_tokens != 0) {
-    return MakeError(
-        Reason::kInvalidField,
-        absl::StrCat("after.tokens is ", handle.tokens,
-                     "; it must be a multiple of ", options_.page_tokens));
-  }
-  const std::optional<TreePosition> position =
-      tree_.FindPosition(handle.node, handle.tokens / options_.page_tokens);
-  if (!position.has_value()) {
-    return MakeError(Reason::kHandleGone,
-                     "the prefix that `after` names was evicted; send the "
-                     "whole prompt");
-  }
-  if (*position->node->ns->key != ns) {
-    return MakeError(Reason::kNamespaceMismatch,
-                     "namespace is not the one of `after`");
-  }
-  return *position;
+TreeDump PrefixCache::DumpTree(uint32_t limit,
+                               std::optional<NamespaceNumber> ns) {
+  Hold hold(this);
+  return pando::DumpTree(parts_.tree, limit, ns);
 }
 
-PrefixHandle PrefixCache::HandleTo(TreePosition position) const {
-  return {Slab<Node>::HandleOf(*position.node),
-          position.pages() * options_.page_tokens};
+TreePart PrefixCache::CopyTree(uint32_t block) {
+  TreePart part;
+  part.nodes.reserve(MaxNodesOfAPart());
+  Hold hold(this);
+  CopyTreePart(parts_.tree, block, part);
+  return part;
 }
 
-absl::StatusOr<Session*> PrefixCache::FindSession(SessionId id) {
-  Session* session = sessions_.Find(id);
-  if (session != nullptr) return session;
-  return MakeError(Reason::kSessionLost,
-                   "session_id names no live session; open a new one and drop "
-                   "every page id and lock of the old one");
+std::vector<NodeCopy> PrefixCache::CopyNodes(
+    std::span<const NodeHandle> handles) {
+  std::vector<NodeCopy> nodes;
+  nodes.reserve(handles.size());
+  Hold hold(this);
+  pando::CopyNodes(parts_.tree, handles, nodes);
+  return nodes;
+}
+
+std::vector<Token> PrefixCache::CopyTokens(NodeHandle handle, uint32_t limit) {
+  std::vector<Token> tokens;
+  tokens.reserve(limit);
+  Hold hold(this);
+  pando::CopyTokens(parts_.tree, handle, limit, tokens);
+  return tokens;
+}
+
+CacheStats PrefixCache::Stats() {
+  Hold hold(this);
+  return StatsOf(parts_);
+}
+
+bool PrefixCache::IsIdle() {
+  Hold hold(this);
+  return parts_.sessions.lock_count() == 0 &&
+         parts_.pool.count(PageState::kReserved) == 0;
+}
+
+std::vector<std::string> PrefixCache::CheckInvariants() {
+  Hold hold(this);
+  return FindViolations(parts_);
 }
 
 }  // namespace pando

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -14,20 +14,13 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/cache_parts.h"
 #include "core/event_log.h"
 #include "core/eviction_policy.h"
-#include "core/eviction_reason.h"
-#include "core/ghost_list.h"
-#include "core/measurements.h"
 #include "core/operator_results.h"
-#include "core/page_pool.h"
-#include "core/pending_pages.h"
-#include "core/quarantine.h"
 #include "core/quota_classes.h"
-#include "core/radix_tree.h"
 #include "core/requests.h"
 #include "core/session_limits.h"
-#include "core/session_table.h"
 #include "core/stats.h"
 #include "core/tree_copy.h"
 
@@ -171,225 +164,23 @@ class PrefixCache {
  private:
   friend class DamagedCache;  // tests break what CheckInvariants finds
 
-  // Holds the mutex; then tells of the waits that ended meanwhile.
-  class ABSL_SCOPED_LOCKABLE Hold {
-   public:
-    explicit Hold(PrefixCache* cache)
-        ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
-        : cache_(cache) {
-      cache_->mutex_.Lock();
-    }
-    // Also measures: the wait for the mutex, and all until it is released.
-    Hold(PrefixCache* cache, Operation operation)
-        ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_);
-    ~Hold() ABSL_UNLOCK_FUNCTION();
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
+  // Holds the mutex; then tells of the waits that ended meanwhile. The only way
+  // to take the mutex.
+  class Hold;
 
-   private:
-    double SecondsSinceBegin() const;
-
-    PrefixCache* const cache_;
-    std::optional<Operation> operation_;  // that is measured
-    int64_t begin_ = 0;
-  };
-
-  absl::StatusOr<Session*> FindSession(SessionId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the session may take so many locks and reserve so many pages more.
-  absl::Status CheckSessionLimits(const Session& session, uint32_t locks,
-                                  uint32_t pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<LockRecord*> FindLock(const Session& session, LockId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives the lock of `result` the tokens of the request that it is to hold.
+  void HoldPrompt(const MatchRequest& request, const MatchResult& result);
   // The answer that an earlier call of the session with this id got; null when
   // this call is the first.
   template <typename T>
   absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (id == RequestId()) return nullptr;
-    absl::StatusOr<const T*> answer = session.answers.Find<T>(id);
-    if (answer.ok() && *answer != nullptr) ++counters_.repeated_requests;
-    return answer;
-  }
-  template <typename T>
-  static void KeepAnswer(Session& session, RequestId id, const T& answer) {
-    if (id != RequestId()) session.answers.Add(id, answer);
-  }
-
-  // Where a prefix ends that is as long as possible.
-  struct FoundPrefix {
-    Namespace* ns = nullptr;  // null: nothing is cached in it
-    TreePosition position = {};
-    uint32_t max_pages = 0;  // more were not asked for
-
-    uint32_t pages() const { return ns == nullptr ? 0 : position.pages(); }
-  };
-  absl::StatusOr<FoundPrefix> FindPrefix(const PrefixQuery& query,
-                                         std::vector<PageId>* pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<TreePosition> FindHandle(const NamespaceKey& ns,
-                                          PrefixHandle handle)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  PrefixHandle HandleTo(TreePosition position) const;
-
-  // Parts of Match.
-  absl::Status MatchAndLock(const MatchRequest& request, Session* session,
-                            MatchResult& result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HoldPrompt(const MatchRequest& request, const MatchResult& result);
-
-  // Single flight.
-  PendingPage* FindPending(const FoundPrefix& found, const PrefixQuery& query)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MarkPending(LockRecord& lock, std::span<const Token> rest,
-                   Reservation reserved) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndPending(PendingPage* page, PendingOutcome outcome)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleasePage(Session& session, PageId page)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Parts of Insert.
-  struct InsertSource {
-    uint32_t lookahead = 0;
-    HeldPrompt prompt = {};
-    // The call is a repeat.
-    std::optional<InsertResult> answer = {};
-  };
-  struct InsertTarget {
-    Session* session;
-    LockRecord* anchor;  // null: none
-    Namespace* ns;       // null: nothing is cached in it
-    TreePosition start;
-  };
-  absl::StatusOr<InsertSource> FindSource(const InsertRequest& request);
-  absl::StatusOr<InsertTarget> FindTarget(const InsertRequest& request,
-                                          Session& session)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckInsertedPages(const InsertRequest& request,
-                                  const Session& session,
-                                  std::span<const PageId> canonical)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckInsertQuota(const InsertRequest& request,
-                                uint32_t quota_class, size_t existing)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  TreePosition Publish(const InsertRequest& request, InsertTarget& target,
-                       SegmentRef& segment, TreePosition position,
-                       size_t existing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t FreeDuplicates(const InsertRequest& request, Session& session,
-                          std::span<const PageId> canonical)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MoveLock(LockRecord& lock, Node& descendant,
-                const InsertRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Pages.
-  absl::Status CheckReserved(const Session& session,
-                             std::span<const PageId> pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether `pages` can be reserved for a class, of whose evictable pages
-  // `held_back` are not counted.
-  absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
-                         uint32_t held_back)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // REQUIRES: CheckRoom says so.
-  void Reserve(uint32_t pages, uint32_t quota_class, Session& session,
-               std::vector<PageId>& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Eviction.
-  uint32_t UsedPages(uint32_t quota_class) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evictable pages of a class that are above its floor.
-  uint32_t SparePages(uint32_t quota_class) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t EvictSpare(uint32_t pages, EvictionReason reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint32_t EvictFromTree(uint32_t pages, std::span<uint32_t> limits,
-                         EvictionReason reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RememberEvicted(const Node& leaf, uint32_t kept_pages,
-                       EvictionReason reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Frees evicted_ and tells of it; returns how many pages that were.
-  uint32_t FreeEvicted(EvictionReason reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t& EvictionCounter(EvictionReason reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LogTree(EventLog& log);
-  static void LogNode(const Node& node, EventLog& log);
-  // A step of a flush; returns whether there is more to evict.
-  bool FlushStep(Namespace& ns, FlushResult& result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  static GhostList::Place PlaceAfter(const Node& node);
-
-  // Parts of what operators are told.
-  struct FoundLock {
-    const LockRecord* lock;
-    uint32_t pages;  // that it locks
-  };
-  std::vector<LockInfo> OldestLocks(std::vector<FoundLock> found,
-                                    size_t limit) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Locks on some or all of the prefix that ends there.
-  std::vector<FoundLock> LocksUpTo(TreePosition end)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ExplainEnd(const FoundPrefix& found, const PrefixQuery& query,
-                  MatchExplanation& result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<NamespaceNumber> NamespacesWithMore(const NamespaceKey& than,
-                                                  std::span<const Token> tokens,
-                                                  uint32_t matched_tokens);
-  void DumpNamespace(const Namespace& ns, uint32_t limit, TreeDump& dump) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  NodeCopy CopyOf(const Node& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Locks.
-  LockRecord& TakeLock(Session& session, Node& node)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseLock(LockRecord& lock, LockEnd end)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends a session whose processes write no more.
-  void EndLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EraseLost(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseAllLocks(Session& session, LockEnd end)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FreeReserved(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Measurements.
-  void RecordMatch(const FoundPrefix& found, uint32_t quota_class)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `end` and its ancestors are about to be used by a match.
-  void RecordReuse(const Node& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RecordEviction(const Node& leaf, uint32_t pages, EvictionReason reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const QuotaClasses quotas_;
 
   absl::Mutex mutex_;
-  RadixTree tree_ ABSL_GUARDED_BY(mutex_);
-  PagePool pool_ ABSL_GUARDED_BY(mutex_);
-  SessionTable sessions_ ABSL_GUARDED_BY(mutex_);
-  // Since the last ExpireSessions.
-  std::vector<SessionNumber> lost_sessions_ ABSL_GUARDED_BY(mutex_);
-  Quarantine quarantine_ ABSL_GUARDED_BY(mutex_);
-  PendingPages pending_ ABSL_GUARDED_BY(mutex_);
-  CacheCounters counters_ ABSL_GUARDED_BY(mutex_);
-  Measurements measured_ ABSL_GUARDED_BY(mutex_);
-  EventLog events_ ABSL_GUARDED_BY(mutex_);
-  EventLog churn_ ABSL_GUARDED_BY(mutex_);
-  GhostList ghosts_ ABSL_GUARDED_BY(mutex_);
-  absl::Time time_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
-  // Scratch.
-  std::vector<PageId> evicted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mutex_);  // of each class
-  SessionLimits session_limits_ ABSL_GUARDED_BY(mutex_);
-  uint32_t low_free_pages_ ABSL_GUARDED_BY(mutex_);
-  uint32_t high_free_pages_ ABSL_GUARDED_BY(mutex_);
-  bool is_below_watermark_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<PageLimits> class_limits_ ABSL_GUARDED_BY(mutex_);
+  CacheParts parts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

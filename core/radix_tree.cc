@@ -68,7 +68,7 @@ void RadixTree::Prune(Namespace& ns) {
 }
 
 std::optional<TreePosition> RadixTree::FindPosition(Slab<Node>::Handle handle,
-                                                    uint32_t pages) {
+                                                    uint32_t pages) const {
   Node* node = nodes_.Find(handle);
   if (node == nullptr || node->end_pages() < pages) return std::nullopt;
   while (pages <= node->depth_pages && !node->is_root()) node = node->parent;
@@ -274,14 +274,14 @@ void RadixTree::RemoveChild(Node& node) {
   }
 }
 
-void RadixTree::ForEachNode(absl::FunctionRef<void(const Node&)> visit) {
+void RadixTree::ForEachNode(absl::FunctionRef<void(const Node&)> visit) const {
   nodes_.ForEach([&](const Node& node) {
     if (!node.is_root()) visit(node);
   });
 }
 
-void RadixTree::ForEachNodeOfBlock(uint32_t block,
-                                   absl::FunctionRef<void(const Node&)> visit) {
+void RadixTree::ForEachNodeOfBlock(
+    uint32_t block, absl::FunctionRef<void(const Node&)> visit) const {
   nodes_.ForEachOfBlock(block, visit);
 }
 

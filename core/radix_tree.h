@@ -77,7 +77,7 @@ class RadixTree {
   // Where a prefix of `pages` pages ends that ended in `node` or above it.
   // Empty when the node is gone or no longer reaches so far.
   std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
-                                           uint32_t pages);
+                                           uint32_t pages) const;
 
   // Follows `tokens`, which come after `from`, as far as they are cached, for
   // at most `max_pages` whole pages. Appends the pages found to `pages` unless
@@ -122,6 +122,7 @@ class RadixTree {
   // Builds the order of eviction anew; linear in the tree.
   void SetPolicy(EvictionPolicyKind policy);
 
+  uint32_t page_tokens() const { return page_tokens_; }
   uint32_t evictable_pages() const { return evictable_pages_; }
   uint32_t protected_pages() const { return protected_pages_; }
   // Evictable and protected pages of a class.
@@ -142,15 +143,15 @@ class RadixTree {
   void set_time(uint32_t time) { time_ = time; }
 
   // Visits every node with pages.
-  void ForEachNode(absl::FunctionRef<void(const Node&)> visit);
+  void ForEachNode(absl::FunctionRef<void(const Node&)> visit) const;
   // Visits the nodes of one block, roots too. A node never leaves its block,
   // and there are never fewer blocks than before.
   void ForEachNodeOfBlock(uint32_t block,
-                          absl::FunctionRef<void(const Node&)> visit);
+                          absl::FunctionRef<void(const Node&)> visit) const;
   uint32_t node_blocks() const { return nodes_.blocks(); }
   static constexpr uint32_t kBlockNodes = Slab<Node>::kBlockCells;
   // Null when the node is gone.
-  const Node* FindNode(Slab<Node>::Handle handle) {
+  const Node* FindNode(Slab<Node>::Handle handle) const {
     return nodes_.Find(handle);
   }
   void ForEachNamespace(absl::FunctionRef<void(Namespace&)> visit) const;
@@ -158,7 +159,7 @@ class RadixTree {
   // Adds a sentence for each invariant that does not hold; linear in the tree.
   // `locks_taken_on` counts the locks that name a node.
   void AppendViolations(absl::FunctionRef<uint32_t(const Node&)> locks_taken_on,
-                        std::vector<std::string>& violations);
+                        std::vector<std::string>& violations) const;
 
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds

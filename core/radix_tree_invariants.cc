@@ -38,7 +38,7 @@ std::string Describe(const Sums& sums) {
 
 void RadixTree::AppendViolations(
     absl::FunctionRef<uint32_t(const Node&)> locks_taken_on,
-    std::vector<std::string>& violations) {
+    std::vector<std::string>& violations) const {
   const auto expect = [&](bool holds, const Node& node, const char* what) {
     if (holds) return;
     violations.push_back(absl::StrCat("tree: node ", node.id, ": ", what));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace pando {
@@ -21,6 +22,14 @@ Session& SessionTable::Open(SessionId id, std::string client_name,
 Session* SessionTable::Find(SessionId id) const {
   const auto it = sessions_.find(id);
   return it == sessions_.end() ? nullptr : it->second.get();
+}
+
+absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
+  Session* session = Find(id);
+  if (session != nullptr) return session;
+  return MakeError(Reason::kSessionLost, Subject::kSession,
+                   "there is no such session any more; open a new one and drop "
+                   "every page id and lock of the old one");
 }
 
 void SessionTable::Erase(Session& session) {
@@ -45,9 +54,19 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
   return lock;
 }
 
-LockRecord* SessionTable::FindLock(const Session& session, LockId id) {
+LockRecord* SessionTable::FindLock(const Session& session, LockId id) const {
   LockRecord* lock = locks_.Find(id.value());
   return lock != nullptr && lock->session == &session ? lock : nullptr;
+}
+
+absl::StatusOr<LockRecord*> SessionTable::GetLock(const Session& session,
+                                                  LockId id,
+                                                  Subject subject) const {
+  LockRecord* lock = FindLock(session, id);
+  if (lock != nullptr) return lock;
+  return MakeError(
+      Reason::kLockUnknown, subject,
+      absl::StrCat("lock ", id.value(), " is not held by this session"));
 }
 
 void SessionTable::RemoveLock(LockRecord& lock) {
@@ -61,6 +80,27 @@ void SessionTable::RemoveLock(LockRecord& lock) {
   (lock.older != nullptr ? lock.older->newer : oldest_) = lock.newer;
   (lock.newer != nullptr ? lock.newer->older : newest_) = lock.older;
   locks_.Delete(Slab<LockRecord>::HandleOf(lock));
+}
+
+absl::Status SessionTable::CheckMoreLocks(const Session& session) const {
+  const uint32_t limit = limits_.max_locks;
+  if (limit == 0 || session.lock_count < limit) return absl::OkStatus();
+  return MakeError(Reason::kSessionLimit, Subject::kMaxLocks,
+                   absl::StrCat("the session has ", session.lock_count,
+                                " locks; the limit is ", limit));
+}
+
+absl::Status SessionTable::CheckMorePages(const Session& session,
+                                          uint32_t pages) const {
+  const uint32_t limit = limits_.max_reserved_pages;
+  const size_t reserved = session.reserved.pages.size();
+  if (pages == 0 || limit == 0 || reserved + pages <= limit) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      Reason::kSessionLimit, Subject::kMaxReservedPages,
+      absl::StrCat(pages, " pages are needed, but the session has reserved ",
+                   reserved, "; the limit is ", limit));
 }
 
 }  // namespace pando

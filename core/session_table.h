@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "core/answers.h"
+#include "core/errors.h"
 #include "core/node.h"
 #include "core/page_pool.h"
+#include "core/session_limits.h"
 #include "core/slab.h"
 
 namespace pando {
@@ -79,6 +83,8 @@ class SessionTable {
   Session& Open(SessionId id, std::string client_name, absl::Time now);
   // Null when there is no such session.
   Session* Find(SessionId id) const;
+  // The same, or SESSION_LOST.
+  absl::StatusOr<Session*> Get(SessionId id) const;
   // REQUIRES: the session has no locks and no reserved pages.
   void Erase(Session& session);
 
@@ -87,8 +93,18 @@ class SessionTable {
     return LockId(Slab<LockRecord>::HandleOf(lock));
   }
   // Null when the lock is unknown or another session's.
-  LockRecord* FindLock(const Session& session, LockId id);
+  LockRecord* FindLock(const Session& session, LockId id) const;
+  // The same, or LOCK_UNKNOWN; `subject` is what named the lock.
+  absl::StatusOr<LockRecord*> GetLock(const Session& session, LockId id,
+                                      Subject subject) const;
   void RemoveLock(LockRecord& lock);
+
+  // Of sessions that are open, too. One that has more keeps it.
+  void SetLimits(const SessionLimits& limits) { limits_ = limits; }
+  // Whether the session may take one more lock, and reserve so many pages more:
+  // else SESSION_LIMIT.
+  absl::Status CheckMoreLocks(const Session& session) const;
+  absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());
@@ -102,7 +118,7 @@ class SessionTable {
     for (const auto& [id, session] : sessions_) visit(*session);
   }
   template <typename F>
-  void ForEachLock(F&& visit) {
+  void ForEachLock(F&& visit) const {
     locks_.ForEach(visit);
   }
 
@@ -112,6 +128,7 @@ class SessionTable {
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
+  SessionLimits limits_;
 };
 
 }  // namespace pando

@@ -13,7 +13,8 @@ namespace pando {
 // Objects of one type in blocks of fixed size: stable addresses, no allocation
 // per object. Each object has a handle, never 0, that goes stale when the
 // object is deleted: a cell's generation is part of it, odd while it is in use.
-// Not thread-safe.
+// As with pointers, a const slab gives objects that may be changed; it makes
+// and deletes none. Not thread-safe.
 template <typename T>
 class Slab {
  public:
@@ -40,7 +41,7 @@ class Slab {
   }
 
   // The object of `handle`, or null when it was deleted or never was.
-  T* Find(Handle handle) {
+  T* Find(Handle handle) const {
     const auto index = static_cast<uint32_t>(handle);
     const auto generation = static_cast<uint32_t>(handle >> 32);
     if (index >= blocks_.size() * kBlockCells || generation % 2 == 0) {
@@ -67,7 +68,7 @@ class Slab {
   }
 
   template <typename F>
-  void ForEach(F&& visit) {
+  void ForEach(F&& visit) const {
     for (uint32_t block = 0; block < blocks(); ++block) {
       ForEachOfBlock(block, visit);
     }
@@ -75,7 +76,7 @@ class Slab {
   // The same, of one block of kBlockCells cells: an object stays in its block.
   // REQUIRES: block < blocks().
   template <typename F>
-  void ForEachOfBlock(uint32_t block, F&& visit) {
+  void ForEachOfBlock(uint32_t block, F&& visit) const {
     for (uint32_t i = 0; i < kBlockCells; ++i) {
       Cell& cell = blocks_[block][i];
       if (cell.generation % 2 == 1) visit(cell.object);
@@ -99,7 +100,7 @@ class Slab {
     uint32_t generation = 0;
   };
 
-  Cell& At(uint32_t index) {
+  Cell& At(uint32_t index) const {
     return blocks_[index / kBlockCells][index % kBlockCells];
   }
 

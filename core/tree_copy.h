@@ -1,14 +1,18 @@
 #ifndef PANDO_CORE_TREE_COPY_H_
 #define PANDO_CORE_TREE_COPY_H_
 
-// What PrefixCache copies of its tree, part by part.
+// Copies of the tree, for those who look at it all the time: a bounded part
+// under the mutex at a time, so that nobody waits. The vectors that are filled
+// in have room, so that nothing is allocated under the mutex.
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "core/namespace_key.h"
+#include "core/radix_tree.h"
 
 namespace pando {
 
@@ -43,6 +47,18 @@ struct TreePart {
   std::vector<NamespaceCopy> namespaces;
   uint32_t next_block = 0;  // 0: this was the last part
 };
+
+// The most nodes that a part has.
+uint32_t MaxNodesOfAPart();
+
+// The part of the tree that begins with `block`.
+void CopyTreePart(const RadixTree& tree, uint32_t block, TreePart& part);
+// Those of the nodes that are still there.
+void CopyNodes(const RadixTree& tree, std::span<const NodeHandle> handles,
+               std::vector<NodeCopy>& nodes);
+// The first tokens of a node, at most `limit`; none when it is gone.
+void CopyTokens(const RadixTree& tree, NodeHandle handle, uint32_t limit,
+                std::vector<Token>& tokens);
 
 }  // namespace pando
 

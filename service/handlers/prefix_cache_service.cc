@@ -25,18 +25,6 @@ absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
         absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
                      "; the limit is ", kMaxPendingWaitMs));
   }
-  if (request.lock()) return absl::OkStatus();
-  if (request.pending_wait_ms() > 0) {
-    return MakeError(
-        Reason::kInvalidField,
-        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
-                     ", which needs lock = true"));
-  }
-  if (request.request_id() != 0) {
-    return MakeError(Reason::kInvalidField,
-                     absl::StrCat("request_id is ", request.request_id(),
-                                  ", which needs lock = true"));
-  }
   return absl::OkStatus();
 }
 

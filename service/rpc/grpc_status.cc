@@ -10,6 +10,7 @@
 #include "core/errors.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "service/rpc/error_message.h"
 
 namespace pando {
 namespace {
@@ -23,12 +24,12 @@ constexpr absl::string_view kRetryInfo =
 constexpr size_t kMaxMessageBytes = 1024;
 
 // Its beginning, in whole characters.
-std::string MessageOf(const absl::Status& status) {
-  const absl::string_view message = status.message();
+std::string ShortMessageOf(const absl::Status& status) {
+  const std::string message = MessageOf(status);
   size_t size = std::min(message.size(), kMaxMessageBytes);
   const auto is_inside = [](char c) { return (c & 0xc0) == 0x80; };
   while (size > 0 && size < message.size() && is_inside(message[size])) --size;
-  return std::string(message.substr(0, size));
+  return message.substr(0, size);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration time) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   const auto code = static_cast<grpc::StatusCode>(status.code());
-  const std::string message = MessageOf(status);
+  const std::string message = ShortMessageOf(status);
   const std::optional<Reason> reason = ReasonOf(status);
   if (!reason.has_value()) return grpc::Status(code, message);
 

@@ -13,11 +13,11 @@ namespace pando {
 class DamagedCache {
  public:
   explicit DamagedCache(PrefixCache& cache) ABSL_NO_THREAD_SAFETY_ANALYSIS
-      : tree(cache.tree_),
-        pool(cache.pool_),
-        sessions(cache.sessions_),
-        quarantine(cache.quarantine_),
-        pending(cache.pending_),
+      : tree(cache.parts_.tree),
+        pool(cache.parts_.pool),
+        sessions(cache.parts_.sessions),
+        quarantine(cache.parts_.holdings.quarantine_),
+        pending(cache.parts_.pending),
         evictable_pages(tree.evictable_pages_),
         class_pages(tree.classes_[0].cached_pages),
         namespaces(tree.namespaces_),
@@ -30,6 +30,7 @@ class DamagedCache {
     return pool.counts_[static_cast<size_t>(state)];
   }
   PageState& state(PageId page) { return pool.Record(page).state; }
+  bool& is_marked(PageId page) { return pool.Record(page).is_marked; }
   uint32_t& next_free(PageId page) { return pool.Record(page).position; }
 
   RadixTree& tree;
@@ -212,6 +213,8 @@ TEST_F(DamageTest, OfThePagesStates) {
   EXPECT_THAT(Violations(damaged_.reserved_by_class, 1u), Tells(kWrongCounts));
   EXPECT_THAT(Violations(damaged_.state(free), PageState::kSealed),
               Tells("is in the free chain, but not free"));
+  EXPECT_THAT(Violations(damaged_.is_marked(free), true),
+              Tells("is left marked"));
   EXPECT_THAT(Violations(damaged_.first_free, 0u),
               Tells("0 pages in the free chain, but"));
   EXPECT_THAT(Violations(damaged_.next_free(free), free.value()),

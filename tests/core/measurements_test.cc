@@ -46,6 +46,14 @@ TEST_F(MeasurementsTest, MatchesAreFullPartialOrMissed) {
   EXPECT_EQ(traffic.hit_tokens, cache_.Stats().counters.hit_tokens);
 }
 
+TEST_F(MeasurementsTest, AMatchThatSplitsANodeIsPartial) {
+  Publish("abc");
+  EXPECT_EQ(Outcome(MatchAndLock("abx")), "OK");
+  EXPECT_EQ(Measured().classes.at(0).partial_matches, 1u);
+  EXPECT_EQ(Measured().classes.at(0).full_matches, 0u);
+  EXPECT_EQ(Measured().classes.at(0).hit_tokens, 2 * kPageTokens);
+}
+
 TEST_F(MeasurementsTest, AnEvictedPageHasAnAgeAndAnIdleTime) {
   SetTime(absl::Seconds(100));
   Publish("abcd");

@@ -1,5 +1,6 @@
 #include "core/page_pool.h"
 
+#include "core/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -81,20 +82,20 @@ TEST_F(PagePoolTest, QuarantineTakesAllPagesOfItsOwner) {
   EXPECT_EQ(pool_.count(PageState::kFree), 7u);
 }
 
-TEST_F(PagePoolTest, AMarkIsSetOnceUntilItIsTakenAway) {
-  EXPECT_TRUE(pool_.Mark(PageId(3)));
-  EXPECT_FALSE(pool_.Mark(PageId(3)));
-  pool_.Unmark(PageId(3));
-  EXPECT_TRUE(pool_.Mark(PageId(3)));
-  pool_.Unmark(PageId(3));
-}
-
-TEST_F(PagePoolTest, ReportsAMarkThatIsLeft) {
-  pool_.Mark(PageId(3));
-  std::vector<std::string> violations;
-  pool_.AppendViolations(violations);
-  EXPECT_THAT(violations, ElementsAre("pool: page 3 is left marked"));
-  pool_.Unmark(PageId(3));
+TEST_F(PagePoolTest, ReservedPagesAreTheOwnersAndListedOnce) {
+  const auto pages = Reserve(2);
+  PageOwner other;
+  std::vector<PageId> others;
+  pool_.Reserve(1, 0, other, others);
+  const auto reason = [&](std::vector<PageId> list) {
+    return ReasonOf(pool_.CheckReserved(owner_, list));
+  };
+  EXPECT_EQ(reason({}), std::nullopt);
+  EXPECT_EQ(reason(pages), std::nullopt);
+  EXPECT_EQ(reason({pages[0], others[0]}), Reason::kPageNotOwned);
+  EXPECT_EQ(reason({pages[0], kPaddingPage}), Reason::kPageOutOfRange);
+  EXPECT_EQ(reason({pages[0], pages[1], pages[0]}), Reason::kDuplicatePage);
+  EXPECT_EQ(reason(pages), std::nullopt);  // nothing is left behind
 }
 
 }  // namespace

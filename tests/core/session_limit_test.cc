@@ -30,7 +30,7 @@ TEST_F(SessionLimitTest, OneLockTooManyIsRefusedAndChangesNothing) {
   const LockId first = Lock()->lock;
   ASSERT_EQ(Outcome(Lock()), "OK");
   EXPECT_EQ(Lock().status().message(),
-            "the session has 2 locks; max-locks-per-session is 2");
+            "the session has 2 locks; the limit is 2");
   EXPECT_EQ(Outcome(Admit("a")), "SESSION_LIMIT");
   EXPECT_EQ(cache_.Stats().locks, 2u);
   EXPECT_EQ(cache_.Stats().pages.reserved, 0u);
@@ -44,7 +44,7 @@ TEST_F(SessionLimitTest, ReservedPagesOverTheLimitAreRefused) {
       cache_.Allocate({.session = session_, .ns = kNoNamespace, .pages = 3});
   EXPECT_EQ(refused.status().message(),
             "3 pages are needed, but the session has reserved 3; "
-            "max-reserved-pages-per-session is 5");
+            "the limit is 5");
   EXPECT_EQ(Outcome(Admit("abc")), "SESSION_LIMIT");
   EXPECT_EQ(cache_.Stats().locks, 0u);
   EXPECT_EQ(Outcome(Admit("ab")), "OK");

@@ -1,0 +1,90 @@
+#ifndef PANDO_CORE_CACHE_JOURNAL_H_
+#define PANDO_CORE_CACHE_JOURNAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/event_log.h"
+#include "core/eviction_policy.h"
+#include "core/eviction_reason.h"
+#include "core/ghost_list.h"
+#include "core/measurements.h"
+#include "core/node.h"
+#include "core/prefix_search.h"
+#include "core/stats.h"
+
+namespace pando {
+
+// Writes down what happens in the cache for those who ask later: counts and
+// measurements for metrics, events for watchers, and what was evicted lately
+// for explanations. It decides nothing.
+//
+// Owned by CacheParts; not thread-safe. A note costs some nanoseconds and
+// copies no tokens.
+class CacheJournal {
+ public:
+  // For a cache of `capacity_pages` pages, page 0 included.
+  CacheJournal(uint32_t capacity_pages, uint32_t quota_classes);
+
+  // What evictions, locks and sessions are dated with.
+  absl::Time time() const { return time_; }
+  void set_time(absl::Time time) { time_ = time; }
+
+  CacheCounters& counters() { return counters_; }
+  const CacheCounters& counters() const { return counters_; }
+  Measurements& measured() { return measured_; }
+  const Measurements& measured() const { return measured_; }
+
+  // A match found this. Matches that are `counted` are also summed up in
+  // tokens; those that only score are not.
+  void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
+                 uint32_t quota_class, uint32_t page_tokens, bool is_counted);
+  // `end` and its ancestors are about to be used, at `now` in tenths of a
+  // second.
+  void NoteReuse(const Node& end, uint32_t now);
+  void NoteRejectedQuota(uint32_t quota_class);
+  void NoteLockEnd(LockEnd end, absl::Time taken_at);
+
+  // Pages entered the tree as the new leaf `leaf`.
+  void NoteStored(const Node& leaf);
+  // `leaf` is about to lose what comes after its first `kept_pages` pages, at
+  // `now` in tenths of a second.
+  void NoteTrimmed(const Node& leaf, uint32_t kept_pages, EvictionReason reason,
+                   EvictionPolicyKind policy, uint32_t page_tokens,
+                   uint32_t now);
+  // These pages, of which NoteTrimmed told, are free.
+  void NoteEvicted(std::span<const PageId> pages, EvictionReason reason);
+  // Nothing is cached any more.
+  void NoteEmptied() { events_.Cleared(); }
+
+  // What was evicted lately and came after `node`, or, where that is null, at
+  // the beginning of a prompt of `ns`. `page` holds the tokens that a page
+  // compares.
+  std::optional<GhostList::Ghost> FindEvicted(
+      const NamespaceKey& ns, const Node* node,
+      std::span<const Token> page) const;
+
+  // From now on what enters and leaves the tree is logged for TakeEvents.
+  void StartEvents() { events_.Start(); }
+  // What PrefixCache says of the functions of the same name.
+  void TakeEvents(const RadixTree& tree, std::vector<RawEvent>& events);
+  void TakeChurn(std::vector<RawEvent>& events);
+
+ private:
+  uint64_t& EvictedPages(EvictionReason reason);
+
+  absl::Time time_ = absl::UnixEpoch();
+  CacheCounters counters_;
+  Measurements measured_;
+  EventLog events_;  // for watchers, who want to know what is there
+  EventLog churn_;   // for those who want to know only what comes and goes
+  GhostList ghosts_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_CACHE_JOURNAL_H_

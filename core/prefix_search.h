@@ -1,0 +1,50 @@
+#ifndef PANDO_CORE_PREFIX_SEARCH_H_
+#define PANDO_CORE_PREFIX_SEARCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "core/namespace_key.h"
+#include "core/radix_tree.h"
+#include "core/requests.h"
+
+namespace pando {
+
+// How far a prompt is cached, and how a place in the tree is named to callers.
+// Functions over a tree that they do not change.
+
+// Where the longest cached prefix of a prompt ends. The position is one in the
+// tree as it was found, the numbers stay true when nodes are split.
+struct FoundPrefix {
+  Namespace* ns = nullptr;     // null: nothing is cached in it
+  TreePosition position = {};  // if there is a namespace
+  uint32_t pages = 0;
+  uint32_t max_pages = 0;  // the prompt has no more whole pages
+};
+
+// Appends to `pages`, unless it is null, the pages that come after the query's
+// handle. HANDLE_GONE and NAMESPACE_MISMATCH as FindHandle.
+absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
+                                       const PrefixQuery& query,
+                                       std::vector<PageId>* pages);
+
+// The tokens of the whole prompt, those before the query's handle included.
+// Even when nothing follows the handle, there is the token that its last unit
+// ends with.
+size_t PromptTokens(const PrefixQuery& query);
+
+// Where the prefix that `handle` names ends. HANDLE_GONE when it was evicted,
+// NAMESPACE_MISMATCH when it is of another namespace, INVALID_FIELD when it
+// names no whole pages.
+absl::StatusOr<TreePosition> FindHandle(const RadixTree& tree,
+                                        const NamespaceKey& ns,
+                                        PrefixHandle handle);
+
+// The handle that names the prefix up to `position`, whatever is split later.
+PrefixHandle HandleTo(const RadixTree& tree, TreePosition position);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PREFIX_SEARCH_H_

@@ -1,0 +1,83 @@
+#ifndef PANDO_CORE_SESSION_HOLDINGS_H_
+#define PANDO_CORE_SESSION_HOLDINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/cache_journal.h"
+#include "core/measurements.h"
+#include "core/page_pool.h"
+#include "core/pending_pages.h"
+#include "core/quarantine.h"
+#include "core/radix_tree.h"
+#include "core/requests.h"
+#include "core/session_table.h"
+
+namespace pando {
+
+// What sessions hold, locks and reserved pages, and how they lose it: given
+// back by themselves, taken by an operator, or because they ended. It keeps the
+// session table, the tree, the page pool and the pending pages in step.
+//
+// Owned by CacheParts; not thread-safe.
+class SessionHoldings {
+ public:
+  // All outlive this.
+  SessionHoldings(RadixTree* tree, PagePool* pool, SessionTable* sessions,
+                  PendingPages* pending, CacheJournal* journal)
+      : tree_(tree),
+        pool_(pool),
+        sessions_(sessions),
+        pending_(pending),
+        journal_(journal) {}
+
+  LockRecord& TakeLock(Session& session, Node& node);
+  // Moves a lock to a node below its own. What was pending after its old node
+  // is given up, unless it was published.
+  void MoveLock(LockRecord& lock, Node& descendant);
+  void ReleaseLock(LockRecord& lock, LockEnd end);
+  // Returns how many it released.
+  uint32_t ReleaseLocks(Session& session, LockEnd end);
+  // Frees a reserved page. What was to be written there is given up.
+  void FreePage(Session& session, PageId page);
+
+  SessionNumber Open(SessionId id, std::string client_name);
+  // The worker is done, with its writes too. Nothing happens when the session
+  // has ended; the same holds for the next two.
+  void Close(SessionId id);
+  // The liveness stream broke: the session is lost at `lost_at` unless it is
+  // resumed, and at once if its processes are gone.
+  void Suspend(SessionId id, absl::Time lost_at);
+  // The processes that mapped the pool for the session write no more.
+  void ProcessGone(SessionId id);
+  // Ends what is lost by now (CacheJournal::time), and frees what has been in
+  // quarantine long enough.
+  ExpiredSessions Expire(absl::Duration quarantine);
+
+  const Quarantine& quarantine() const { return quarantine_; }
+
+ private:
+  friend class DamagedCache;  // tests break what CheckInvariants finds
+
+  void EndWaitsAndLocks(Session& session, LockEnd end);
+  void FreeReserved(Session& session);
+  // Ends a session whose processes write no more.
+  void EndLost(Session& session);
+  void EraseLost(Session& session);
+
+  RadixTree* const tree_;
+  PagePool* const pool_;
+  SessionTable* const sessions_;
+  PendingPages* const pending_;
+  CacheJournal* const journal_;
+  Quarantine quarantine_;
+  std::vector<SessionNumber> lost_;  // since the last Expire
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSION_HOLDINGS_H_

@@ -1,0 +1,71 @@
+#include "service/rpc/error_message.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
+
+namespace pando {
+namespace {
+
+// The field that holds the subject of an error in every request that has it;
+// empty when it is none.
+std::string_view FieldOf(Subject subject) {
+  switch (subject) {
+    case Subject::kSession:
+      return "session_id";
+    case Subject::kSessionNumber:
+      return "session_number";
+    case Subject::kRequestId:
+      return "request_id";
+    case Subject::kNamespace:
+      return "namespace";
+    case Subject::kHandle:
+      return "after";
+    case Subject::kReserveTokens:
+      return "reserve_tokens";
+    case Subject::kWait:
+      return "pending_wait_ms";
+    case Subject::kAnchor:
+      return "lock_id";
+    case Subject::kLockAction:
+      return "lock_action";
+    case Subject::kPromptTokens:
+      return "prompt_tokens";
+    case Subject::kPages:
+      return "page_ids";
+    case Subject::kLocks:
+      return "lock_ids";
+    case Subject::kNone:
+    case Subject::kMaxLocks:
+    case Subject::kMaxReservedPages:
+      break;
+  }
+  return "";
+}
+
+// The option that sets the limit which a call would exceed; empty when none
+// does.
+std::string_view OptionOf(Subject subject) {
+  switch (subject) {
+    case Subject::kMaxLocks:
+      return "--max-locks-per-session";
+    case Subject::kMaxReservedPages:
+      return "--max-reserved-pages-per-session";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string MessageOf(const absl::Status& status) {
+  const Subject subject = SubjectOf(status);
+  const std::string_view field = FieldOf(subject);
+  const std::string_view option = OptionOf(subject);
+  if (!field.empty()) return absl::StrCat(field, ": ", status.message());
+  if (!option.empty()) return absl::StrCat(status.message(), " (", option, ")");
+  return std::string(status.message());
+}
+
+}  // namespace pando
