@@ -61,8 +61,8 @@ std::string_view OptionOf(Subject subject) {
 
 std::string MessageOf(const absl::Status& status) {
   const Subject subject = SubjectOf(status);
-  const std::string_view field = FieldOf(subject);
-  const std::string_view option = OptionOf(subject);
+  const std::string field(FieldOf(subject));
+  const std::string option(OptionOf(subject));
   if (!field.empty()) return absl::StrCat(field, ": ", status.message());
   if (!option.empty()) return absl::StrCat(status.message(), " (", option, ")");
   return std::string(status.message());
