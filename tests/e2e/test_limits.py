@@ -37,7 +37,7 @@ def test_a_reserved_page_too_many_is_refused(start_pandod):
     pandod = start_pandod(max_reserved_pages_per_session=5)
     with Client(pandod.address) as client, Client(pandod.address) as other:
         pages = client.allocate_pages(4)
-        with pytest.raises(SessionLimitError, match="pages-per-session is 5"):
+        with pytest.raises(SessionLimitError, match="limit is 5 .--max-reserved-pages-per-session"):
             client.allocate_pages(2)
         other.allocate_pages(5)
         client.free_pages(pages)
