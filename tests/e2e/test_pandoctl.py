@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from eventually import eventually
+from metrics_page import free_address
 from pando_kv import Client, Namespace, SnapshotEnd
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
@@ -102,9 +104,37 @@ def test_namespaces_are_listed_without_salts(ctl, client):
     assert listed["namespaces"][1]["extra_key"] == "lora"
 
 
-def test_a_name_cannot_write_to_the_terminal(ctl, client):
-    publish(client, prompt(1), namespace=Namespace("\x1b[31mred\n"))
-    assert "\\033[31mred\\n" in ctl("namespaces").out
+# Controls of one byte and of two, and marks that turn the direction of writing.
+HIDDEN = "\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_a_name_cannot_write_to_the_terminal(start_pandod, output):
+    evil = "\x1b[31mred\n\u009b31m\u202eevil\u2066"
+    pandod = start_pandod(model=evil)
+    ctl = Pandoctl(pandod.address)
+    with Client(pandod.address, name=evil) as client:
+        publish(client, prompt(1), namespace=Namespace(evil))
+        with client.lock(prompt(1), namespace=Namespace(evil)):
+            for verb in ("status", "namespaces", "sessions", "locks", "tree", "top"):
+                once = ["-i", 0.01] if verb == "top" else []
+                shown = ctl(verb, "-o", output, *once)
+                assert shown.code == OK
+                assert not re.search(f"[{HIDDEN}]", shown.out), verb
+                if output == "json":
+                    json.loads(shown.out)
+        if output == "table":
+            text = ctl("namespaces").out
+            assert "\\033[31mred\\n\\u009b31m\\u202eevil\\u2066" in text
+        if output == "json":
+            [listed] = ctl("namespaces", "-o", "json").json()["namespaces"]
+            assert listed["extra_key"] == evil
+
+
+def test_a_name_of_another_script_is_shown_as_it_is(ctl, client):
+    publish(client, prompt(1), namespace=Namespace("caf\u00e9-\u65e5\u672c"))
+    for output in ("table", "json", "yaml"):
+        assert "caf\u00e9-\u65e5\u672c" in ctl("namespaces", "-o", output).out
 
 
 def test_sessions_and_their_locks_are_listed(ctl, client):
@@ -129,7 +159,7 @@ def test_sessions_and_their_locks_are_listed(ctl, client):
             3 * PAGE_TOKENS,
         ]
         assert ctl("locks", "--limit", 1).out.endswith("1 of 2\n")
-        assert ctl("locks", "--session", 9, "-o", "json").json()["total"] == 0
+        assert ctl("locks", "--session", 1, "-o", "json").json()["total"] == 2
 
 
 def test_the_tree_is_indented_by_depth(ctl, client):
@@ -153,6 +183,32 @@ def test_a_tree_is_cut_off_and_says_so(ctl, client):
     dump = ctl("tree", "--namespace", 1, "-o", "json").json()
     assert [node["pages"] for node in dump["nodes"]] == [1, 1, 1]
     assert dump["omitted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (("tree", "--namespace", 99), "namespace 99"),
+        (("tree", "--namespace", 0), "namespace 0"),
+        (("flush", "--namespace", 99, "--yes"), "namespace 99"),
+        (("locks", "--session", 99), "session 99"),
+        (("locks", "--session", 0), "session 0"),
+    ],
+)
+def test_a_number_that_nothing_has_is_an_error(ctl, client, command, kind):
+    publish(client, prompt(1))
+    refused = ctl(*command)
+    assert (refused.code, refused.out) == (FAILED, "")
+    assert f"there is no {kind}; 'pandoctl {kind.split()[0]}s' lists" in refused.err
+    assert client.stats().pages.evictable == 1
+
+
+def test_empty_lists_say_so(ctl):
+    assert ctl("namespaces").out == "no namespace has anything cached or locked\n"
+    assert ctl("sessions").out == "no sessions\n"
+    assert ctl("locks").out == "no locks\n"
+    assert ctl("tree").out == "nothing is cached\n"
+    assert ctl("locks", "-o", "json").json() == {"locks": [], "total": 0}
 
 
 # Prompts.
@@ -225,7 +281,10 @@ def test_tokens_are_never_printed(ctl, client, arguments):
 def test_a_token_that_is_none_is_named_by_its_place(ctl):
     refused = ctl("match", 1, 2, 2**32)
     assert refused.code == USAGE
-    assert "token number 2 is not a number from 0 to 4294967295" in refused.err
+    assert "token 3 is not a number from 0 to 4294967295" in refused.err
+    refused = ctl("match", 1, "hello")
+    assert refused.code == USAGE
+    assert "'hello', in the place of token 2, is not a number" in refused.err
     assert ctl("match", "--tokens-file", "/nowhere").code == USAGE
     assert ctl.on_terminal("match").code == USAGE
 
@@ -441,9 +500,19 @@ def test_who_gives_no_address_is_told_how(ctl):
     assert "PANDO_ADDRESS" not in given.err
 
 
-def test_an_unknown_verb_is_named(ctl):
-    refused = ctl("stauts")
-    assert (refused.code, "unknown verb 'stauts'" in refused.err) == (USAGE, True)
+def test_who_cannot_reach_pandod_is_asked_whether_it_runs(ctl):
+    away = ctl("status", "--address", "unix:/nowhere")
+    assert "unix:/nowhere cannot be reached" in away.err
+    assert "Does pandod run there?" in away.err
+
+
+def test_a_proxy_of_the_web_is_not_asked(start_pandod):
+    tcp = free_address()
+    start_pandod(tcp=tcp, tcp_insecure="yes")
+    ctl = Pandoctl(tcp)
+    nobody = f"http://{free_address()}"
+    ctl.environment |= {"http_proxy": nobody, "https_proxy": nobody, "no_proxy": ""}
+    assert ctl("health").out == "SERVING\n"
 
 
 def test_a_pandod_that_does_not_answer_in_time_is_unreachable(ctl, pandod):

@@ -24,7 +24,7 @@ def listed(help_text: str, title: str) -> Iterator[tuple[str, str]]:
     in_section = False
     for line in help_text.splitlines():
         text = line.strip()
-        if text.endswith(":") and " " not in text:
+        if text.endswith(":") and not line.startswith(" "):
             in_section = text == f"{title}:"
         elif in_section and text and not text.startswith("["):
             if len(line) - len(line.lstrip()) < EXPLANATION_COLUMN:

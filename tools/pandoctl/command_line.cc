@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "base/unknown_name.h"
 #include "tools/pandoctl/completion.h"
 #include "tools/pandoctl/exit_code.h"
+#include "tools/pandoctl/help.h"
 
 namespace pando::ctl {
 namespace {
@@ -16,31 +20,45 @@ const std::vector<std::string> kPolicies = {"lru",  "lfu",      "fifo", "mru",
                                             "filo", "priority", "slru"};
 const std::vector<std::string> kShells = {"bash", "zsh"};
 
-void NoFlags(CLI::App&, Options&) {}
+// Of options that take a value: what stands for it in --help.
+constexpr const char* kNumber = "N";
+constexpr const char* kSeconds = "SECONDS";
+constexpr const char* kFile = "FILE";
 
-void RepeatFlags(CLI::App& verb, Options& options) {
-  verb.add_option("-i,--interval", options.interval_s, "Seconds between two")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
-  verb.add_option("-n,--count", options.count, "End after so many; 0: never")
-      ->capture_default_str();
-}
+void NoFlags(CLI::App&, Options&) {}
 
 void CountFlag(CLI::App& verb, Options& options) {
   verb.add_option("-n,--count", options.count, "End after so many; 0: never")
+      ->type_name(kNumber)
       ->capture_default_str();
 }
 
-void LimitFlag(CLI::App& verb, Options& options) {
-  verb.add_option("--limit", options.limit, "List at most so many")
-      ->check(CLI::Range(1, 100'000))
+void RepeatFlags(CLI::App& verb, Options& options) {
+  verb.add_option("-i,--interval", options.interval_s,
+                  "Between two, from 0.01 to 86400")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->type_name(kSeconds)
       ->capture_default_str();
+  CountFlag(verb, options);
+}
+
+void LimitFlag(CLI::App& verb, Options& options) {
+  verb.add_option("--limit", options.limit,
+                  "List at most so many, from 1 to 100000")
+      ->check(CLI::Range(1, 100'000))
+      ->type_name(kNumber)
+      ->capture_default_str();
+}
+
+void NamespaceFlag(CLI::App& verb, Options& options) {
+  verb.add_option("--namespace", options.namespace_number,
+                  "Only this one, by its number in 'pandoctl namespaces'")
+      ->type_name(kNumber);
 }
 
 void TreeFlags(CLI::App& verb, Options& options) {
   LimitFlag(verb, options);
-  verb.add_option("--namespace", options.namespace_number,
-                  "Only this one, by its number");
+  NamespaceFlag(verb, options);
 }
 
 void PromptFlags(CLI::App& verb, Options& options) {
@@ -48,19 +66,24 @@ void PromptFlags(CLI::App& verb, Options& options) {
       "TOKENS", options.tokens,
       "Token ids; none: a list on stdin, between commas or as JSON");
   verb.add_option("--tokens-file", options.tokens_file, "Read them from a file")
+      ->type_name(kFile)
       ->excludes(tokens);
-  verb.add_option("--extra-key", options.extra_key, "Of the namespace");
+  verb.add_option("--extra-key", options.extra_key, "Of the namespace")
+      ->type_name("KEY");
   verb.add_option("--cache-salt-file", options.cache_salt_file,
-                  "File with the salt of the namespace");
+                  "File with the salt of the namespace")
+      ->type_name(kFile);
   verb.add_flag("--bigram", options.bigram, "The namespace is one of pairs");
 }
 
 void LockFlags(CLI::App& verb, Options& options) {
   LimitFlag(verb, options);
   verb.add_option("--session", options.session_number,
-                  "Only of this one, by its number");
+                  "Only of this one, by its number in 'pandoctl sessions'")
+      ->type_name(kNumber);
   verb.add_option("--release", options.release_session,
-                  "Take all locks from this session");
+                  "Take all locks from this session")
+      ->type_name(kNumber);
 }
 
 void EvictFlags(CLI::App& verb, Options& options) {
@@ -70,14 +93,14 @@ void EvictFlags(CLI::App& verb, Options& options) {
 
 void FlushFlags(CLI::App& verb, Options& options) {
   auto* const what = verb.add_option_group("what");
-  what->add_option("--namespace", options.namespace_number,
-                   "Only this one, by its number");
+  NamespaceFlag(*what, options);
   what->add_flag("--all", options.all, "All of them");
   what->require_option(1);
 }
 
 void PolicyFlags(CLI::App& verb, Options& options) {
-  verb.add_option("NAME", options.policy, "Change to this one");
+  verb.add_option("NAME", options.policy,
+                  "Change to this one: " + absl::StrJoin(kPolicies, ", "));
 }
 
 void DrainFlags(CLI::App& verb, Options& options) {
@@ -92,15 +115,18 @@ void WatchFlags(CLI::App& verb, Options& options) {
 
 void HealthFlags(CLI::App& verb, Options& options) {
   verb.add_option("--service", options.service,
-                  "readiness, liveness, or a service of gRPC by its name");
+                  "readiness, liveness, or a service of gRPC by its name")
+      ->type_name("NAME");
   verb.add_flag("--invariants", options.invariants,
                 "Verify the whole index, too; holds the cache up meanwhile");
 }
 
 void ClientFlags(CLI::App& verb, Options& options) {
-  verb.add_option("--clients", options.clients,
-                  "Client processes; requests are dealt out in order")
+  verb.add_option(
+          "--clients", options.clients,
+          "Client processes, from 1 to 256; requests are dealt out in order")
       ->check(CLI::Range(1, 256))
+      ->type_name(kNumber)
       ->capture_default_str();
   verb.add_flag("--handles", options.handles,
                 "Send only what comes after the end of an earlier request");
@@ -111,26 +137,33 @@ void ReplayFlags(CLI::App& verb, Options& options) {
       ->required()
       ->check(CLI::ExistingFile);
   verb.add_option("--requests", options.requests,
-                  "Only the first so many; 0: all");
+                  "Only the first so many; 0: all")
+      ->type_name(kNumber);
   ClientFlags(verb, options);
 }
 
 void BenchFlags(CLI::App& verb, Options& options) {
   constexpr uint32_t kMaxTokens = 1 << 20;
   replay::MadeUpChats& chats = options.chats;
-  verb.add_option("--requests", chats.requests, "How many")
+  verb.add_option("--requests", chats.requests, "How many, from 1 to 10000000")
       ->check(CLI::Range(1, 10'000'000))
+      ->type_name(kNumber)
       ->capture_default_str();
-  verb.add_option("--prompt-tokens", chats.prompt_tokens, "Of each request")
+  verb.add_option("--prompt-tokens", chats.prompt_tokens,
+                  "Of each request, from 1 to 1048576")
       ->check(CLI::Range(1u, kMaxTokens))
+      ->type_name(kNumber)
       ->capture_default_str();
   verb.add_option("--system-prompts", chats.system_prompts,
-                  "With how many different ones the prompts begin")
+                  "With how many different ones the prompts begin, from 1 to "
+                  "1000000")
       ->check(CLI::Range(1, 1'000'000))
+      ->type_name(kNumber)
       ->capture_default_str();
   verb.add_option("--system-prompt-tokens", chats.system_prompt_tokens,
-                  "Of each of these")
+                  "Of each of these, from 0 to 1048576")
       ->check(CLI::Range(0u, kMaxTokens))
+      ->type_name(kNumber)
       ->capture_default_str();
   ClientFlags(verb, options);
 }
@@ -140,52 +173,99 @@ struct Verb {
   const char* help;
   absl::Status (*run)(const Context&);
   void (*add_flags)(CLI::App&, Options&);
+  const char* examples;
 };
 
 constexpr Verb kVerbs[] = {
-    {"status", "One look at everything", Status, NoFlags},
-    {"stat", "A line of rates and states for each interval", Stat, RepeatFlags},
-    {"top", "The same and who holds what, live", Top, RepeatFlags},
-    {"tree", "The nodes of the radix tree", Tree, TreeFlags},
-    {"match", "How much of a prompt is cached", Match, PromptFlags},
-    {"explain", "Why a prompt matches no further", Explain, PromptFlags},
+    {"status", "One look at everything", Status, NoFlags,
+     "  pandoctl status\n"
+     "  pandoctl status -o json"},
+    {"stat", "A line of rates and states for each interval", Stat, RepeatFlags,
+     "  pandoctl stat -i 5\n"
+     "  pandoctl stat -n 10 -o json"},
+    {"top", "The same and who holds what, live", Top, RepeatFlags,
+     "  pandoctl top\n"
+     "  pandoctl top -i 0.5"},
+    {"tree", "The nodes of the radix tree", Tree, TreeFlags,
+     "  pandoctl tree --limit 50\n"
+     "  pandoctl tree --namespace 1"},
+    {"match", "How much of a prompt is cached", Match, PromptFlags,
+     "  pandoctl match 1 15043 29892\n"
+     "  echo '[1, 15043, 29892]' | pandoctl match --extra-key my-lora"},
+    {"explain", "Why a prompt matches no further", Explain, PromptFlags,
+     "  pandoctl explain 1 15043 29892\n"
+     "  pandoctl explain --extra-key my-lora 1 15043 29892"},
     {"namespaces", "What each has cached, the largest first", Namespaces,
-     LimitFlag},
-    {"sessions", "The attached workers", Sessions, LimitFlag},
-    {"locks", "Who holds locks, the oldest first", Locks, LockFlags},
-    {"evict", "Evict pages in the order of the policy", Evict, EvictFlags},
-    {"flush", "Evict all that is not locked", Flush, FlushFlags},
-    {"policy", "Show or change the eviction policy", Policy, PolicyFlags},
-    {"drain", "Admit nothing new any more", Drain, DrainFlags},
-    {"watch", "What enters and leaves the cache", Watch, WatchFlags},
-    {"health", "Whether it serves; exit status 4 if not", Health, HealthFlags},
+     LimitFlag, "  pandoctl namespaces --limit 10"},
+    {"sessions", "The attached workers", Sessions, LimitFlag,
+     "  pandoctl sessions"},
+    {"locks", "Who holds locks, the oldest first", Locks, LockFlags,
+     "  pandoctl locks --limit 10\n"
+     "  pandoctl locks --session 3\n"
+     "  pandoctl locks --release 3"},
+    {"evict", "Evict pages in the order of the policy", Evict, EvictFlags,
+     "  pandoctl evict 1000"},
+    {"flush", "Evict all that is not locked", Flush, FlushFlags,
+     "  pandoctl flush --namespace 1\n"
+     "  pandoctl flush --all --yes"},
+    {"policy", "Show or change the eviction policy", Policy, PolicyFlags,
+     "  pandoctl policy\n"
+     "  pandoctl policy slru"},
+    {"drain", "Admit nothing new any more", Drain, DrainFlags,
+     "  pandoctl drain --wait\n"
+     "  pandoctl drain --exit --yes"},
+    {"watch", "What enters and leaves the cache", Watch, WatchFlags,
+     "  pandoctl watch --snapshot\n"
+     "  pandoctl watch -n 100 -o json"},
+    {"health", "Whether it serves; exit status 4 if not", Health, HealthFlags,
+     "  pandoctl health\n"
+     "  pandoctl health --service liveness"},
     {"replay", "Requests of a recorded trace, with their times", Replay,
-     ReplayFlags},
-    {"bench", "Requests that are made up, with their times", Bench, BenchFlags},
-    {"version", "Of pandoctl and of pandod", Version, NoFlags},
+     ReplayFlags,
+     "  pandoctl replay bench/data/conversation_excerpt.jsonl --clients 2"},
+    {"bench", "Requests that are made up, with their times", Bench, BenchFlags,
+     "  pandoctl bench --requests 1000 --prompt-tokens 4096"},
+    {"version", "Of pandoctl and of pandod", Version, NoFlags,
+     "  pandoctl version"},
 };
 
 void AddCommonFlags(CLI::App& app, Options& options) {
   app.add_option("--address", options.address, "unix:/path or host:port")
+      ->type_name("ADDRESS")
       ->envname("PANDO_ADDRESS")
       ->capture_default_str();
-  app.add_option("--timeout", options.timeout_s, "Seconds for each call")
+  app.add_option("--timeout", options.timeout_s,
+                 "For each call, from 0.001 to 86400")
       ->check(CLI::Range(0.001, 86400.0))
+      ->type_name(kSeconds)
       ->capture_default_str();
-  auto* const ca = app.add_option("--tls-ca", options.tls_ca,
-                                  "File that signs pandod's certificate, PEM");
+  auto* const ca = app.add_option(
+      "--tls-ca", options.tls_ca,
+      "Signs pandod's certificate, PEM; with it give the next two");
   auto* const certificate = app.add_option(
       "--tls-certificate", options.tls_certificate, "Our own, PEM");
   auto* const key = app.add_option("--tls-key", options.tls_key, "Its key");
+  for (CLI::Option* file : {ca, certificate, key}) file->type_name(kFile);
   ca->needs(certificate)->needs(key);
   certificate->needs(ca);
   key->needs(ca);
   app.add_option("--token-file", options.token_file,
-                 "File with a bearer token that pandod knows");
-  app.add_option("-o,--output", options.format, "Format of the answer")
+                 "File with a bearer token that pandod knows")
+      ->type_name(kFile);
+  app.add_option("-o,--output", options.format,
+                 "Of the answer: " + absl::StrJoin(kFormats, ", "))
       ->check(CLI::IsMember(kFormats))
+      ->type_name("FORMAT")
       ->capture_default_str();
   app.add_flag("-y,--yes", options.yes, "Do not ask first");
+}
+
+std::vector<std::string> VerbsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    names.push_back(verb->get_name());
+  }
+  return names;
 }
 
 // Prints what is wrong, or the help that was asked for.
@@ -196,7 +276,7 @@ int Exit(const CLI::App& app, const CLI::ParseError& error) {
       app.get_subcommands().empty() && !unknown.empty() && unknown[0][0] != '-';
   if (!is_verb_unknown) return app.exit(error);
   // CLI11 says only that a verb is required.
-  return app.exit(CLI::ParseError("unknown verb '" + unknown[0] + "'",
+  return app.exit(CLI::ParseError(UnknownName("verb", unknown[0], VerbsOf(app)),
                                   error.get_exit_code()));
 }
 
@@ -209,17 +289,21 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
       "Asks a pandod what its cache holds and why, and tells it what "
       "to do.",
       "pandoctl");
+  app.formatter(std::make_shared<HelpFormatter>());
   AddCommonFlags(app, command.options);
   app.require_subcommand(1);
   app.fallthrough();
   for (const Verb& verb : kVerbs) {
     CLI::App* const added = app.add_subcommand(verb.name, verb.help);
     verb.add_flags(*added, command.options);
+    added->footer(verb.examples);
     added->callback([&command, &verb] { command.verb = verb.run; });
   }
   std::string shell;
-  app.add_subcommand("completion", "A script that completes commands")
-      ->add_option("SHELL", shell, "For which shell")
+  CLI::App* const completion =
+      app.add_subcommand("completion", "A script that completes commands");
+  completion->footer("  source <(pandoctl completion bash)");
+  completion->add_option("SHELL", shell, "bash or zsh")
       ->required()
       ->check(CLI::IsMember(kShells));
   try {

@@ -6,6 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "base/visible_text.h"
+#include "tools/pandoctl/style.h"
 
 namespace pando::ctl {
 
@@ -34,8 +36,12 @@ std::string PercentText(uint64_t part, uint64_t whole) {
       "%.1f", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+std::string HealthText(const std::string& status) {
+  return Styled(status == "SERVING" ? Style::kGood : Style::kBad, status);
+}
+
 std::string NameText(const std::string& name) {
-  return name.empty() ? "\"\"" : absl::Utf8SafeCEscape(name);
+  return name.empty() ? "\"\"" : VisibleText(absl::Utf8SafeCEscape(name));
 }
 
 std::string KeyText(const v1::NamespaceInfo& ns) {

@@ -1,14 +1,18 @@
 // pandoctl: what operators ask a pandod, from the command line.
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/visible_text.h"
 #include "tools/pandoctl/access.h"
 #include "tools/pandoctl/command_line.h"
 #include "tools/pandoctl/exit_code.h"
+#include "tools/pandoctl/style.h"
 #include "tools/pandoctl/verbs.h"
 
 namespace pando::ctl {
@@ -30,8 +34,9 @@ int Main(int argc, const char* const* argv) {
   if (!command.has_value()) return exit_code;
   const absl::Status status = Run(*command);
   if (!status.ok()) {
-    std::fprintf(stderr, "pandoctl: %s\n",
-                 std::string(status.message()).c_str());
+    std::fprintf(stderr, "%s %s\n",
+                 Styled(Style::kBad, "pandoctl:", STDERR_FILENO).c_str(),
+                 VisibleText(std::string(status.message())).c_str());
   }
   if (absl::IsUnavailable(status) &&
       command->options.address == Options().address) {

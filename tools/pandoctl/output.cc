@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/visible_text.h"
+
 namespace pando::ctl {
 namespace {
 
@@ -35,6 +37,12 @@ std::string ToYaml(const Json& value) {
   return yaml.c_str();
 }
 
+// In strings of JSON and YAML \u202e is the character itself. Control
+// characters of ASCII are written so by both.
+std::string Shown(const std::string& structured) {
+  return VisibleText(structured, "\n");
+}
+
 }  // namespace
 
 Json ToJson(const google::protobuf::Message& message) {
@@ -53,7 +61,7 @@ void Output::Print(const std::string& text) const {
 }
 
 void Output::Print(const Json& value) const {
-  Print((format_ == "yaml" ? ToYaml(value) : value.dump(2)) + '\n');
+  Print(Shown(format_ == "yaml" ? ToYaml(value) : value.dump(2)) + '\n');
 }
 
 void Output::Print(const google::protobuf::Message& message) const {
@@ -61,8 +69,8 @@ void Output::Print(const google::protobuf::Message& message) const {
 }
 
 void Output::PrintNext(const Json& value) const {
-  Print(format_ == "yaml" ? "---\n" + ToYaml(value) + '\n'
-                          : value.dump() + '\n');
+  Print(Shown(format_ == "yaml" ? "---\n" + ToYaml(value) : value.dump()) +
+        '\n');
 }
 
 }  // namespace pando::ctl

@@ -33,6 +33,9 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target,
                                        const Access& access) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  // http_proxy is for the web, not for a pandod.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+
   return grpc::CreateCustomChannel(target, CredentialsOf(access), arguments);
 }
 
@@ -50,8 +53,9 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address) {
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE:
-      return absl::UnavailableError(absl::StrCat(
-          address, " cannot be reached: ", status.error_message()));
+      return absl::UnavailableError(
+          absl::StrCat(address, " cannot be reached: ", status.error_message(),
+                       ". Does pandod run there?"));
     case grpc::StatusCode::CANCELLED:  // by pandod, which stops
       return absl::UnavailableError(
           absl::StrCat(address, " ended before it answered"));

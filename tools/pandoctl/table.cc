@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/pandoctl/style.h"
 
 namespace pando::ctl {
 namespace {
@@ -37,7 +38,9 @@ std::string Table::Text() const {
       absl::StrAppendFormat(&line, "%s%*s", i == 0 ? "" : kGap, width, row[i]);
     }
     absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&text, line, "\n");
+    const bool is_header = &row == &rows_.front();
+    absl::StrAppend(&text, is_header ? Styled(Style::kHeading, line) : line,
+                    "\n");
   }
   return text;
 }

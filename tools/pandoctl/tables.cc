@@ -12,6 +12,7 @@ std::string YesNo(bool value) { return value ? "yes" : "no"; }
 }  // namespace
 
 std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces) {
+  if (namespaces.empty()) return "no namespace has anything cached or locked\n";
   Table table({"NAMESPACE", "EXTRA_KEY", "SALTED", "BIGRAM", "EVICTABLE",
                "PROTECTED", "NODES"});
   for (const v1::NamespaceInfo& ns : namespaces) {
@@ -24,6 +25,7 @@ std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces) {
 }
 
 std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
+  if (sessions.empty()) return "no sessions\n";
   Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "CONNECTED",
                "ATTACHED"});
   for (const v1::SessionInfo& session : sessions) {
@@ -37,6 +39,7 @@ std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
 }
 
 std::string LockTable(const Many<v1::LockInfo>& locks) {
+  if (locks.empty()) return "no locks\n";
   Table table({"SESSION", "CLIENT", "TOKENS", "AGE", "NAMESPACE"});
   for (const v1::LockInfo& lock : locks) {
     table.Add({absl::StrCat(lock.session_number()),

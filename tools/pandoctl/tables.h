@@ -9,7 +9,7 @@
 
 namespace pando::ctl {
 
-// Lists of Admin as tables, with a header.
+// Lists of Admin as tables, with a header; of an empty one, that it is empty.
 
 template <typename T>
 using Many = google::protobuf::RepeatedPtrField<T>;

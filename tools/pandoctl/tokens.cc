@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,9 +15,24 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "base/visible_text.h"
 
 namespace pando::ctl {
 namespace {
+
+// Names the word, unless it may be a token of a prompt, which is never printed.
+absl::Status NoToken(absl::string_view word, size_t place) {
+  const bool may_be_secret =
+      absl::c_any_of(word, [](char c) { return absl::ascii_isdigit(c) != 0; });
+  constexpr size_t kShown = 40;
+  const std::string what =
+      may_be_secret
+          ? absl::StrCat("token ", place)
+          : absl::StrCat("'", VisibleText(std::string(word.substr(0, kShown))),
+                         "', in the place of token ", place, ",");
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " is not a number from 0 to 4294967295"));
+}
 
 // Numbers between commas or white space; a JSON list is that, in brackets.
 absl::StatusOr<std::vector<uint32_t>> ParseTokens(absl::string_view text) {
@@ -29,9 +45,7 @@ absl::StatusOr<std::vector<uint32_t>> ParseTokens(absl::string_view text) {
        absl::StrSplit(text, absl::ByAnyChar(", \t\r\n"), absl::SkipEmpty())) {
     uint32_t token = 0;
     if (!absl::SimpleAtoi(word, &token)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token number ", tokens.size(),
-                       " is not a number from 0 to 4294967295"));
+      return NoToken(word, tokens.size() + 1);
     }
     tokens.push_back(token);
   }

@@ -23,7 +23,7 @@ absl::Status Health(const Context& context) {
                       checked->violations().end());
   }
   if (context.output.is_table()) {
-    context.output.Print(status + "\n");
+    context.output.Print(HealthText(status) + "\n");
     for (const std::string& violation : violations) {
       context.output.Print(violation + "\n");
     }

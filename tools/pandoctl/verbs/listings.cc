@@ -1,8 +1,10 @@
 // pandoctl namespaces, sessions, locks: who is there, and who holds what.
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/confirm.h"
 #include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/numbers.h"
 #include "tools/pandoctl/tables.h"
 #include "tools/pandoctl/verbs.h"
 
@@ -61,6 +63,9 @@ absl::Status Locks(const Context& context) {
   const Options& options = context.options;
   if (options.release_session.has_value()) {
     return ReleaseLocks(context, *options.release_session);
+  }
+  if (options.session_number.has_value()) {
+    RETURN_IF_ERROR(CheckSession(context.server, *options.session_number));
   }
   v1::ListLocksRequest request;
   request.set_limit(options.limit);

@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/confirm.h"
 #include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/numbers.h"
 #include "tools/pandoctl/verbs.h"
 
 namespace pando::ctl {
@@ -29,6 +31,8 @@ absl::Status Flush(const Context& context) {
   v1::FlushRequest request;
   std::string what = "everything";
   if (context.options.namespace_number.has_value()) {
+    RETURN_IF_ERROR(
+        CheckNamespace(context.server, *context.options.namespace_number));
     request.set_namespace_number(*context.options.namespace_number);
     what = absl::StrCat("namespace ", *context.options.namespace_number);
   }

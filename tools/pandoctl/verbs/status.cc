@@ -35,7 +35,7 @@ std::string StatusText(const std::string& address, const std::string& health,
                        const v1::PoolDescription& pool) {
   std::string text = NamedValues({
       {"address", address},
-      {"health", health},
+      {"health", HealthText(health)},
       {"version", stats.version()},
       {"epoch", absl::StrFormat("%016x", stats.epoch())},
       {"model", pool.model().empty() ? "-" : NameText(pool.model())},

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/rates.h"
+#include "tools/pandoctl/style.h"
 #include "tools/pandoctl/tables.h"
 #include "tools/pandoctl/verbs.h"
 
@@ -98,7 +99,7 @@ std::string Fit(const std::string& screen) {
   std::vector<std::string> lines = absl::StrSplit(screen, '\n');
   if (size.ws_row > 0 && lines.size() > size.ws_row) lines.resize(size.ws_row);
   for (std::string& line : lines) {
-    if (size.ws_col > 0 && line.size() > size.ws_col) line.resize(size.ws_col);
+    if (size.ws_col > 0) line = CutLine(line, size.ws_col);
   }
   return absl::StrJoin(lines, "\n");
 }

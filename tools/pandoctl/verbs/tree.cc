@@ -3,7 +3,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
+#include "tools/pandoctl/numbers.h"
+#include "tools/pandoctl/style.h"
 #include "tools/pandoctl/verbs.h"
 
 namespace pando::ctl {
@@ -36,14 +39,16 @@ std::string NodeText(const v1::TreeNode& node) {
 }
 
 std::string TreeText(const v1::DumpTreeResponse& dump, const Names& names) {
+  if (dump.nodes().empty()) return "nothing is cached\n";
   std::string text;
   uint64_t current = 0;
   for (const v1::TreeNode& node : dump.nodes()) {
     if (node.namespace_number() != current) {
       current = node.namespace_number();
       const auto name = names.find(current);
-      absl::StrAppend(&text, "namespace ", current,
-                      name == names.end() ? "" : name->second, "\n");
+      const std::string heading = absl::StrCat(
+          "namespace ", current, name == names.end() ? "" : name->second);
+      absl::StrAppend(&text, Styled(Style::kHeading, heading), "\n");
     }
     absl::StrAppend(&text, NodeText(node));
   }
@@ -57,6 +62,10 @@ std::string TreeText(const v1::DumpTreeResponse& dump, const Names& names) {
 
 absl::Status Tree(const Context& context) {
   v1::DumpTreeRequest request;
+  if (context.options.namespace_number.has_value()) {
+    RETURN_IF_ERROR(
+        CheckNamespace(context.server, *context.options.namespace_number));
+  }
   request.set_limit(context.options.limit);
   request.set_namespace_number(context.options.namespace_number.value_or(0));
   const auto dump = context.server.DumpTree(request);
