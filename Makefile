@@ -77,11 +77,14 @@ test-asan: setup
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
 
-# The core under many threads, with the thread sanitizer.
+# The core under many threads, and the threads of pandod, with the thread
+# sanitizer. What it cannot see: tests/support/tsan.
 test-tsan: setup
 	@cmake --preset tsan >/dev/null
-	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test
+	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test pandod
 	@build/tsan/tests/core/core_stress_test
+	@PANDOD=$(CURDIR)/build/tsan/bin/pandod $(PYTHON) -m pytest -q \
+	  tests/threads/service_threads.py
 
 test-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25

@@ -1,7 +1,4 @@
-// Abseil's packages are built without the thread sanitizer, which then does not
-// see that absl::Mutex orders what threads do. In a build with that sanitizer
-// the linker puts these in place of Lock, TryLock and Unlock (see
-// CMakeLists.txt).
+// absl::Mutex orders what threads do (see CMakeLists.txt).
 
 #include <sanitizer/tsan_interface.h>
 

@@ -1,0 +1,151 @@
+"""All threads of a pandod at once, under the thread sanitizer: `make test-tsan`.
+
+They are its own threads that are looked at: polling, timers, events, regret meter,
+process watcher, memory socket, acceptors, HTTP and log. A race ends pandod with a status
+that the test does not take. Without the sanitizer it would show nothing, so pytest does
+not collect it by itself.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from metrics_page import free_address, get
+from pando_kv import Client, SnapshotEnd
+from pandod_process import Pandod, clean_environment, serving
+from worker_process import WorkerProcess
+
+SECONDS = 15
+LOAD_CLIENT = Path(__file__).parents[1] / "support" / "load_client.py"
+SUPPRESSIONS = Path(__file__).parents[1] / "support" / "tsan" / "suppressions.txt"
+
+Deed = Callable[[], None]
+
+
+@contextmanager
+def again_and_again(*deeds: Deed) -> Iterator[None]:
+    """Each on a thread of its own, until the block ends; at least once."""
+    is_over = threading.Event()
+    failed: list[BaseException] = []
+
+    def repeat(deed: Deed) -> None:
+        try:
+            while True:
+                deed()
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=repeat, args=(deed,)) for deed in deeds]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    if failed:
+        raise failed[0]
+
+
+def scrape(http: str) -> None:
+    for path in ("/metrics", "/healthz", "/readyz"):
+        assert get(http, path)[0] == 200
+
+
+def look_at_the_console(http: str) -> None:
+    for what in ("stats", "tree", "sessions", "locks", "search?name=worker"):
+        assert get(http, f"/console/api/{what}")[0] in (200, 404)
+    prompt = json.dumps({"tokens": [1, 2, 3]}).encode()
+    request = urllib.request.Request(
+        f"http://{http}/console/api/explain",
+        prompt,
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+
+
+def watch_events(pandod: Pandod) -> None:
+    with Client(pandod.address) as client, client.watch_events() as events:
+        while not isinstance(next(events), SnapshotEnd):
+            pass
+
+
+def ask_as_an_operator(pandod: Pandod) -> None:
+    with Client(pandod.address) as client:
+        client.stats()
+        client.namespaces()
+        client.sessions()
+        client.locks()
+        client.dump_tree()
+        client.check_invariants()
+
+
+def die(pandod: Pandod) -> None:
+    """A worker that is killed with the pool mapped, locks held and pages reserved."""
+    with WorkerProcess(pandod.address) as worker:
+        worker.do("attach", "lock", "reserve")
+
+
+def read_options_again(pandod: Pandod) -> None:
+    os.kill(pandod.pid, signal.SIGHUP)
+    time.sleep(0.05)  # a pace, which nothing waits for
+
+
+@pytest.fixture(autouse=True)
+def sanitizer(monkeypatch) -> None:
+    monkeypatch.setenv("TSAN_OPTIONS", f"suppressions={SUPPRESSIONS} history_size=4")
+    assert "TSAN_OPTIONS" in clean_environment()
+
+
+@contextmanager
+def load(pandod: Pandod) -> Iterator[None]:
+    """Workers that check every page they read, for SECONDS; waits for their end."""
+    commands = [
+        [sys.executable, LOAD_CLIENT, pandod.address, str(seed), "0", str(SECONDS)]
+        for seed in range(2)
+    ]
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+            for command in commands
+        ]
+        yield
+        assert [worker.wait() for worker in workers] == [0, 0]
+
+
+def test_the_threads_of_pandod_do_not_race(tmp_path):
+    http = free_address()
+    options = {
+        "http": http,
+        "low_free_pages": 4,
+        "high_free_pages": 8,
+        "check_invariants_every": "1s",
+        "verify_pages": 1,
+        "log_level": "debug",
+    }
+    with serving(tmp_path, **options) as pandod:
+        deeds: list[Deed] = [
+            lambda: scrape(http),
+            lambda: look_at_the_console(http),
+            lambda: watch_events(pandod),
+            lambda: ask_as_an_operator(pandod),
+            lambda: die(pandod),
+            lambda: read_options_again(pandod),
+        ]
+        with again_and_again(*deeds), load(pandod):
+            pass
+        assert pandod.running, pandod.log()
+    assert "ThreadSanitizer" not in pandod.log()
