@@ -89,8 +89,10 @@ class CudaStandInWorker:
         # The listing's own descriptor is gone by now.
         names = [str(link.readlink()) for link in links if link.is_symlink()]
         maps = Path("/proc/self/maps").read_text().splitlines()
-        return [sum("cuda_stand_in_device" in line for line in lines)
-                for lines in (names, maps)]
+        return [
+            sum("cuda_stand_in_device" in line for line in lines)
+            for lines in (names, maps)
+        ]
 
     def _planes(self, page: int):
         for shard in self.shards:

@@ -35,7 +35,6 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target,
   arguments.SetMaxReceiveMessageSize(-1);
   // http_proxy is for the web, not for a pandod.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-
   return grpc::CreateCustomChannel(target, CredentialsOf(access), arguments);
 }
 
