@@ -1,7 +1,6 @@
 # A short front to CMake, CTest and pytest. `make help` lists the targets.
 
-VENV := build/venv
-PYTHON := $(VENV)/bin/python
+PYTHON := build/venv/bin/python
 JOBS ?= $(shell nproc)
 
 # Seconds for each fuzzer, and where its choices begin.
@@ -13,6 +12,9 @@ FUZZ_SEED ?= 1
 SOAK_SECONDS ?= 300
 SOAK_WORKERS ?= 16
 SOAK_SEED ?=
+
+# configure PRESET [ARGUMENTS]: says nothing but what went wrong.
+configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo test check test-unit test-python test-asan \
         test-tsan test-fuzz fuzz soak coverage bench format clean
@@ -28,23 +30,28 @@ help:
 	@echo "make package  Debian packages, in build/packages"
 	@echo "make format clang-format on all C++ sources"
 
+# For everything here; a target installs what it needs by itself.
 setup:
-	@tools/setup.sh $(VENV)
+	@tools/setup.sh build package test
 
-build: setup
-	@cmake --preset release >/dev/null
+build:
+	@tools/setup.sh build
+	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS)
 
 # Only what is packaged.
-package: setup
-	@cmake --preset release >/dev/null
+package:
+	@tools/setup.sh build package
+	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) \
 	  --target pandod pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
 
-demo: setup
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target pandod replay
+# pandoctl, too: what a reader wants next is to ask a server.
+demo:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl replay
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
 	@echo; echo "A recorded chat trace, 3,000 requests, through two client processes:"
 	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
@@ -61,26 +68,26 @@ check: setup
 	@tools/check_format.sh
 
 test-unit: setup
-	@cmake --preset dev >/dev/null
+	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 
 test-python: setup
-	@cmake --preset dev >/dev/null
+	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q tests
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
 test-asan: setup
-	@cmake --preset asan >/dev/null
+	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
 
 # The core under many threads, and the threads of pandod, with the thread
 # sanitizer. What it cannot see: tests/support/tsan.
 test-tsan: setup
-	@cmake --preset tsan >/dev/null
+	@$(call configure,tsan)
 	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test pandod
 	@build/tsan/tests/core/core_stress_test
 	@PANDOD=$(CURDIR)/build/tsan/bin/pandod $(PYTHON) -m pytest -q \
@@ -91,7 +98,7 @@ test-fuzz:
 
 # What is found stays in build/fuzz/corpus, for the next run to begin with.
 fuzz: setup
-	@cmake --preset fuzz >/dev/null
+	@$(call configure,fuzz)
 	@cmake --build --preset fuzz -j $(JOBS) --target $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do \
 	  echo "$$fuzzer: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"; \
@@ -104,7 +111,7 @@ fuzz: setup
 
 # tests/soak: `make test` runs a short one.
 soak: setup
-	@cmake --preset release >/dev/null
+	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) --target pandod
 	@PANDOD=$(CURDIR)/build/release/bin/pandod PYTHONPATH=tests:tests/support \
 	  $(PYTHON) -m soak --seconds $(SOAK_SECONDS) --workers $(SOAK_WORKERS) \
@@ -113,14 +120,14 @@ soak: setup
 # Lines and branches of core/ that its tests run, and the branches never taken.
 CORE_TESTS := core_test core_model_test core_stress_test
 coverage:
-	@tools/setup.sh $(VENV) llvm
-	@cmake --preset coverage >/dev/null
+	@tools/setup.sh build test coverage
+	@$(call configure,coverage)
 	@cmake --build --preset coverage -j $(JOBS) --target $(CORE_TESTS)
 	@$(PYTHON) tools/coverage.py --folder core \
 	  $(CORE_TESTS:%=build/coverage/tests/core/%)
 
 bench: setup
-	@cmake --preset release >/dev/null
+	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
 	@cmake --build --preset release -j $(JOBS) \
 	  --target pandod core_bench rpc_bench echo_server replay
 	@$(PYTHON) bench/run.py --build build/release

