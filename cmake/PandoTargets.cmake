@@ -27,6 +27,8 @@ function(pando_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
+  # Files of tests may have helpers of one name.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${ARG_PREFIX}")
 endfunction()
