@@ -60,7 +60,15 @@ demo:
 	@echo "The two clients do not wait for each other: the order of the requests, and with"
 	@echo "it the hit rate, differs from run to run."
 
-test: check test-unit test-python test-asan test-tsan test-fuzz
+# All stages, whatever fails, and one summary.
+STAGES := check test-unit test-python test-asan test-tsan test-fuzz
+test: setup
+	@$(PYTHON) tools/test_stages.py build/test-results $(STAGES)
+
+# The folder for verdicts as JUnit XML, where a stage is run by `make test`.
+RESULTS :=
+junit_of_ctest = $(if $(RESULTS),--output-junit $(RESULTS)/$@.xml)
+junit_of_pytest = $(if $(RESULTS),--junitxml $(RESULTS)/$@.xml)
 
 # Layers and formatting.
 check: setup
@@ -70,28 +78,30 @@ check: setup
 test-unit: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
-	@ctest --preset dev -j $(JOBS)
+	@ctest --preset dev -j $(JOBS) $(junit_of_ctest)
 
 test-python: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
-	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q tests
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
+	  $(junit_of_pytest) tests
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
 test-asan: setup
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS)
-	@ctest --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS) $(junit_of_ctest)
 
 # The core under many threads, and the threads of pandod, with the thread
 # sanitizer. What it cannot see: tests/support/tsan.
 test-tsan: setup
 	@$(call configure,tsan)
 	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test pandod
-	@build/tsan/tests/core/core_stress_test
+	@build/tsan/tests/core/core_stress_test \
+	  $(if $(RESULTS),--gtest_output=xml:$(RESULTS)/core_stress_test.xml)
 	@PANDOD=$(CURDIR)/build/tsan/bin/pandod $(PYTHON) -m pytest -q \
-	  tests/threads/service_threads.py
+	  $(junit_of_pytest) tests/threads/service_threads.py
 
 test-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25

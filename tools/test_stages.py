@@ -1,0 +1,132 @@
+"""Runs the stages of `make test`, all of them, and prints one summary.
+
+A stage is a target of the Makefile. It leaves its tests' verdicts as JUnit XML in
+the folder that the variable RESULTS names; a stage without such files (formatting,
+fuzzers) passes or fails as a whole. Exits non-zero if anything failed.
+
+usage: tools/test_stages.py RESULTS_FOLDER TARGET...
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+WIDTH = 80
+# What GoogleTest prints of a test that skips itself: place, then reason.
+GTEST_REASON = re.compile(r": Skipped\n(.+)")
+
+
+@dataclass
+class Verdicts:
+    """What became of a stage's tests."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def add(self, case: ElementTree.Element) -> None:
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            self.failed.append(f"{case.get('classname')}::{case.get('name')}")
+        elif skipped is not None:
+            self.skipped[skip_reason(case, skipped)] += 1
+        else:
+            self.passed += 1
+
+
+@dataclass
+class Stage:
+    target: str
+    exit_code: int
+    seconds: float
+    verdicts: Verdicts
+
+    def row(self) -> str:
+        verdicts = self.verdicts
+        if verdicts.passed or verdicts.failed or verdicts.skipped:
+            passed, failed = str(verdicts.passed), str(len(verdicts.failed))
+            skipped = str(verdicts.skipped.total())
+        else:
+            passed = failed = skipped = "-"
+        result = "ok" if self.exit_code == 0 else "FAILED"
+        return (
+            f"{self.target:14} {result:8} {passed:>8} {failed:>8} {skipped:>8} "
+            f"{self.seconds:>9,.0f}"
+        )
+
+
+def skip_reason(case: ElementTree.Element, skipped: ElementTree.Element) -> str:
+    output = "".join(case.itertext())
+    said = GTEST_REASON.search(output)
+    return said.group(1) if said else skipped.get("message") or "no reason given"
+
+
+def read_verdicts(folder: Path) -> Verdicts:
+    verdicts = Verdicts()
+    for file in sorted(folder.glob("*.xml")):
+        for case in ElementTree.parse(file).iter("testcase"):
+            verdicts.add(case)
+    return verdicts
+
+
+def run_stage(target: str, results: Path) -> Stage:
+    folder = results / target
+    # The verdicts of an earlier run are not this one's.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    print(f"\n== {target} ==", flush=True)
+    begin = time.monotonic()
+    done = subprocess.run(
+        ["make", "--no-print-directory", target, f"RESULTS={folder.resolve()}"]
+    )
+    seconds = time.monotonic() - begin
+    return Stage(target, done.returncode, seconds, read_verdicts(folder))
+
+
+def item(text: str) -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="      ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def summary(stages: list[Stage]) -> str:
+    headings = (
+        f"{'stage':14} {'result':8} {'passed':>8} {'failed':>8} {'skipped':>8} "
+        f"{'seconds':>9}"
+    )
+    lines = ["", headings, "-" * len(headings), *(stage.row() for stage in stages)]
+    skipped = sum((stage.verdicts.skipped for stage in stages), Counter())
+    if skipped:
+        lines += ["", "Skipped, and why:"]
+        lines += [item(f"{count:4} {why}") for why, count in skipped.most_common()]
+    broken = [stage for stage in stages if stage.exit_code != 0]
+    if broken:
+        lines += ["", "Failed:"]
+    for stage in broken:
+        lines += [item(f"{stage.target}: {name}") for name in stage.verdicts.failed]
+        if not stage.verdicts.failed:
+            lines.append(item(f"{stage.target}: as a whole; its output is above"))
+    return "\n".join(lines)
+
+
+def main() -> int:
+    results, targets = Path(sys.argv[1]), sys.argv[2:]
+    stages = [run_stage(target, results) for target in targets]
+    print(summary(stages))
+    return any(stage.exit_code != 0 for stage in stages)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
