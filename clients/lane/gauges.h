@@ -1,0 +1,35 @@
+#ifndef PANDO_CLIENTS_LANE_GAUGES_H_
+#define PANDO_CLIENTS_LANE_GAUGES_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "lane/gauge_page.h"
+
+namespace pando::lane {
+
+// pandod's gauge page, mapped for reading. Thread-safe; readable as long as it
+// is mapped, whatever becomes of pandod.
+class MappedGauges {
+ public:
+  // Null, and why, if that is no gauge page that this library knows.
+  static std::shared_ptr<const MappedGauges> Map(const UniqueFd& memory,
+                                                 std::string& error);
+  ~MappedGauges();
+  MappedGauges(const MappedGauges&) = delete;
+  MappedGauges& operator=(const MappedGauges&) = delete;
+
+  // As ReadGauges.
+  std::optional<Gauges> Read() const { return ReadGauges(*page_); }
+
+ private:
+  explicit MappedGauges(const GaugePage* page) : page_(page) {}
+
+  const GaugePage* const page_;
+};
+
+}  // namespace pando::lane
+
+#endif  // PANDO_CLIENTS_LANE_GAUGES_H_

@@ -1,0 +1,35 @@
+// Sleeping on a word of shared memory.
+#ifndef PANDO_LANE_FUTEX_H_
+#define PANDO_LANE_FUTEX_H_
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <climits>
+
+#include "lane/layout.h"
+
+namespace pando::lane {
+
+// Sleeps while `word` is `value`, at most for `limit`. May return early for no
+// reason: the caller looks again. The limit goes by the monotonic clock.
+inline void FutexWait(const SharedWord& word, uint32_t value,
+                      std::chrono::nanoseconds limit) {
+  if (limit <= std::chrono::nanoseconds::zero()) return;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(limit);
+  const timespec time = {.tv_sec = seconds.count(),
+                         .tv_nsec = (limit - seconds).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
+}
+
+// Wakes all who sleep on `word`.
+inline void FutexWake(const SharedWord& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace pando::lane
+
+#endif  // PANDO_LANE_FUTEX_H_

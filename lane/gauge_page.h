@@ -1,0 +1,97 @@
+// The gauge page: figures of the cache that every worker may read from memory,
+// without a call. One for each pandod, in a memfd that only pandod can write.
+#ifndef PANDO_LANE_GAUGE_PAGE_H_
+#define PANDO_LANE_GAUGE_PAGE_H_
+
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "lane/layout.h"
+
+namespace pando::lane {
+
+// What the page says: all of one moment.
+struct Gauges {
+  uint64_t epoch = 0;  // of this boot of pandod
+  // Pages by state; with the padding page they sum to capacity.
+  uint32_t free = 0;
+  uint32_t evictable = 0;
+  uint32_t protected_pages = 0;
+  uint32_t reserved = 0;
+  uint32_t quarantined = 0;
+  uint32_t capacity = 0;
+  uint32_t draining = 0;          // 1: pandod admits nothing new
+  std::array<char, 20> policy{};  // of eviction, by name, filled up with zeros
+
+  friend bool operator==(const Gauges&, const Gauges&) = default;
+};
+static_assert(sizeof(Gauges) == 56);
+
+inline constexpr uint32_t kGaugeMagic = 0x47444e50;  // "PNDG"
+inline constexpr size_t kGaugePageBytes = 4096;
+
+// The page itself: a sequence lock around the figures. `sequence` is odd while
+// they are written.
+struct GaugePage {
+  static constexpr size_t kWords = sizeof(Gauges) / sizeof(uint32_t);
+
+  SharedWord magic;
+  SharedWord version;
+  SharedWord sequence;
+  SharedWord unused;
+  std::array<SharedWord, kWords> words;  // Gauges
+};
+static_assert(offsetof(GaugePage, words) == 16);
+static_assert(sizeof(GaugePage) <= kGaugePageBytes);
+
+// One writer at a time.
+inline void WriteGauges(const Gauges& gauges, GaugePage& page) {
+  const auto words =
+      std::bit_cast<std::array<uint32_t, GaugePage::kWords>>(gauges);
+  const uint32_t sequence = page.sequence.load(std::memory_order_relaxed);
+  page.sequence.store(sequence + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  for (size_t i = 0; i < words.size(); ++i) {
+    page.words[i].store(words[i], std::memory_order_relaxed);
+  }
+  page.sequence.store(sequence + 2, std::memory_order_release);
+}
+
+// None: no moment was found in which nobody wrote, as when pandod was killed
+// while it did.
+inline std::optional<Gauges> ReadGauges(const GaugePage& page) {
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const uint32_t before = page.sequence.load(std::memory_order_acquire);
+    if (before % 2 != 0) {
+      sched_yield();  // the writer may need this CPU to go on
+      continue;
+    }
+    std::array<uint32_t, GaugePage::kWords> words;
+    for (size_t i = 0; i < words.size(); ++i) {
+      words[i] = page.words[i].load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (page.sequence.load(std::memory_order_relaxed) != before) continue;
+    return std::bit_cast<Gauges>(words);
+  }
+  return std::nullopt;
+}
+
+// As text, whatever is in it.
+inline std::string_view PolicyOf(const Gauges& gauges) {
+  return {gauges.policy.data(),
+          strnlen(gauges.policy.data(), gauges.policy.size())};
+}
+
+}  // namespace pando::lane
+
+#endif  // PANDO_LANE_GAUGE_PAGE_H_

@@ -1,0 +1,147 @@
+// The memory of a lane: what a worker and pandod share so that a call needs no
+// socket. docs/protocol.md explains it to those who implement it themselves.
+//
+// A lane is one sealed memfd, mapped by both sides:
+//
+//   offset 0      Header
+//   kSlotsOffset  Slot[kSlots]
+//   kArenaOffset  the arena: `arena_bytes` bytes for requests and answers
+//
+// The worker decides what lies where in the arena; pandod only reads the
+// request and writes the answer where a slot says. So nothing has to be given
+// back to pandod, and pandod never waits for a worker.
+//
+// A call goes so:
+//   1. The worker chooses a slot that is free and two ranges of the arena,
+//   fills
+//      in both the request and the slot, and sets the state to kSubmitted.
+//   2. It writes the slot's number to ring[submitted % kSlots] and adds one to
+//      `submitted`. Several calls may be published by one addition; pandod
+//      begins them in the order of the ring.
+//   3. If `awake` is 0 it writes to the doorbell, an eventfd.
+//   4. pandod copies the slot and the request, carries out the call, writes the
+//      answer and sets the state to kAnswered or kTooLarge. Answers may come in
+//      another order than the calls.
+//   5. A worker that sleeps meanwhile has written `sleeper` first, and looked
+//   at
+//      the state once more: then pandod wakes it.
+//
+// pandod takes every word that a worker can write for what it is: input. What
+// does not obey these rules closes the lane.
+#ifndef PANDO_LANE_LAYOUT_H_
+#define PANDO_LANE_LAYOUT_H_
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace pando::lane {
+
+static_assert(std::endian::native == std::endian::little,
+              "the memory of a lane is little endian");
+
+// A word that the other process reads or writes at any time.
+using SharedWord = std::atomic<uint32_t>;
+static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 4);
+
+inline constexpr uint32_t kMagic = 0x4c444e50;  // "PNDL"
+inline constexpr uint32_t kVersion = 1;
+
+// A power of two.
+inline constexpr uint32_t kSlots = 64;
+inline constexpr uint32_t kCacheLine = 64;
+
+// What a slot may call: the field numbers of pando.v1.BatchedRequest.
+enum class Method : uint32_t {
+  kMatchPrefix = 1,
+  kMatchPrefixes = 2,
+  kInsert = 3,
+  kLock = 4,
+  kUnlock = 5,
+  kAllocatePages = 6,
+  kFreePages = 7,
+  kGetStats = 8,
+};
+
+enum class SlotState : uint32_t {
+  kFree = 0,
+  // The worker has filled it in; it is pandod's until it is answered.
+  kSubmitted = 1,
+  // `code` and `answer_bytes` are those of the answer.
+  kAnswered = 2,
+  // The call was carried out, but its answer has `answer_bytes` bytes, which is
+  // more than there is room for. A call with a request id is answered again
+  // over gRPC; one without changed nothing.
+  kTooLarge = 3,
+  // The lane is closed: there will be no answer.
+  kClosed = 4,
+};
+
+// Who sleeps until a slot is answered.
+enum class Sleeper : uint32_t {
+  kNobody = 0,
+  // A futex wait on the slot's `state`.
+  kOnSlot = 1,
+  // A futex wait on the lane's `answers`, for any of its slots.
+  kOnLane = 2,
+};
+
+// One call.
+struct alignas(kCacheLine) Slot {
+  SharedWord state;  // SlotState; a futex
+  // Written by the worker.
+  SharedWord sleeper;  // Sleeper
+  SharedWord method;   // Method
+  SharedWord request_offset;
+  SharedWord request_bytes;
+  SharedWord answer_offset;
+  SharedWord answer_capacity;
+  // The CPU that the caller runs on: pandod does not spin there.
+  SharedWord cpu;
+  // Written by pandod.
+  SharedWord
+      code;  // google.rpc.Code; unless 0, the answer is google.rpc.Status
+  SharedWord answer_bytes;
+};
+static_assert(sizeof(Slot) == kCacheLine);
+
+struct Header {
+  // Written by pandod before the worker has the memory.
+  SharedWord magic;
+  SharedWord version;
+  SharedWord slots;  // that may be used, at most kSlots
+  SharedWord arena_bytes;
+  // How long pandod spins before it sleeps, and a caller may, too.
+  SharedWord spin_nanoseconds;
+
+  // Written by pandod.
+  alignas(kCacheLine) SharedWord awake;  // 1: it looks at `submitted` by itself
+  SharedWord cpu;                        // that it runs on
+  SharedWord closed;                     // 1: it looks no more
+  SharedWord answers;                    // counts them; a futex
+
+  // Written by the worker: calls that it has published, and their slots.
+  alignas(kCacheLine) SharedWord submitted;
+  alignas(kCacheLine) std::atomic<uint8_t> ring[kSlots];
+};
+
+inline constexpr size_t kSlotsOffset = 4096;
+inline constexpr size_t kArenaOffset = kSlotsOffset + kSlots * sizeof(Slot);
+static_assert(sizeof(Header) <= kSlotsOffset);
+static_assert(offsetof(Header, awake) == 64);
+static_assert(offsetof(Header, submitted) == 128);
+static_assert(offsetof(Header, ring) == 192);
+
+// The parts of a lane that is mapped at `base`.
+inline Header& HeaderAt(std::byte* base) {
+  return *reinterpret_cast<Header*>(base);
+}
+inline Slot& SlotAt(std::byte* base, uint32_t index) {
+  return reinterpret_cast<Slot*>(base + kSlotsOffset)[index];
+}
+inline std::byte* ArenaAt(std::byte* base) { return base + kArenaOffset; }
+
+}  // namespace pando::lane
+
+#endif  // PANDO_LANE_LAYOUT_H_

@@ -1,0 +1,50 @@
+#ifndef PANDO_SERVICE_LANE_GAUGE_BOARD_H_
+#define PANDO_SERVICE_LANE_GAUGE_BOARD_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/statusor.h"
+#include "lane/gauge_page.h"
+#include "service/lane/shared_memory.h"
+
+namespace pando {
+
+// The gauge page: what workers may read of the cache without a call. Owned by
+// Server. Show is called by one thread at a time; Share by any.
+class GaugeBoard {
+ public:
+  static absl::StatusOr<std::unique_ptr<GaugeBoard>> Create() {
+    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(
+        "pando-gauges", lane::kGaugePageBytes, SharedMemory::Peers::kMayRead);
+    if (!memory.ok()) return memory.status();
+    return absl::WrapUnique(new GaugeBoard(*std::move(memory)));
+  }
+
+  void Show(const lane::Gauges& gauges) {
+    if (gauges == shown_) return;
+    shown_ = gauges;
+    lane::WriteGauges(gauges, page());
+  }
+
+  // A descriptor that cannot be written through.
+  absl::StatusOr<UniqueFd> Share() const { return memory_.Share(); }
+
+ private:
+  explicit GaugeBoard(SharedMemory memory) : memory_(std::move(memory)) {
+    page().version = lane::kVersion;
+    page().magic = lane::kGaugeMagic;
+  }
+
+  lane::GaugePage& page() const {
+    return *reinterpret_cast<lane::GaugePage*>(memory_.data());
+  }
+
+  const SharedMemory memory_;
+  lane::Gauges shown_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LANE_GAUGE_BOARD_H_

@@ -1,0 +1,112 @@
+#ifndef PANDO_SERVICE_LANE_SERVED_LANE_H_
+#define PANDO_SERVICE_LANE_SERVED_LANE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/unique_fd.h"
+#include "lane/layout.h"
+#include "service/lane/shared_memory.h"
+
+namespace pando {
+
+// pandod's end of one lane: takes calls out of memory that a worker may
+// scribble over at any time, and puts answers in. Every word of the worker's is
+// read once, checked, and only then used; what pandod must remember it keeps
+// outside. So a worker can spoil its own lane, and nothing else.
+//
+// Owned by LaneConnection. One thread takes calls; any thread may answer those
+// that were taken, each once.
+class ServedLane {
+ public:
+  struct Config {
+    uint32_t arena_bytes = 0;
+    uint32_t slots = lane::kSlots;  // that may be used
+    absl::Duration spin;            // what the worker is told
+  };
+
+  // A call that was taken. Its slot is busy until it is answered.
+  struct Taken {
+    uint32_t slot = 0;
+    uint32_t method = 0;  // maybe none that is known
+    uint32_t cpu = 0;     // what the caller says it ran on
+    std::string request;  // reused from call to call
+  };
+
+  enum class Next { kCall, kNothing, kBroken };
+
+  static absl::StatusOr<std::unique_ptr<ServedLane>> Create(
+      const Config& config);
+
+  // What the worker gets: a descriptor of the memory, and one of the doorbell.
+  absl::StatusOr<UniqueFd> ShareMemory() const { return memory_.Share(); }
+  absl::StatusOr<UniqueFd> ShareDoorbell() const;
+  // Readable when the worker has rung.
+  int doorbell() const { return doorbell_.get(); }
+
+  // The next call that the worker published. kBroken: it broke the rules, and
+  // nothing more is to be taken.
+  Next Take(Taken& taken);
+  // Whether something was published that was not taken.
+  bool HasCalls() const {
+    return header().submitted.load(std::memory_order_relaxed) != taken_;
+  }
+
+  // Whether pandod looks by itself, so that the worker need not ring. After
+  // false, look once more before you sleep.
+  void SetAwake(bool is_awake);
+  // The CPU that calls of this lane are served on.
+  void SetCpu(uint32_t cpu) {
+    header().cpu.store(cpu, std::memory_order_relaxed);
+  }
+
+  // Answers the call of a busy slot. `write` is given room for `bytes` bytes,
+  // if the worker left so much: void write(std::byte*).
+  template <typename Write>
+  void Answer(uint32_t slot, uint32_t code, size_t bytes, Write&& write) {
+    if (bytes <= answers_[slot].capacity) {
+      write(lane::ArenaAt(memory_.data()) + answers_[slot].offset);
+      Publish(slot, lane::SlotState::kAnswered, code, bytes);
+    } else {
+      Publish(slot, lane::SlotState::kTooLarge, code, bytes);
+    }
+  }
+
+  // Tells the worker that nobody answers any more, and wakes who waits.
+  void Close();
+
+ private:
+  // Where the answer of a busy slot goes: checked, and not to be read again.
+  struct AnswerRoom {
+    std::atomic<bool> is_busy = false;
+    uint32_t offset = 0;  // both are written only while it is not busy
+    uint32_t capacity = 0;
+  };
+
+  ServedLane(const Config& config, SharedMemory memory, UniqueFd doorbell);
+
+  lane::Header& header() const { return lane::HeaderAt(memory_.data()); }
+  bool IsWithinArena(uint32_t offset, uint32_t bytes) const {
+    return offset <= arena_bytes_ && bytes <= arena_bytes_ - offset;
+  }
+  void Publish(uint32_t slot, lane::SlotState state, uint32_t code,
+               size_t bytes);
+  void CountAnswer();
+
+  const uint32_t arena_bytes_;
+  const uint32_t slots_;
+  const SharedMemory memory_;
+  const UniqueFd doorbell_;
+  uint32_t taken_ = 0;  // of header().submitted
+  std::array<AnswerRoom, lane::kSlots> answers_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LANE_SERVED_LANE_H_
