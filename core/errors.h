@@ -34,6 +34,7 @@ enum class Reason {
   kRoleRefused,
   kNamespaceRefused,
   kSessionRefused,
+  kLaneRefused,
 };
 
 // What an error is about, in the words of requests.h and session_limits.h. A

@@ -72,17 +72,26 @@ void DumpNamespace(const RadixTree& tree, const Namespace& ns, uint32_t limit,
 
 }  // namespace
 
+CacheGauges GaugesOf(const CacheParts& parts) {
+  const RadixTree& tree = parts.tree;
+  const PagePool& pool = parts.pool;
+  return {.pages = {.free = pool.count(PageState::kFree),
+                    .reserved = pool.count(PageState::kReserved),
+                    .evictable = tree.evictable_pages(),
+                    .protected_ = tree.protected_pages(),
+                    .quarantined = pool.count(PageState::kQuarantined),
+                    .padding = pool.count(PageState::kPadding),
+                    .capacity = pool.capacity()},
+          .eviction_policy = tree.policy()};
+}
+
 CacheStats StatsOf(const CacheParts& parts) {
   const RadixTree& tree = parts.tree;
   const PagePool& pool = parts.pool;
   CacheStats stats;
-  stats.pages.free = pool.count(PageState::kFree);
-  stats.pages.reserved = pool.count(PageState::kReserved);
-  stats.pages.evictable = tree.evictable_pages();
-  stats.pages.protected_ = tree.protected_pages();
-  stats.pages.quarantined = pool.count(PageState::kQuarantined);
-  stats.pages.padding = pool.count(PageState::kPadding);
-  stats.pages.capacity = pool.capacity();
+  const CacheGauges gauges = GaugesOf(parts);
+  stats.pages = gauges.pages;
+  stats.eviction_policy = gauges.eviction_policy;
   stats.counters = parts.journal.counters();
   const PendingPages::Counts& waits = parts.pending.counts();
   stats.counters.pending_waits = waits.waits;
@@ -94,7 +103,6 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.nodes = tree.node_count();
   stats.namespaces = tree.namespace_count();
   stats.waits = parts.pending.wait_count();
-  stats.eviction_policy = tree.policy();
   if (const LockRecord* oldest = parts.sessions.oldest_lock();
       oldest != nullptr) {
     stats.oldest_lock_age = parts.journal.time() - oldest->taken_at;

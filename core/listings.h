@@ -18,6 +18,7 @@ namespace pando {
 // Functions that only look; explanation.h explains matches.
 
 CacheStats StatsOf(const CacheParts& parts);
+CacheGauges GaugesOf(const CacheParts& parts);
 
 NamespaceList ListNamespaces(const RadixTree& tree, uint32_t limit);
 SessionList ListSessions(const CacheParts& parts, uint32_t limit);

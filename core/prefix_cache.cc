@@ -516,6 +516,11 @@ CacheStats PrefixCache::Stats() {
   return StatsOf(parts_);
 }
 
+CacheGauges PrefixCache::Gauges() {
+  Hold hold(this);
+  return GaugesOf(parts_);
+}
+
 bool PrefixCache::IsIdle() {
   Hold hold(this);
   return parts_.sessions.lock_count() == 0 &&

@@ -152,6 +152,8 @@ class PrefixCache {
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
   CacheStats Stats();
+  // A part of it, for those who look after each call.
+  CacheGauges Gauges();
   // Nothing is locked and nothing reserved.
   bool IsIdle();
   // A sentence for each invariant that does not hold. Linear in the cache and

@@ -23,6 +23,12 @@ struct PageCounts {
   uint32_t capacity = 0;
 };
 
+// What workers may watch.
+struct CacheGauges {
+  PageCounts pages;
+  EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+};
+
 // Counts since the start; see CacheCounters in proto/pando/v1/admin.proto.
 struct CacheCounters {
   uint64_t matches = 0;

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.pb.h"
+#include "service/calls/method_metrics.h"
 #include "service/console/forest.h"
 #include "service/console/refreshed.h"
 #include "service/http/http_message.h"
-#include "service/rpc/method_metrics.h"
 
 namespace pando {
 

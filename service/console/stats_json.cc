@@ -54,7 +54,12 @@ json CacheJson(const CacheStats& stats) {
 json RpcJson(const std::vector<MethodFigures>& methods) {
   json called = json::array();
   for (const MethodFigures& method : methods) {
-    if (method.type != "unary" || method.started == 0) continue;
+    if (method.type != "unary") continue;
+    uint64_t started = 0;
+    for (const TransportFigures& each : method.transports) {
+      started += each.started;
+    }
+    if (started == 0) continue;
     const HistogramView seconds = method.seconds.View();
     called.push_back({{"service", method.service},
                       {"method", method.method},

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/stats.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/method_metrics.h"
 
 namespace pando {
 

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/events.grpc.pb.h"
+#include "service/calls/method_metrics.h"
 #include "service/events/event_publisher.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 

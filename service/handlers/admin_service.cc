@@ -50,20 +50,26 @@ class DumpStream : public StreamSource<v1::DumpTreeResponse> {
 
 }  // namespace
 
-void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
-  const auto of = [&metrics](const char* method, const char* type = "unary") {
-    return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
-  };
-  server.AddService(&grpc_);
-  AddWaitingMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
-      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
+void AdminService::Offer(DataPath& data_path) {
+  data_path.get_stats = MakeMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
+      v1::Admin::service_full_name(), "GetStats",
       [this](const auto& in, auto& out, const WaitingCall& call) {
         absl::Status status = GetStats(in, out);
         // Each is some tenant's.
         if (!call.spans_namespaces()) out.clear_quota_classes();
         return status;
-      },
-      of("GetStats"), Waiting::kNever);
+      });
+}
+
+void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
+                            const DataPath& data_path) {
+  const auto of = [&metrics](const char* method, const char* type = "unary") {
+    return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
+  };
+  server.AddService(&grpc_);
+  AddMethod(
+      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
+      data_path.get_stats, of("GetStats"));
   AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
       server, [this](auto... call) { grpc_.RequestFlush(call...); },
       [this](const auto& in, auto& out) { return Flush(in, out); },

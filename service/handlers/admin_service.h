@@ -10,7 +10,8 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/method_metrics.h"
+#include "service/handlers/data_path.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 #include "service/self_check.h"
@@ -32,7 +33,11 @@ class AdminService {
   AdminService(PrefixCache* cache, SelfCheck* self_check, Config config)
       : cache_(cache), self_check_(self_check), config_(std::move(config)) {}
 
-  void Register(RpcServer& server, RpcMetrics& metrics);
+  // Fills in the methods that this service carries out.
+  void Offer(DataPath& data_path);
+  // `data_path` has them.
+  void Register(RpcServer& server, RpcMetrics& metrics,
+                const DataPath& data_path);
 
   absl::Status GetStats(const v1::GetStatsRequest& request,
                         v1::GetStatsResponse& response);

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {

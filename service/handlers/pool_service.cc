@@ -10,7 +10,20 @@
 
 namespace pando {
 
-void PoolService::Register(RpcServer& server, RpcMetrics& metrics) {
+void PoolService::Offer(DataPath& data_path) {
+  const std::string service = v1::PagePool::service_full_name();
+  data_path.allocate_pages =
+      MakeMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
+          service, "AllocatePages",
+          [this](const auto& in, auto& out) { return AllocatePages(in, out); });
+  data_path.free_pages =
+      MakeMethod<v1::FreePagesRequest, v1::FreePagesResponse>(
+          service, "FreePages",
+          [this](const auto& in, auto& out) { return FreePages(in, out); });
+}
+
+void PoolService::Register(RpcServer& server, RpcMetrics& metrics,
+                           const DataPath& data_path) {
   const auto of = [&metrics](const char* method) {
     return metrics.ForMethod(v1::PagePool::service_full_name(), method);
   };
@@ -19,20 +32,18 @@ void PoolService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestDescribePool(call...); },
       [this](const auto& in, auto& out) { return DescribePool(in, out); },
       of("DescribePool"));
-  AddWaitingMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
+  AddUnaryMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
       server, [this](auto... call) { grpc_.RequestAttachPool(call...); },
       [this](const auto& in, auto& out, const WaitingCall& call) {
-        return AttachPool(in, out, call.peer());
+        return AttachPool(in, out, call.caller().peer);
       },
-      of("AttachPool"), Waiting::kNever);
-  AddUnaryMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
+      of("AttachPool"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestAllocatePages(call...); },
-      [this](const auto& in, auto& out) { return AllocatePages(in, out); },
-      of("AllocatePages"));
-  AddUnaryMethod<v1::FreePagesRequest, v1::FreePagesResponse>(
+      data_path.allocate_pages, of("AllocatePages"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestFreePages(call...); },
-      [this](const auto& in, auto& out) { return FreePages(in, out); },
-      of("FreePages"));
+      data_path.free_pages, of("FreePages"));
 }
 
 absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
@@ -56,7 +67,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                         request.fingerprint(), description_.fingerprint()));
   }
   ASSIGN_OR_RETURN(const AttachToken token,
-                   memory_->IssueToken(session, caller));
+                   memory_->IssueToken({.session = session}, caller));
   response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());
   return absl::OkStatus();

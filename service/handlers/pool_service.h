@@ -8,9 +8,10 @@
 #include "absl/status/status.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/pool.grpc.pb.h"
+#include "service/calls/method_metrics.h"
+#include "service/handlers/data_path.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -29,7 +30,11 @@ class PoolService {
         description_(std::move(description)),
         epoch_(epoch) {}
 
-  void Register(RpcServer& server, RpcMetrics& metrics);
+  // Fills in the methods that this service carries out.
+  void Offer(DataPath& data_path);
+  // `data_path` has them.
+  void Register(RpcServer& server, RpcMetrics& metrics,
+                const DataPath& data_path);
 
   absl::Status DescribePool(const v1::DescribePoolRequest& request,
                             v1::DescribePoolResponse& response);

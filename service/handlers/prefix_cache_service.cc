@@ -67,32 +67,50 @@ absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
 
 }  // namespace
 
-void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
+void PrefixCacheService::Offer(DataPath& data_path) {
+  const std::string service = v1::PrefixCache::service_full_name();
+  data_path.match_prefix =
+      MakeWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+          service, "MatchPrefix",
+          [this](const auto& in, auto& out, WaitingCall& call) {
+            return MatchPrefix(in, out, call);
+          });
+  data_path.match_prefixes =
+      MakeMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+          service, "MatchPrefixes",
+          [this](const auto& in, auto& out) { return MatchPrefixes(in, out); });
+  data_path.insert = MakeMethod<v1::InsertRequest, v1::InsertResponse>(
+      service, "Insert",
+      [this](const auto& in, auto& out) { return Insert(in, out); });
+  data_path.lock = MakeMethod<v1::LockRequest, v1::LockResponse>(
+      service, "Lock",
+      [this](const auto& in, auto& out) { return Lock(in, out); });
+  data_path.unlock = MakeMethod<v1::UnlockRequest, v1::UnlockResponse>(
+      service, "Unlock",
+      [this](const auto& in, auto& out) { return Unlock(in, out); });
+}
+
+void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics,
+                                  const DataPath& data_path) {
   const auto of = [&metrics](const char* method) {
     return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
   };
   server.AddService(&grpc_);
-  AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return MatchPrefix(in, out, call);
-      },
-      of("MatchPrefix"));
-  AddUnaryMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+      data_path.match_prefix, of("MatchPrefix"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
-      [this](const auto& in, auto& out) { return MatchPrefixes(in, out); },
-      of("MatchPrefixes"));
-  AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
+      data_path.match_prefixes, of("MatchPrefixes"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestInsert(call...); },
-      [this](const auto& in, auto& out) { return Insert(in, out); },
-      of("Insert"));
-  AddUnaryMethod<v1::LockRequest, v1::LockResponse>(
+      data_path.insert, of("Insert"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestLock(call...); },
-      [this](const auto& in, auto& out) { return Lock(in, out); }, of("Lock"));
-  AddUnaryMethod<v1::UnlockRequest, v1::UnlockResponse>(
+      data_path.lock, of("Lock"));
+  AddMethod(
       server, [this](auto... call) { grpc_.RequestUnlock(call...); },
-      [this](const auto& in, auto& out) { return Unlock(in, out); },
-      of("Unlock"));
+      data_path.unlock, of("Unlock"));
   AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
       server, [this](auto... call) { grpc_.RequestEvict(call...); },
       [this](const auto& in, auto& out) { return Evict(in, out); },

@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/calls/method_metrics.h"
+#include "service/handlers/data_path.h"
 #include "service/handlers/pending_matches.h"
 #include "service/memory/page_verifier.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
-#include "service/rpc/unary_call.h"
 
 namespace pando {
 
@@ -35,7 +35,11 @@ class PrefixCacheService {
         epoch_(epoch),
         is_draining_(is_draining) {}
 
-  void Register(RpcServer& server, RpcMetrics& metrics);
+  // Fills in the methods that this service carries out.
+  void Offer(DataPath& data_path);
+  // `data_path` has them.
+  void Register(RpcServer& server, RpcMetrics& metrics,
+                const DataPath& data_path);
 
   // None: `call` waits, and this is run again when it need not any more.
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,

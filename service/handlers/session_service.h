@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/session.grpc.pb.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {

@@ -1,7 +1,7 @@
 #include "service/handlers/session_stream.h"
 
+#include "service/calls/call_log.h"
 #include "service/process/monotonic_clock.h"
-#include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
 
 namespace pando {

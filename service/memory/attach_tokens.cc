@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
@@ -12,7 +13,7 @@
 namespace pando {
 
 absl::StatusOr<AttachToken> AttachTokens::Issue(
-    SessionId session, std::optional<UnixPeer> holder) {
+    AttachGrant grant, std::optional<UnixPeer> holder) {
   AttachToken token;
   if (getrandom(token.data(), token.size(), 0) !=
       static_cast<ssize_t>(token.size())) {
@@ -20,11 +21,11 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
   }
   const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(grants_, [now](const auto& entry) {
+  absl::erase_if(issued_, [now](const auto& entry) {
     return entry.second.expires <= now;
   });
-  const auto own = absl::c_count_if(grants_, [session](const auto& entry) {
-    return entry.second.session == session;
+  const auto own = absl::c_count_if(issued_, [&grant](const auto& entry) {
+    return entry.second.grant.session == grant.session;
   });
   if (static_cast<size_t>(own) >= max_per_session_) {
     return MakeError(Reason::kSessionLimit,
@@ -33,33 +34,33 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
                                      "max-attach-tokens-per-session is %u",
                                      own, max_per_session_));
   }
-  if (grants_.size() >= max_outstanding_) {
+  if (issued_.size() >= max_outstanding_) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("%u attach tokens are outstanding; at most %u may be",
-                        grants_.size(), max_outstanding_));
+                        issued_.size(), max_outstanding_));
   }
-  grants_[token] = {session, holder, now + ttl_};
+  issued_[token] = {std::move(grant), holder, now + ttl_};
   return token;
 }
 
-std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token,
-                                              const UnixPeer& shown_by) {
+std::optional<AttachGrant> AttachTokens::Redeem(const AttachToken& token,
+                                                const UnixPeer& shown_by) {
   absl::MutexLock lock(&mutex_);
-  const auto found = grants_.find(token);
-  if (found == grants_.end()) return std::nullopt;
-  const Grant grant = found->second;
-  grants_.erase(found);
-  if (grant.expires <= Clock::now() ||
-      grant.holder.value_or(shown_by) != shown_by) {
+  const auto found = issued_.find(token);
+  if (found == issued_.end()) return std::nullopt;
+  Issued issued = std::move(found->second);
+  issued_.erase(found);
+  if (issued.expires <= Clock::now() ||
+      issued.holder.value_or(shown_by) != shown_by) {
     return std::nullopt;
   }
-  return grant.session;
+  return std::move(issued.grant);
 }
 
 void AttachTokens::Forget(SessionId session) {
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(grants_, [session](const auto& entry) {
-    return entry.second.session == session;
+  absl::erase_if(issued_, [session](const auto& entry) {
+    return entry.second.grant.session == session;
   });
 }
 

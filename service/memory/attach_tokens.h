@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -16,9 +17,19 @@
 
 namespace pando {
 
-// 16 random bytes that let their holder map the pool once. A secret: never
+// 16 random bytes that let their holder have memory once. A secret: never
 // logged.
 using AttachToken = std::array<char, 16>;
+
+// What a token stands for.
+struct AttachGrant {
+  enum class What { kPool, kLane };
+
+  SessionId session;
+  What what = What::kPool;
+  // Of a lane: what the caller showed who asked for it; empty: nothing.
+  std::string authorization = {};
+};
 
 // The tokens handed out and not yet shown. Owned by MemorySocket; any thread
 // may call it. Holds at most max_outstanding tokens, at most max_per_session of
@@ -32,13 +43,13 @@ class AttachTokens {
         max_per_session_(max_per_session) {}
 
   // For `holder` alone, who asked for it; none: it is not known who did.
-  absl::StatusOr<AttachToken> Issue(SessionId session,
+  absl::StatusOr<AttachToken> Issue(AttachGrant grant,
                                     std::optional<UnixPeer> holder);
 
-  // The session the token was issued to; nothing when it is unknown, used, too
-  // old, or another's. In any case it is not valid any more.
-  std::optional<SessionId> Redeem(const AttachToken& token,
-                                  const UnixPeer& shown_by);
+  // What the token was issued for; nothing when it is unknown, used, too old, or
+  // another's. In any case it is not valid any more.
+  std::optional<AttachGrant> Redeem(const AttachToken& token,
+                                    const UnixPeer& shown_by);
 
   // The session has ended: it leaves room for others.
   void Forget(SessionId session);
@@ -46,8 +57,8 @@ class AttachTokens {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Grant {
-    SessionId session;
+  struct Issued {
+    AttachGrant grant;
     std::optional<UnixPeer> holder;
     Clock::time_point expires;
   };
@@ -56,7 +67,7 @@ class AttachTokens {
   const size_t max_outstanding_;
   const size_t max_per_session_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<AttachToken, Grant> grants_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<AttachToken, Issued> issued_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

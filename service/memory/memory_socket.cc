@@ -33,39 +33,41 @@ void Append(std::string& message, T value) {
   message.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-std::string Header(MemorySocketStatus status, size_t num_shards) {
+std::string Header(MemorySocketStatus status, size_t num_descriptors) {
   std::string message = "PNDO";
   Append(message, kWireVersion);
   Append(message, static_cast<uint32_t>(status));
-  Append(message, static_cast<uint32_t>(num_shards));
+  Append(message, static_cast<uint32_t>(num_descriptors));
   return message;
 }
 
 // The message is far smaller than a socket buffer, so it goes out whole or the
 // peer is gone.
-bool Send(int fd, std::string message, const std::vector<UniqueFd>& shards) {
+bool Send(int fd, std::string message,
+          const std::vector<SharedDescriptor>& descriptors) {
   iovec body = {message.data(), message.size()};
   msghdr header = {};
   header.msg_iov = &body;
   header.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(KvPool::kMaxShards * sizeof(int))];
-  if (!shards.empty()) {
+  if (!descriptors.empty()) {
     header.msg_control = control;
-    header.msg_controllen = CMSG_SPACE(shards.size() * sizeof(int));
+    header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
     cmsghdr* rights = CMSG_FIRSTHDR(&header);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(shards.size() * sizeof(int));
-    std::transform(shards.begin(), shards.end(),
-                   reinterpret_cast<int*>(CMSG_DATA(rights)),
-                   [](const UniqueFd& shard) { return shard.get(); });
+    rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::transform(
+        descriptors.begin(), descriptors.end(),
+        reinterpret_cast<int*>(CMSG_DATA(rights)),
+        [](const SharedDescriptor& shared) { return shared.fd.get(); });
   }
   return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(message.size());
 }
 
-std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
-  std::vector<UniqueFd> fds;
+std::optional<std::vector<SharedDescriptor>> ExportShards(const KvPool& pool) {
+  std::vector<SharedDescriptor> shards;
   for (const KvShard& shard : pool.shards()) {
     absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
     if (!fd.ok()) {
@@ -76,31 +78,33 @@ std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
            {"reason", fd.status().message()}});
       return std::nullopt;
     }
-    fds.push_back(*std::move(fd));
+    shards.push_back({*std::move(fd), shard.size_bytes});
   }
-  return fds;
+  return shards;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
-    Config config, const KvPool* pool, OnAttached on_attached) {
+    Config config, const KvPool* pool, OnAttached on_attached,
+    OpenLane open_lane) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
                    UnixListener::Start(config.socket));
-  return absl::WrapUnique(
-      new MemorySocket(std::move(config), pool, std::move(on_attached),
-                       std::move(listener), std::move(stop)));
+  return absl::WrapUnique(new MemorySocket(
+      std::move(config), pool, std::move(on_attached), std::move(open_lane),
+      std::move(listener), std::move(stop)));
 }
 
 MemorySocket::MemorySocket(Config config, const KvPool* pool,
-                           OnAttached on_attached,
+                           OnAttached on_attached, OpenLane open_lane,
                            std::unique_ptr<UnixListener> listener,
                            UniqueFd stop)
     : config_(std::move(config)),
       pool_(pool),
       on_attached_(std::move(on_attached)),
+      open_lane_(std::move(open_lane)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       tokens_(config_.token_ttl, config_.max_tokens,
@@ -199,30 +203,47 @@ bool MemorySocket::ReceiveToken(Peer& peer) {
 }
 
 void MemorySocket::Answer(const Peer& peer) {
-  const std::optional<SessionId> session =
+  const std::optional<AttachGrant> grant =
       tokens_.Redeem(peer.token, peer.identity);
-  if (!session) {
-    ++refused_;
-    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
-    return;
+  Share shared;
+  if (grant.has_value()) shared = ShareOf(*grant, peer.identity);
+  switch (shared.status) {
+    case MemorySocketStatus::kOk:
+      ++attached_;
+      break;
+    case MemorySocketStatus::kBadToken:
+      ++refused_;
+      break;
+    case MemorySocketStatus::kUnavailable:
+      ++dropped_;
+      break;
   }
-  const auto shards = ExportShards(*pool_);
-  if (!shards) {
-    ++dropped_;
-    Send(peer.fd.get(), Header(MemorySocketStatus::kUnavailable, 0), {});
-    return;
+  std::string message = Header(shared.status, shared.descriptors.size());
+  for (const SharedDescriptor& each : shared.descriptors) {
+    Append(message, each.bytes);
   }
-  std::string message = Header(MemorySocketStatus::kOk, shards->size());
-  for (const KvShard& shard : pool_->shards()) {
-    Append(message, shard.size_bytes);
+  Send(peer.fd.get(), std::move(message), shared.descriptors);
+}
+
+MemorySocket::Share MemorySocket::ShareOf(const AttachGrant& grant,
+                                          const UnixPeer& peer) {
+  if (grant.what == AttachGrant::What::kLane) return ShareLane(grant, peer);
+  auto shards = ExportShards(*pool_);
+  if (!shards) return {.status = MemorySocketStatus::kUnavailable};
+  if (!on_attached_(grant.session, peer.pid)) return {};
+  return {.status = MemorySocketStatus::kOk, .descriptors = *std::move(shards)};
+}
+
+MemorySocket::Share MemorySocket::ShareLane(const AttachGrant& grant,
+                                            const UnixPeer& peer) {
+  auto lane = open_lane_(grant, peer);
+  if (lane.ok()) {
+    return {.status = MemorySocketStatus::kOk, .descriptors = *std::move(lane)};
   }
-  if (!on_attached_(*session, peer.identity.pid)) {
-    ++refused_;
-    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
-    return;
-  }
-  ++attached_;
-  Send(peer.fd.get(), std::move(message), *shards);
+  if (absl::IsNotFound(lane.status())) return {};
+  Log(LogLevel::kWarning, "a worker gets no lane",
+      {{"peer", NameOf(peer)}, {"reason", lane.status().message()}});
+  return {.status = MemorySocketStatus::kUnavailable};
 }
 
 }  // namespace pando

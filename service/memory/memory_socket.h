@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -31,14 +33,20 @@ enum class MemorySocketStatus : uint32_t {
   // The token is unknown, used, too old or another process's, or its session
   // has ended.
   kBadToken = 1,
-  // The server could not export the memory.
+  // The server could not share the memory.
   kUnavailable = 2,
 };
 
-// The Unix stream socket that hands out the pool's memory, because gRPC cannot
-// carry file descriptors. Owned by Server. One thread of its own serves all
-// peers; a slow, silent or hostile peer delays nobody. Destruction stops the
-// thread and removes the socket file.
+// A descriptor of memory on its way to a worker.
+struct SharedDescriptor {
+  UniqueFd fd;
+  uint64_t bytes = 0;  // to map; 0: it is no memory
+};
+
+// The Unix stream socket that hands out memory, that of the pool or of a lane,
+// because gRPC cannot carry file descriptors. Owned by Server. One thread of
+// its own serves all peers; a slow, silent or hostile peer delays nobody.
+// Destruction stops the thread and removes the socket file.
 //
 // On the wire, all integers little endian:
 //   peer:   the 16 bytes of an attach token
@@ -46,10 +54,11 @@ enum class MemorySocketStatus : uint32_t {
 //             4 bytes  "PNDO"
 //             u32      version, 1
 //             u32      status: MemorySocketStatus
-//             u32      number of shards n, 0 unless status is 0
-//             n times u64, the size of that shard in bytes
-//           with the n descriptors, in the order of the shards, as one
-//           SCM_RIGHTS control message on its first byte
+//             u32      number of descriptors n, 0 unless status is 0
+//             n times u64, the bytes to map of each
+//           with the n descriptors as one SCM_RIGHTS control message on its
+//           first byte: the shards of the pool, in their order; or of a lane,
+//           its memory, its doorbell (0 bytes) and the gauge page
 //   server: closes the connection
 class MemorySocket {
  public:
@@ -80,18 +89,23 @@ class MemorySocket {
   // it returns false. pid is the peer's, 0 when it is not visible in this PID
   // namespace.
   using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
+  // Called on the socket's thread: makes a lane for this peer. NOT_FOUND: its
+  // session has ended.
+  using OpenLane = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
+      const AttachGrant& grant, const UnixPeer& peer)>;
 
-  // pool must outlive the socket.
+  // pool must outlive the socket. `open_lane` null: no token is for a lane.
   static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
-      Config config, const KvPool* pool, OnAttached on_attached);
+      Config config, const KvPool* pool, OnAttached on_attached,
+      OpenLane open_lane = nullptr);
   ~MemorySocket();
   MemorySocket(const MemorySocket&) = delete;
   MemorySocket& operator=(const MemorySocket&) = delete;
 
   // Any thread may call these.
-  absl::StatusOr<AttachToken> IssueToken(SessionId session,
+  absl::StatusOr<AttachToken> IssueToken(AttachGrant grant,
                                          std::optional<UnixPeer> holder) {
-    return tokens_.Issue(session, holder);
+    return tokens_.Issue(std::move(grant), holder);
   }
   void ForgetTokens(SessionId session) { tokens_.Forget(session); }
   Stats stats() const;
@@ -110,8 +124,15 @@ class MemorySocket {
     size_t received = 0;
   };
 
+  // What a peer gets.
+  struct Share {
+    MemorySocketStatus status = MemorySocketStatus::kBadToken;
+    std::vector<SharedDescriptor> descriptors = {};
+  };
+
   MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
-               std::unique_ptr<UnixListener> listener, UniqueFd stop);
+               OpenLane open_lane, std::unique_ptr<UnixListener> listener,
+               UniqueFd stop);
 
   // All of these run on the socket's thread.
   void Run();
@@ -123,10 +144,13 @@ class MemorySocket {
   // False when the connection is done with.
   bool ReceiveToken(Peer& peer);
   void Answer(const Peer& peer);
+  Share ShareOf(const AttachGrant& grant, const UnixPeer& peer);
+  Share ShareLane(const AttachGrant& grant, const UnixPeer& peer);
 
   const Config config_;
   const KvPool* const pool_;
   const OnAttached on_attached_;
+  const OpenLane open_lane_;
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/prefix_cache.h"
+#include "service/calls/method_metrics.h"
 #include "service/events/events_service.h"
 #include "service/handlers/pending_matches.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
-#include "service/rpc/method_metrics.h"
 #include "service/self_check.h"
 #include "service/sockets/peer_filter.h"
 

@@ -12,8 +12,14 @@ const std::vector<MetricLabel> kMethod = {
     {"grpc_service", "the service, `pando.v1.PrefixCache` for example"},
     {"grpc_method", "the method"}};
 
-std::vector<MetricLabel> MethodAndCode() {
+std::vector<MetricLabel> MethodAndTransport() {
   std::vector<MetricLabel> labels = kMethod;
+  labels.push_back({"transport", "`grpc` or `lane`"});
+  return labels;
+}
+
+std::vector<MetricLabel> MethodTransportAndCode() {
+  std::vector<MetricLabel> labels = MethodAndTransport();
   std::string names;
   for (std::string_view name : kRpcCodeNames) {
     names.append(names.empty() ? "`" : ", `").append(name).append("`");
@@ -28,21 +34,26 @@ std::vector<Metric> RpcCallMetrics() {
   return {
       Counter("grpc_server_started_total",
               "Calls that arrived; less those handled, it is the calls that "
-              "run or wait.",
-              kMethod,
+              "run or wait. Those of a batch count as well.",
+              MethodAndTransport(),
               [](const Snapshot& s, Samples& out) {
                 for (const MethodFigures& m : s.methods) {
-                  out.Add({m.type, m.service, m.method},
-                          static_cast<double>(m.started));
+                  for (const TransportFigures& t : m.transports) {
+                    out.Add({m.type, m.service, m.method, t.transport},
+                            static_cast<double>(t.started));
+                  }
                 }
               }),
       Counter("grpc_server_handled_total", "Calls answered, by status code.",
-              MethodAndCode(),
+              MethodTransportAndCode(),
               [](const Snapshot& s, Samples& out) {
                 for (const MethodFigures& m : s.methods) {
-                  for (size_t i = 0; i < m.handled.size(); ++i) {
-                    out.Add({m.type, m.service, m.method, kRpcCodeNames[i]},
-                            static_cast<double>(m.handled[i]));
+                  for (const TransportFigures& t : m.transports) {
+                    for (size_t i = 0; i < t.handled.size(); ++i) {
+                      out.Add({m.type, m.service, m.method, t.transport,
+                               kRpcCodeNames[i]},
+                              static_cast<double>(t.handled[i]));
+                    }
                   }
                 }
               }),

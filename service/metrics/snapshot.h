@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/stats.h"
+#include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
-#include "service/rpc/method_metrics.h"
 
 namespace pando {
 

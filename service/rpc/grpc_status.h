@@ -4,15 +4,10 @@
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 
 namespace pando {
 
-// The same error, of a call that may be tried again after that time.
-absl::Status WithRetryAfter(absl::Status status, absl::Duration time);
-
-// The same status on the wire; a Reason travels as google.rpc.ErrorInfo, and a
-// time as google.rpc.RetryInfo.
+// The same status on the wire, with the details that ToStatusMessage gives it.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace pando

@@ -59,7 +59,7 @@ class RpcServer::Stop : public Event {
   grpc::Alarm alarm_;
 };
 
-RpcServer::RpcServer() = default;
+RpcServer::RpcServer(CallPolicy* policy) : policy_(policy) {}
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
@@ -78,9 +78,6 @@ void RpcServer::StartCall(std::unique_ptr<Event> call) {
 }
 
 absl::Status RpcServer::Start(const Config& config) {
-  slow_call_ = config.slow_call;
-  access_ = config.access;
-  is_live_ = config.is_live;
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's own health service brings threads that poll our connections and
   // hand each event over: HealthService does the same on our queue.
@@ -134,25 +131,29 @@ void RpcServer::AddConnection(UniqueFd fd, const UnixPeer& peer) {
   grpc::AddInsecureChannelFromFd(server_.get(), fd.release());
 }
 
-std::string RpcServer::PeerNameOf(const grpc::ServerContext& call) const {
-  const std::optional<UnixPeer> peer = CallerOf(call).peer;
-  return peer.has_value() ? NameOf(*peer) : std::string(call.peer());
+Caller RpcServer::CallerOf(const grpc::ServerContext& call) const {
+  Caller caller = {.connection = call.peer(), .tls_call = &call};
+  caller.peer = peers_.Find(caller.connection);
+  const auto& metadata = call.client_metadata();
+  const auto shown = metadata.find("authorization");
+  if (shown != metadata.end()) {
+    caller.authorization.emplace(shown->second.data(), shown->second.size());
+  }
+  return caller;
 }
 
-absl::Status RpcServer::CheckRate(SessionId session,
-                                  const grpc::ServerContext& call) {
-  if (!call_rates_.has_limit()) return absl::OkStatus();
-  if (is_live_ && is_live_(session)) return call_rates_.Admit(session);
-  return call_rates_.Admit(access_ == nullptr
-                               ? std::string(call.peer())
-                               : access_->NameOf(CallerOf(call)));
+std::string RpcServer::PeerNameOf(const grpc::ServerContext& call) const {
+  return NameOf(CallerOf(call));
 }
 
 void RpcServer::Poll() {
   pthread_setname_np(pthread_self(), "polling");
   void* tag = nullptr;
   bool ok = false;
-  while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->Run(ok);
+  while (queue_->Next(&tag, &ok)) {
+    absl::MutexLock turn(&policy_->turn());
+    static_cast<Event*>(tag)->Run(ok);
+  }
 }
 
 void RpcServer::RunOnPollingThread(std::function<void()> action) {

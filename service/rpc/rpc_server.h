@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
-#include "service/rpc/call_rates.h"
+#include "service/calls/call_policy.h"
 #include "service/rpc/event.h"
 #include "service/rpc/timer.h"
 #include "service/rpc/wakeup.h"
@@ -31,7 +31,8 @@ namespace pando {
 // A gRPC server on one completion queue with one polling thread, which also
 // runs the handlers: no hand-over between threads, the least latency that gRPC
 // has on few cores. Everything that is registered here, handlers and timers,
-// therefore runs on that thread and must not block.
+// therefore runs on that thread, in the turn (see CallPolicy), and must not
+// block.
 //
 // Owned by Server, or by a benchmark. Use: register services and calls, Start,
 // Shutdown. Start and Shutdown come from one thread.
@@ -46,18 +47,13 @@ class RpcServer {
     std::string tcp = {};
     // Null: in the clear.
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
-    // Decides on each call; outlives the server. Null: everybody may do all.
-    AccessControl* access = nullptr;
-    // Whether a session is open; null: none is.
-    std::function<bool(SessionId)> is_live = nullptr;
     int max_receive_bytes = 0;
     // That run at the same time; more wait in the client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
-    // Calls whose handlers take longer are logged; zero: none.
-    absl::Duration slow_call = absl::ZeroDuration();
   };
 
-  RpcServer();
+  // `policy`, by which its calls are served, outlives the server.
+  explicit RpcServer(CallPolicy* policy);
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -88,32 +84,20 @@ class RpcServer {
   bool is_stopping() const { return is_stopping_; }
   // Shutdown has begun: calls that break now are cut off by it.
   bool is_ending() const { return is_ending_; }
-  bool IsSlow(absl::Duration time) const {
-    return slow_call_ > absl::ZeroDuration() && time >= slow_call_;
-  }
-  void set_slow_call(absl::Duration slow_call) { slow_call_ = slow_call; }
-  CallRates& call_rates() { return call_rates_; }
+  CallPolicy* policy() { return policy_; }
   // Who makes a call; and its name, "unix:uid=1000,pid=42" or what gRPC has.
-  Caller CallerOf(const grpc::ServerContext& call) const {
-    return {call, peers_.Find(call.peer())};
-  }
+  Caller CallerOf(const grpc::ServerContext& call) const;
   std::string PeerNameOf(const grpc::ServerContext& call) const;
   // Ok, or why a call with this request is refused.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
-    if (access_ == nullptr) return absl::OkStatus();
-    return access_->Admit(needed, CallerOf(call), request);
+    return policy_->Admit(
+        needed, [&] { return CallerOf(call); }, request);
   }
-  // Whether the caller may see what is in all namespaces.
-  bool SpansNamespaces(const grpc::ServerContext& call) const {
-    return access_ == nullptr || access_->SpansNamespaces(CallerOf(call));
-  }
-  // Ok, or why a call that names this session comes too soon.
-  absl::Status CheckRate(SessionId session, const grpc::ServerContext& call);
   // The call has opened this session, which is its caller's from now on.
   void Own(SessionId session, const grpc::ServerContext& call) {
-    if (access_ != nullptr) access_->Own(session, CallerOf(call));
+    policy_->Own(session, [&] { return CallerOf(call); });
   }
 
  private:
@@ -124,18 +108,15 @@ class RpcServer {
   void AddConnection(UniqueFd fd, const UnixPeer& peer);
   void Poll();
 
+  CallPolicy* const policy_;
   std::vector<grpc::Service*> services_;
   absl::flat_hash_set<std::unique_ptr<Event>> calls_;
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   Timers timers_;
-  absl::Duration slow_call_;
-  CallRates call_rates_;
-  std::function<bool(SessionId)> is_live_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
-  AccessControl* access_ = nullptr;
   std::unique_ptr<UnixAcceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone

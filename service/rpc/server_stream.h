@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "service/calls/call_log.h"
+#include "service/calls/method_metrics.h"
 #include "service/process/monotonic_clock.h"
-#include "service/rpc/call_log.h"
 #include "service/rpc/grpc_status.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
 

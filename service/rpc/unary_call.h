@@ -9,62 +9,39 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "base/ids.h"
-#include "service/process/monotonic_clock.h"
-#include "service/rpc/call_log.h"
+#include "service/calls/method.h"
+#include "service/calls/method_metrics.h"
+#include "service/calls/served_call.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
 
 namespace pando {
 
-// A call as its handler sees it, which may let it wait.
-class WaitingCall {
- public:
-  // Runs the handler again. On the polling thread, while the call waits.
-  virtual void Resume() = 0;
-  // The caller is gone: the handler was run again for that, and must answer.
-  virtual bool is_cancelled() const = 0;
-  // The caller may see what is in all namespaces.
-  virtual bool spans_namespaces() const = 0;
-  // The process that calls; none: it does so over TCP.
-  virtual std::optional<UnixPeer> peer() const = 0;
-
- protected:
-  ~WaitingCall() = default;
-};
-
-// Whether the handlers of a method may let its calls wait.
-enum class Waiting { kNever, kAllowed };
-
-// One place where calls of one unary method arrive, one after the other. The
-// messages are reused, so that a call allocates little. A call that waits has
-// its place for itself: a new place receives the next call, and this one is
-// gone when its call has been answered. Lives on the polling thread.
+// One place where calls of one unary method arrive over gRPC, one after the
+// other. The messages are reused, so that a call allocates little. A call that
+// waits has its place for itself: a new place receives the next call, and this
+// one is gone when its call has been answered. Lives on the polling thread.
 template <typename Request, typename Response>
-class UnaryCall final : public Event, public WaitingCall {
+class UnaryCall final : public Event, public ServedCall<Request, Response> {
  public:
+  using Base = ServedCall<Request, Response>;
   using Responder = grpc::ServerAsyncResponseWriter<Response>;
   // Asks gRPC for the next call of the method, with `tag`.
   using Arm = std::function<void(grpc::ServerContext*, Request*, Responder*,
                                  grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
-  // None: the call waits. Both messages live on until it is answered.
-  using Handler = std::function<std::optional<absl::Status>(
-      const Request&, Response&, WaitingCall&)>;
 
-  UnaryCall(RpcServer* server, Arm arm, Handler handler, MethodMetrics metrics,
-            Waiting waiting)
-      : server_(server),
+  UnaryCall(RpcServer* server, Arm arm, MethodPointer<Request, Response> method,
+            MethodMetrics metrics)
+      : Base(server->policy(), std::move(method), metrics, &request_,
+             &response_),
+        server_(server),
         arm_(std::move(arm)),
-        handler_(std::move(handler)),
-        metrics_(metrics),
-        permission_(PermissionFor(metrics.service(), metrics.method())),
-        is_limited_(CallRates::IsLimited(metrics.method())),
-        waiting_(waiting) {}
+        metrics_(metrics) {}
+
+  Caller caller() const override { return server_->CallerOf(*context_); }
 
   void Run(bool ok) override {
     switch (next_) {
@@ -72,21 +49,9 @@ class UnaryCall final : public Event, public WaitingCall {
         OperationDone();
         break;
       case Next::kAnswer:  // not ok: the server stops, nothing has arrived
-        if (ok && !server_->is_stopping()) {
-          metrics_.Start();
-          Begin();
-        }
+        if (ok && !server_->is_stopping()) this->Begin();
         break;
     }
-  }
-
-  void Resume() override { Answer(); }
-  bool is_cancelled() const override { return is_cancelled_; }
-  bool spans_namespaces() const override {
-    return server_->SpansNamespaces(*context_);
-  }
-  std::optional<UnixPeer> peer() const override {
-    return server_->CallerOf(*context_).peer;
   }
 
  private:
@@ -101,7 +66,7 @@ class UnaryCall final : public Event, public WaitingCall {
     context_.emplace();
     responder_.emplace(&*context_);
     operations_ = 1;  // Finish
-    if (waiting_ == Waiting::kAllowed) {
+    if (this->method()->waiting == Waiting::kAllowed) {
       ++operations_;
       context_->AsyncNotifyWhenDone(&on_done_);
     }
@@ -109,40 +74,8 @@ class UnaryCall final : public Event, public WaitingCall {
          server_->queue(), this);
   }
 
-  // The caller may not make this call, or its session calls too often.
-  void Begin() {
-    absl::Status admitted = server_->Admit(permission_, *context_, request_);
-    if constexpr (requires { request_.session_id(); }) {
-      if (admitted.ok() && is_limited_) {
-        admitted =
-            server_->CheckRate(SessionId(request_.session_id()), *context_);
-      }
-    }
-    if (admitted.ok()) {
-      Answer();
-    } else {
-      Reply(admitted);
-    }
-  }
-
-  void Answer() {
-    const absl::Time start = MonotonicNow();
-    const std::optional<absl::Status> status =
-        handler_(request_, response_, *this);
-    handling_ += MonotonicNow() - start;
-    if (status.has_value()) {
-      Reply(*status);
-    } else if (!std::exchange(is_relieved_, true)) {
-      Relieve();
-    }
-  }
-
-  void Reply(const absl::Status& status) {
+  void Send(const absl::Status& status) override {
     next_ = Next::kArm;
-    metrics_.Record(status, handling_);
-    if (server_->IsSlow(handling_)) LogSlowCall(Answered(status));
-    if (!status.ok()) LogRefusedCall(Answered(status));
-    handling_ = absl::ZeroDuration();
     if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
@@ -150,35 +83,20 @@ class UnaryCall final : public Event, public WaitingCall {
     }
   }
 
-  AnsweredCall Answered(const absl::Status& status) const {
-    AnsweredCall call = {.service = metrics_.service(),
-                         .method = metrics_.method(),
-                         .status = status,
-                         .time = handling_,
-                         .peer = server_->PeerNameOf(*context_)};
-    if constexpr (requires { request_.request_id(); }) {
-      call.request_id = request_.request_id();
-    }
-    return call;
-  }
-
-  void Relieve() {
-    server_->StartCall(std::make_unique<UnaryCall>(server_, arm_, handler_,
-                                                   metrics_, waiting_));
+  void OnWait() override {
+    server_->StartCall(
+        std::make_unique<UnaryCall>(server_, arm_, this->method(), metrics_));
   }
 
   // The call is over on both sides; only a waiting one is cut short by that.
   void OnDone() {
-    if (next_ == Next::kAnswer) {
-      is_cancelled_ = true;
-      Answer();
-    }
+    if (next_ == Next::kAnswer) this->Cancel();
     OperationDone();
   }
 
   void OperationDone() {
     if (--operations_ > 0) return;
-    if (is_relieved_) {
+    if (this->waits()) {
       server_->RemoveCall(this);  // deletes this
     } else {
       Rearm();
@@ -198,16 +116,9 @@ class UnaryCall final : public Event, public WaitingCall {
 
   RpcServer* const server_;
   const Arm arm_;
-  const Handler handler_;
-  MethodMetrics metrics_;
-  const Permission permission_;
-  const bool is_limited_;
-  const Waiting waiting_;
+  const MethodMetrics metrics_;
   Next next_ = Next::kArm;
   int operations_ = 1;  // that have not completed; the first: to be started
-  bool is_relieved_ = false;
-  bool is_cancelled_ = false;
-  absl::Duration handling_;
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
@@ -219,32 +130,39 @@ class UnaryCall final : public Event, public WaitingCall {
 // thread; more wait inside gRPC.
 inline constexpr int kArmedCalls = 16;
 
-// Adds the places where calls of one unary method arrive whose handler may let
-// them wait.
+// Adds the places where calls of one unary method arrive.
 template <typename Request, typename Response>
-void AddWaitingMethod(RpcServer& server,
-                      typename UnaryCall<Request, Response>::Arm arm,
-                      typename UnaryCall<Request, Response>::Handler handler,
-                      MethodMetrics metrics,
-                      Waiting waiting = Waiting::kAllowed) {
+void AddMethod(RpcServer& server,
+               typename UnaryCall<Request, Response>::Arm arm,
+               MethodPointer<Request, Response> method, MethodMetrics metrics) {
   for (int i = 0; i < kArmedCalls; ++i) {
     server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, handler, metrics, waiting));
+        &server, arm, method, metrics));
   }
 }
 
-// The same for a handler that answers at once:
-// absl::Status handler(const Request&, Response&).
+// The same for a method that is offered over gRPC alone, and whose handler may
+// let its calls wait.
+template <typename Request, typename Response>
+void AddWaitingMethod(RpcServer& server,
+                      typename UnaryCall<Request, Response>::Arm arm,
+                      typename Method<Request, Response>::Handler handler,
+                      MethodMetrics metrics) {
+  AddMethod(server, std::move(arm),
+            MakeWaitingMethod<Request, Response>(
+                metrics.service(), metrics.method(), std::move(handler)),
+            metrics);
+}
+
+// The same for a handler that answers at once, as MakeMethod takes it.
 template <typename Request, typename Response, typename Handler>
 void AddUnaryMethod(RpcServer& server,
                     typename UnaryCall<Request, Response>::Arm arm,
                     Handler handler, MethodMetrics metrics) {
-  AddWaitingMethod<Request, Response>(
-      server, std::move(arm),
-      [handler = std::move(handler)](const Request& in, Response& out,
-                                     WaitingCall&)
-          -> std::optional<absl::Status> { return handler(in, out); },
-      metrics, Waiting::kNever);
+  AddMethod(server, std::move(arm),
+            MakeMethod<Request, Response>(metrics.service(), metrics.method(),
+                                          std::move(handler)),
+            metrics);
 }
 
 }  // namespace pando

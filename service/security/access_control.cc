@@ -31,6 +31,10 @@ absl::Status NoCredential(std::string_view why) {
 
 }  // namespace
 
+std::string NameOf(const Caller& caller) {
+  return caller.peer.has_value() ? NameOf(*caller.peer) : caller.connection;
+}
+
 absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(
     std::vector<Credential> credentials, IsLive is_live) {
   auto control = absl::WrapUnique(
@@ -70,14 +74,12 @@ bool AccessControl::RefreshTokens() {
 
 absl::StatusOr<const Credential*> AccessControl::Identify(
     const Caller& caller) const {
-  const auto& metadata = caller.call.client_metadata();
-  const auto given = metadata.find("authorization");
-  if (given == metadata.end()) {
+  if (!caller.authorization.has_value()) {
     if (const Credential* found = ByTransport(caller)) return found;
     return NoCredential(
         "no credential fits the caller, who has shown no bearer token");
   }
-  std::string_view token(given->second.data(), given->second.size());
+  std::string_view token = *caller.authorization;
   if (!token.starts_with(kBearer)) {
     return NoCredential("authorization is not a bearer token");
   }
@@ -100,7 +102,9 @@ const Credential* AccessControl::ByTransport(const Caller& caller) const {
     if (caller.peer.has_value()) {
       if (credential.uid == caller.peer->uid) return &credential;
     } else if (!credential.certificate_name.empty() &&
-               HasCertificateName(caller.call, credential.certificate_name)) {
+               caller.tls_call != nullptr &&
+               HasCertificateName(*caller.tls_call,
+                                  credential.certificate_name)) {
       return &credential;
     }
   }

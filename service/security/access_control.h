@@ -24,11 +24,20 @@
 
 namespace pando {
 
-// Who makes a call, as far as the transport knows.
+// Who makes a call, as far as its transport knows. Valid as long as the call.
 struct Caller {
-  const grpc::ServerContext& call;
-  std::optional<UnixPeer> peer;
+  // Names the connection to us alone.
+  std::string connection;
+  // The process at the other end; none: it is on TCP.
+  std::optional<UnixPeer> peer = {};
+  // The value of "authorization" that it shows.
+  std::optional<std::string_view> authorization = {};
+  // Where its certificate is, if it has one; null: not over gRPC.
+  const grpc::ServerContext* tls_call = nullptr;
 };
+
+// "unix:uid=1000,pid=42", or what the transport calls it: for the log.
+std::string NameOf(const Caller& caller);
 
 // Decides on each call by the list of credentials: who the caller is, what its
 // role permits, which namespaces it may name, whose session it is. Owned by

@@ -22,6 +22,9 @@ constexpr std::array kPermissions = {
     Permission{"pando.v1.PagePool/AttachPool", Role::kWorker},
     Permission{"pando.v1.PagePool/AllocatePages", Role::kWorker},
     Permission{"pando.v1.PagePool/FreePages", Role::kWorker},
+    Permission{"pando.v1.DataPath/OpenLane", Role::kWorker},
+    // Each call in it needs what it needs by itself.
+    Permission{"pando.v1.DataPath/Batch", Role::kReader},
     Permission{"pando.v1.Sessions/Open", Role::kWorker},
     Permission{"pando.v1.Events/Watch", Role::kReader, kSpansNamespaces},
     Permission{"pando.v1.Admin/GetStats", Role::kReader},

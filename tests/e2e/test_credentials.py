@@ -14,6 +14,7 @@ from metrics_page import MetricsPage, free_address
 from pando_kv import AccessDeniedError, AllBlocksCleared, Client, Operator
 from pando_kv._proto.pando.v1 import (
     admin_pb2,
+    data_path_pb2,
     events_pb2,
     pool_pb2,
     prefix_cache_pb2,
@@ -43,6 +44,7 @@ READER = {
     ),
     "pando.v1.Admin/ExplainMatch",
     "pando.v1.Admin/DumpTree",
+    "pando.v1.DataPath/Batch",
 }
 WORKER = {
     f"{PREFIXES}/Insert",
@@ -52,9 +54,10 @@ WORKER = {
     "pando.v1.PagePool/AllocatePages",
     "pando.v1.PagePool/FreePages",
     "pando.v1.Sessions/Open",
+    "pando.v1.DataPath/OpenLane",
 }
 def all_methods() -> list[str]:
-    modules = (admin_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2)
+    modules = (admin_pb2, data_path_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2)
     return [
         f"{service.full_name}/{method.name}"
         for module in modules

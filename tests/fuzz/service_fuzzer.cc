@@ -61,7 +61,7 @@ class NoWaiting final : public WaitingCall {
   void Resume() override { std::abort(); }
   bool is_cancelled() const override { return false; }
   bool spans_namespaces() const override { return true; }
-  std::optional<UnixPeer> peer() const override { return std::nullopt; }
+  Caller caller() const override { return {}; }
 };
 
 class Calls {

@@ -133,7 +133,7 @@ class MemorySocketTest : public testing::Test {
 
   Answer Attach(MemorySocket& socket) {
     const UniqueFd peer = Connect(socket.path());
-    Write(peer, Bytes(socket.IssueToken(kSession, kAnybody).value()));
+    Write(peer, Bytes(socket.IssueToken({kSession}, kAnybody).value()));
     return Receive(peer);
   }
 
@@ -200,7 +200,7 @@ TEST_F(MemorySocketTest, DescriptorsComeInTheOrderOfTheShards) {
 TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
   const auto socket = Start();
   const std::string token =
-      Bytes(socket->IssueToken(kSession, kAnybody).value());
+      Bytes(socket->IssueToken({kSession}, kAnybody).value());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -223,7 +223,7 @@ TEST_F(MemorySocketTest, AnotherProcessAttachesWritesAndIsNamed) {
 TEST_F(MemorySocketTest, ATokenInPiecesIsAGoodToken) {
   const auto socket = Start();
   const std::string token =
-      Bytes(socket->IssueToken(kSession, kAnybody).value());
+      Bytes(socket->IssueToken({kSession}, kAnybody).value());
   const UniqueFd peer = Connect(socket->path());
   for (char byte : token) Write(peer, std::string(1, byte));
   EXPECT_EQ(Receive(peer).fds.size(), kShards);
@@ -240,7 +240,7 @@ void ExpectRefused(const Answer& answer) {
 TEST_F(MemorySocketTest, AUsedTokenIsRefused) {
   const auto socket = Start();
   const std::string token =
-      Bytes(socket->IssueToken(kSession, kAnybody).value());
+      Bytes(socket->IssueToken({kSession}, kAnybody).value());
   for (int i = 0; i < 2; ++i) {
     const UniqueFd peer = Connect(socket->path());
     Write(peer, token);
@@ -272,16 +272,16 @@ TEST_F(MemorySocketTest, GarbageIsRefused) {
 
 TEST_F(MemorySocketTest, TokensDiffer) {
   const auto socket = Start();
-  EXPECT_NE(socket->IssueToken(kSession, kAnybody).value(),
-            socket->IssueToken(kSession, kAnybody).value());
+  EXPECT_NE(socket->IssueToken({kSession}, kAnybody).value(),
+            socket->IssueToken({kSession}, kAnybody).value());
 }
 
 TEST_F(MemorySocketTest, OutstandingTokensAreBounded) {
   config_.max_tokens = 2;
   const auto socket = Start();
-  ASSERT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
-  ASSERT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
-  const absl::Status status = socket->IssueToken(kSession, kAnybody).status();
+  ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
+  ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
+  const absl::Status status = socket->IssueToken({kSession}, kAnybody).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
             "2 attach tokens are outstanding; at most 2 may be");
@@ -291,9 +291,9 @@ TEST_F(MemorySocketTest, TokensOfASessionThatHasEndedLeaveRoomForOthers) {
   config_.max_tokens = 1;
   const auto socket = Start();
   const std::string token =
-      Bytes(socket->IssueToken(kSession, kAnybody).value());
+      Bytes(socket->IssueToken({kSession}, kAnybody).value());
   socket->ForgetTokens(kSession);
-  EXPECT_TRUE(socket->IssueToken(SessionId(78), kAnybody).ok());
+  EXPECT_TRUE(socket->IssueToken({SessionId(78)}, kAnybody).ok());
   const UniqueFd peer = Connect(socket->path());
   Write(peer, token);
   EXPECT_EQ(Receive(peer).status(), 1u);
@@ -303,8 +303,8 @@ TEST_F(MemorySocketTest, ExpiredTokensDoNotCountAsOutstanding) {
   config_.max_tokens = 1;
   config_.token_ttl = absl::ZeroDuration();
   const auto socket = Start();
-  EXPECT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
-  EXPECT_TRUE(socket->IssueToken(kSession, kAnybody).ok());
+  EXPECT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
+  EXPECT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
 }
 
 TEST_F(MemorySocketTest, SilentPeersDelayNobody) {
@@ -360,7 +360,7 @@ TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
 TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
   const auto socket = Start();
   const std::string token =
-      Bytes(socket->IssueToken(kSession, kAnybody).value());
+      Bytes(socket->IssueToken({kSession}, kAnybody).value());
   // The next descriptor, the one for the client, is the last.
   const int last = UniqueFd(dup(0)).get();
   rlimit limit;

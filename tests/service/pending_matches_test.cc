@@ -15,8 +15,8 @@
 
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/calls/method_metrics.h"
 #include "service/handlers/prefix_cache_service.h"
-#include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -42,7 +42,8 @@ class PendingMatchesTest : public testing::Test {
             .string();
     folder_ = mkdtemp(folder.data());
     const std::string path = folder_ + "/grpc.sock";
-    service_.Register(server_, metrics_);
+    service_.Offer(data_path_);
+    service_.Register(server_, metrics_, data_path_);
     drain_ = server_.AddWakeup([this] { pending_.ResumeAll(); });
     EXPECT_TRUE(
         server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
@@ -94,7 +95,9 @@ class PendingMatchesTest : public testing::Test {
   RpcMetrics metrics_;
   std::atomic<bool> is_draining_ = false;
   PrefixCache cache_;
-  RpcServer server_;
+  CallPolicy policy_;
+  DataPath data_path_;
+  RpcServer server_{&policy_};
   PendingMatches pending_;
   PrefixCacheService service_;
   Wakeup* drain_;

@@ -18,7 +18,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
@@ -127,7 +127,9 @@ class WaitingServer {
   absl::Mutex mutex_;
   Seen seen_ ABSL_GUARDED_BY(mutex_);
   std::list<WaitingCall*> waiting_ ABSL_GUARDED_BY(mutex_);
-  RpcServer server_;  // last: its calls are gone before what they use
+  CallPolicy policy_;
+  // Last: its calls are gone before what they use.
+  RpcServer server_{&policy_};
 };
 
 // One MatchPrefix call that runs beside others.
@@ -239,9 +241,10 @@ TEST_F(WaitingCallTest, IsCountedOnce) {
   server_.LetGo();
   EXPECT_TRUE(call.Wait().ok());
   const MethodFigures figures = server_.Figures();
-  EXPECT_EQ(figures.started, 1u);
-  EXPECT_EQ(std::accumulate(figures.handled.begin(), figures.handled.end(), 0u),
-            1u);
+  ASSERT_EQ(figures.transports.size(), 1u);
+  const TransportFigures& grpc = figures.transports.front();
+  EXPECT_EQ(grpc.started, 1u);
+  EXPECT_EQ(std::accumulate(grpc.handled.begin(), grpc.handled.end(), 0u), 1u);
   const auto counts = figures.seconds.View().counts;
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0u), 1u);
 }

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_RPC_METHOD_METRICS_H_
-#define PANDO_SERVICE_RPC_METHOD_METRICS_H_
+#ifndef PANDO_SERVICE_CALLS_METHOD_METRICS_H_
+#define PANDO_SERVICE_CALLS_METHOD_METRICS_H_
 
 #include <array>
 #include <atomic>
@@ -28,48 +28,64 @@ inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
      "ResourceExhausted", "FailedPrecondition", "Aborted", "PermissionDenied",
      "Unauthenticated", "Unimplemented", "Internal", "Unavailable"});
 
+// What was counted of one method's calls on one transport.
+struct TransportFigures {
+  std::string transport;  // "grpc" or "lane"
+  uint64_t started = 0;
+  std::array<uint64_t, kRpcCodeNames.size()> handled{};
+};
+
 // What was counted of one method.
 struct MethodFigures {
   std::string service;  // "pando.v1.PrefixCache"
   std::string method;
   std::string type;  // "unary" and so on
-  uint64_t started = 0;
-  std::array<uint64_t, kRpcCodeNames.size()> handled{};
-  Histogram<kRpcSeconds> seconds;
+  std::vector<TransportFigures> transports;
+  Histogram<kRpcSeconds> seconds;  // in the handler, which knows no transport
 };
 
-// Where one method's calls are counted, without a lock. A cheap view: copy it.
-// Thread-safe.
+// Where one method's calls on one transport are counted, without a lock. A
+// cheap view: copy it. Thread-safe.
 class MethodMetrics {
  public:
   // A call has arrived.
-  void Start() { counts_->started.fetch_add(1, std::memory_order_relaxed); }
+  void Start() { calls_->started.fetch_add(1, std::memory_order_relaxed); }
   // It was answered; `time` was spent in its handler.
   void Record(const absl::Status& status, absl::Duration time);
 
-  const std::string& service() const { return counts_->labels.service; }
-  const std::string& method() const { return counts_->labels.method; }
+  const std::string& service() const { return method_->service; }
+  const std::string& method() const { return method_->name; }
 
  private:
   friend class RpcMetrics;
-  struct Counts {
-    MethodFigures labels;  // only the texts
+  struct Calls {
+    std::string transport;
     std::atomic<uint64_t> started = 0;
     std::array<std::atomic<uint64_t>, kRpcCodeNames.size()> handled{};
+  };
+  struct Counts {
+    std::string service;
+    std::string name;
+    std::string type;
+    std::deque<Calls> transports;
     SharedHistogram<kRpcSeconds> seconds;
   };
 
-  explicit MethodMetrics(Counts* counts) : counts_(counts) {}
+  MethodMetrics(Counts* method, Calls* calls)
+      : method_(method), calls_(calls) {}
 
-  Counts* counts_;
+  Counts* method_;
+  Calls* calls_;
 };
 
 // The calls of all methods. Owned by Server. ForMethod is called before the
 // server starts; all else is thread-safe.
 class RpcMetrics {
  public:
+  // The same for the same names.
   MethodMetrics ForMethod(const std::string& service, const std::string& method,
-                          const std::string& type = "unary");
+                          const std::string& type = "unary",
+                          const std::string& transport = "grpc");
 
   std::vector<MethodFigures> Figures() const;
 
@@ -79,4 +95,4 @@ class RpcMetrics {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_RPC_METHOD_METRICS_H_
+#endif  // PANDO_SERVICE_CALLS_METHOD_METRICS_H_

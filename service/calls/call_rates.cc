@@ -1,11 +1,11 @@
-#include "service/rpc/call_rates.h"
+#include "service/calls/call_rates.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
+#include "service/calls/status_message.h"
 #include "service/process/monotonic_clock.h"
-#include "service/rpc/grpc_status.h"
 
 namespace pando {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_RPC_CALL_LOG_H_
-#define PANDO_SERVICE_RPC_CALL_LOG_H_
+#ifndef PANDO_SERVICE_CALLS_CALL_LOG_H_
+#define PANDO_SERVICE_CALLS_CALL_LOG_H_
 
 #include <cstdint>
 #include <string>
@@ -27,4 +27,4 @@ void LogRefusedCall(const AnsweredCall& call);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_RPC_CALL_LOG_H_
+#endif  // PANDO_SERVICE_CALLS_CALL_LOG_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_RPC_ERROR_MESSAGE_H_
-#define PANDO_SERVICE_RPC_ERROR_MESSAGE_H_
+#ifndef PANDO_SERVICE_CALLS_ERROR_MESSAGE_H_
+#define PANDO_SERVICE_CALLS_ERROR_MESSAGE_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ std::string MessageOf(const absl::Status& status);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_RPC_ERROR_MESSAGE_H_
+#endif  // PANDO_SERVICE_CALLS_ERROR_MESSAGE_H_

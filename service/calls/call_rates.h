@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_RPC_CALL_RATES_H_
-#define PANDO_SERVICE_RPC_CALL_RATES_H_
+#ifndef PANDO_SERVICE_CALLS_CALL_RATES_H_
+#define PANDO_SERVICE_CALLS_CALL_RATES_H_
 
 #include <cstdint>
 #include <string>
@@ -52,4 +52,4 @@ class CallRates {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_RPC_CALL_RATES_H_
+#endif  // PANDO_SERVICE_CALLS_CALL_RATES_H_

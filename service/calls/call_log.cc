@@ -1,4 +1,4 @@
-#include "service/rpc/call_log.h"
+#include "service/calls/call_log.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"

@@ -1,4 +1,4 @@
-#include "service/rpc/error_message.h"
+#include "service/calls/error_message.h"
 
 #include <string_view>
 

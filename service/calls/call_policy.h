@@ -1,0 +1,104 @@
+#ifndef PANDO_SERVICE_CALLS_CALL_POLICY_H_
+#define PANDO_SERVICE_CALLS_CALL_POLICY_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "service/calls/call_rates.h"
+#include "service/security/access_control.h"
+#include "service/security/permissions.h"
+
+namespace pando {
+
+// What holds for all calls, whichever transport they come by: that one runs at
+// a time, who may make it and how often, and which are slow.
+//
+// Handlers, and all that they keep between calls, know no locks: whoever runs
+// one, or reads what it keeps, has the turn. Each transport takes it on the
+// thread that it polls on. A turn takes microseconds and never blocks.
+//
+// Owned by Server, or by a benchmark. Configure it before the first call. But
+// for the turn itself, everything here is used in the turn.
+class CallPolicy {
+ public:
+  struct Config {
+    // Decides on each call; outlives the policy. Null: everybody may do all.
+    AccessControl* access = nullptr;
+    // Whether a session is open; null: none is.
+    std::function<bool(SessionId)> is_live = nullptr;
+    // Calls whose handlers take longer are logged; zero: none.
+    absl::Duration slow_call = absl::ZeroDuration();
+    // Called after each handler, before its caller has the answer.
+    std::function<void()> after_handler = nullptr;
+  };
+
+  void Configure(Config config) { config_ = std::move(config); }
+  void set_slow_call(absl::Duration slow_call) {
+    config_.slow_call = slow_call;
+  }
+
+  absl::Mutex& turn() { return turn_; }
+
+  CallRates& call_rates() { return call_rates_; }
+
+  bool IsSlow(absl::Duration time) const {
+    return config_.slow_call > absl::ZeroDuration() &&
+           time >= config_.slow_call;
+  }
+
+  // `caller` is a function that says who calls: it is asked only where that
+  // matters.
+
+  // Ok, or why a call with this request is refused.
+  template <typename GetCaller, typename Request>
+  absl::Status Admit(const Permission& needed, GetCaller&& caller,
+                     const Request& request) const {
+    if (config_.access == nullptr) return absl::OkStatus();
+    return config_.access->Admit(needed, caller(), request);
+  }
+
+  // Ok, or why a call that names this session comes too soon. Without an open
+  // session, it counts for the caller.
+  template <typename GetCaller>
+  absl::Status CheckRate(SessionId session, GetCaller&& caller) {
+    if (!call_rates_.has_limit()) return absl::OkStatus();
+    if (config_.is_live && config_.is_live(session)) {
+      return call_rates_.Admit(session);
+    }
+    const Caller& who = caller();
+    return call_rates_.Admit(config_.access == nullptr
+                                 ? who.connection
+                                 : config_.access->NameOf(who));
+  }
+
+  // Whether the caller may see what is in all namespaces.
+  template <typename GetCaller>
+  bool SpansNamespaces(GetCaller&& caller) const {
+    return config_.access == nullptr ||
+           config_.access->SpansNamespaces(caller());
+  }
+
+  // The caller has opened this session, which is its own from now on.
+  template <typename GetCaller>
+  void Own(SessionId session, GetCaller&& caller) {
+    if (config_.access != nullptr) config_.access->Own(session, caller());
+  }
+
+  void AfterHandler() const {
+    if (config_.after_handler) config_.after_handler();
+  }
+
+ private:
+  Config config_;
+  absl::Mutex turn_;
+  CallRates call_rates_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CALLS_CALL_POLICY_H_

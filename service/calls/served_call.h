@@ -1,0 +1,133 @@
+#ifndef PANDO_SERVICE_CALLS_SERVED_CALL_H_
+#define PANDO_SERVICE_CALLS_SERVED_CALL_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "service/calls/call_log.h"
+#include "service/calls/call_policy.h"
+#include "service/calls/method.h"
+#include "service/calls/method_metrics.h"
+#include "service/calls/waiting_call.h"
+#include "service/process/monotonic_clock.h"
+
+namespace pando {
+
+// A call from its request to its answer, apart from how both travel: it is
+// admitted, handled, counted and logged here, and waits here. A transport
+// derives from it, keeps the messages, and sends the answer. Used in the turn.
+template <typename Request, typename Response>
+class ServedCall : public WaitingCall {
+ public:
+  void Resume() final { Handle(); }
+  bool is_cancelled() const final { return is_cancelled_; }
+  bool spans_namespaces() const final {
+    return policy_->SpansNamespaces([this] { return this->caller(); });
+  }
+
+ protected:
+  // All outlive the call; `request` is not read before it begins.
+  ServedCall(CallPolicy* policy, MethodPointer<Request, Response> method,
+             MethodMetrics metrics, const Request* request, Response* response)
+      : policy_(policy),
+        method_(std::move(method)),
+        metrics_(metrics),
+        request_(request),
+        response_(response) {}
+  ~ServedCall() = default;
+
+  // The request is there.
+  void Begin() {
+    metrics_.Start();
+    is_cancelled_ = false;
+    waits_ = false;
+    handling_ = absl::ZeroDuration();
+    const absl::Status admitted = Admit();
+    if (admitted.ok()) {
+      Handle();
+    } else {
+      Answer(admitted);
+    }
+  }
+
+  // The caller of a call that waits is gone: it is answered now.
+  void Cancel() {
+    is_cancelled_ = true;
+    Handle();
+  }
+
+  // It has begun and was not answered at once.
+  bool waits() const { return waits_; }
+
+  const MethodPointer<Request, Response>& method() const { return method_; }
+  CallPolicy* policy() const { return policy_; }
+
+ private:
+  // The call waits from now on, until it is resumed.
+  virtual void OnWait() {}
+  // It is over: the response goes out, or the error. May begin the next call,
+  // or delete this one.
+  virtual void Send(const absl::Status& status) = 0;
+
+  absl::Status Admit() {
+    const auto get_caller = [this] { return this->caller(); };
+    absl::Status admitted =
+        policy_->Admit(method_->permission, get_caller, *request_);
+    if constexpr (requires { request_->session_id(); }) {
+      if (admitted.ok() && method_->is_limited) {
+        admitted =
+            policy_->CheckRate(SessionId(request_->session_id()), get_caller);
+      }
+    }
+    return admitted;
+  }
+
+  void Handle() {
+    const absl::Time start = MonotonicNow();
+    const std::optional<absl::Status> status =
+        method_->handler(*request_, *response_, *this);
+    handling_ += MonotonicNow() - start;
+    policy_->AfterHandler();
+    if (status.has_value()) {
+      Answer(*status);
+    } else if (!std::exchange(waits_, true)) {
+      OnWait();
+    }
+  }
+
+  void Answer(const absl::Status& status) {
+    metrics_.Record(status, handling_);
+    if (policy_->IsSlow(handling_)) LogSlowCall(Answered(status));
+    if (!status.ok()) LogRefusedCall(Answered(status));
+    Send(status);
+  }
+
+  AnsweredCall Answered(const absl::Status& status) const {
+    AnsweredCall call = {.service = metrics_.service(),
+                         .method = metrics_.method(),
+                         .status = status,
+                         .time = handling_,
+                         .peer = NameOf(caller())};
+    if constexpr (requires { request_->request_id(); }) {
+      call.request_id = request_->request_id();
+    }
+    return call;
+  }
+
+  CallPolicy* const policy_;
+  const MethodPointer<Request, Response> method_;
+  MethodMetrics metrics_;
+  const Request* const request_;
+  Response* const response_;
+  bool is_cancelled_ = false;
+  bool waits_ = false;
+  absl::Duration handling_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_CALLS_SERVED_CALL_H_
