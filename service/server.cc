@@ -2,6 +2,8 @@
 
 #include <grp.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,12 @@ int MaxReceiveBytes(uint32_t max_tokens) {
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
 }
 
+// While the only CPU looks for calls, nobody can make one.
+absl::Duration SpinOf(const Options& options) {
+  return std::thread::hardware_concurrency() > 1 ? options.lane_spin
+                                                 : absl::ZeroDuration();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
@@ -76,6 +84,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
   server->MakeServices();
+  RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
   Log(LogLevel::kInfo, "pandod serves",
@@ -110,17 +119,21 @@ Server::Server(const Options& options, std::function<void()> on_exit,
               .clock = MonotonicNanoseconds}),
       self_check_(&cache_),
       peer_filter_(options.allowed_uids),
+      rpc_(&policy_),
       pending_matches_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
-      })) {}
+        ShowGauges();
+      })),
+      gauge_step_(rpc_.AddWakeup([this] { ShowGauges(); })) {}
 
 // What others call is stopped before what they call.
 Server::~Server() {
   BeginDrain();
   http_.reset();
+  if (lanes_ != nullptr) lanes_->Stop();
   rpc_.Shutdown(kStopGrace);
   KeepHouse();
   memory_.reset();
@@ -156,8 +169,10 @@ UnixSocket Server::SocketAt(const std::string& path) const {
 
 absl::Status Server::StartMemorySocket() {
   absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
-      ProcessWatcher::Start(
-          [this](SessionId session) { cache_.ProcessGone(session); });
+      ProcessWatcher::Start([this](SessionId session) {
+        cache_.ProcessGone(session);
+        gauge_step_->Request();
+      });
   if (!watcher.ok()) return watcher.status();
   watcher_ = *std::move(watcher);
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
@@ -165,8 +180,10 @@ absl::Status Server::StartMemorySocket() {
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
-      pool_.get(), [this](SessionId session, pid_t pid) {
-        return OnAttached(session, pid);
+      pool_.get(),
+      [this](SessionId session, pid_t pid) { return OnAttached(session, pid); },
+      [this](const AttachGrant& grant, const UnixPeer& peer) {
+        return OpenLane(grant, peer);
       });
   if (!memory.ok()) {
     return WithOption(memory.status(), "--socket or --memory-socket");
@@ -215,20 +232,28 @@ void Server::MakeServices() {
   events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
                                                     options_.event_history);
 
+  data_path_service_ = std::make_unique<DataPathService>(
+      &policy_, &cache_, memory_.get(), options_.lane_bytes > 0);
+
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,
       std::vector<std::string>{
           v1::PrefixCache::service_full_name(),
           v1::PagePool::service_full_name(), v1::Sessions::service_full_name(),
-          v1::Admin::service_full_name(), v1::Events::service_full_name()});
+          v1::Admin::service_full_name(), v1::Events::service_full_name(),
+          v1::DataPath::service_full_name()});
 
   health_service_->Register(rpc_metrics_);
-  prefix_cache_service_->Register(rpc_, rpc_metrics_);
-  pool_service_->Register(rpc_, rpc_metrics_);
+  prefix_cache_service_->Offer(data_path_);
+  pool_service_->Offer(data_path_);
+  admin_service_->Offer(data_path_);
+  prefix_cache_service_->Register(rpc_, rpc_metrics_, data_path_);
+  pool_service_->Register(rpc_, rpc_metrics_, data_path_);
   session_service_->Register(rpc_metrics_);
-  admin_service_->Register(rpc_, rpc_metrics_);
+  admin_service_->Register(rpc_, rpc_metrics_, data_path_);
   events_service_->Register(rpc_metrics_);
-  rpc_.call_rates().SetLimit(options_.max_calls_per_second);
+  data_path_service_->Register(rpc_, rpc_metrics_, data_path_);
+  policy_.call_rates().SetLimit(options_.max_calls_per_second);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
@@ -243,14 +268,16 @@ void Server::KeepHouse() {
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
+  ShowGauges();
   for (SessionNumber lost : expired.lost) {
     Log(LogLevel::kWarning, "session lost", {{"session", lost.value()}});
   }
-  rpc_.call_rates().Prune();
+  policy_.call_rates().Prune();
   LogRepeats();
 }
 
 void Server::Forget(SessionId ended) {
+  if (lanes_ != nullptr) lanes_->Close(ended);
   watcher_->Forget(ended);
   memory_->ForgetTokens(ended);
 }
@@ -274,20 +301,71 @@ absl::Status Server::MakeAccessControl() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartLanes() {
+  policy_.Configure(
+      {.access = access_.get(),
+       .is_live = [this](SessionId session) { return IsLive(session); },
+       .slow_call = options_.slow_call,
+       .after_handler = [this] { ShowGauges(); }});
+  if (options_.lane_bytes == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(gauges_, GaugeBoard::Create());
+  ShowGauges();
+  const LaneServer::Config config = {
+      .arena_bytes = options_.lane_bytes,
+      .max_lanes = options_.max_lanes,
+      .slots = std::min(options_.max_calls_per_connection, lane::kSlots),
+      .spin = SpinOf(options_)};
+  ASSIGN_OR_RETURN(
+      lanes_, LaneServer::Start(config, &policy_, data_path_, rpc_metrics_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SharedDescriptor>> Server::OpenLane(
+    const AttachGrant& grant, const UnixPeer& peer) {
+  ASSIGN_OR_RETURN(UniqueFd gauges, gauges_->Share());
+  ASSIGN_OR_RETURN(LaneDescriptors lane,
+                   lanes_->Open({.session = grant.session,
+                                 .process = peer,
+                                 .authorization = grant.authorization}));
+  // Its session may have ended, and been forgotten, before there was a lane.
+  if (!IsLive(grant.session)) {
+    lanes_->Close(grant.session);
+    return absl::NotFoundError("the session has ended");
+  }
+  std::vector<SharedDescriptor> shared;
+  shared.push_back({std::move(lane.memory), lane.memory_bytes});
+  shared.push_back({std::move(lane.doorbell), 0});
+  shared.push_back({std::move(gauges), lane::kGaugePageBytes});
+  return shared;
+}
+
+void Server::ShowGauges() {
+  if (gauges_ == nullptr) return;
+  const CacheGauges now = cache_.Gauges();
+  lane::Gauges shown = {.epoch = epoch_,
+                        .free = now.pages.free,
+                        .evictable = now.pages.evictable,
+                        .protected_pages = now.pages.protected_,
+                        .reserved = now.pages.reserved,
+                        .quarantined = now.pages.quarantined,
+                        .capacity = now.pages.capacity,
+                        .draining = is_draining_ ? 1u : 0u};
+  const std::string_view policy = EvictionPolicyName(now.eviction_policy);
+  policy.copy(shown.policy.data(), shown.policy.size());
+  gauges_->Show(shown);
+}
+
 absl::Status Server::StartRpc() {
   RpcServer::Config config;
   config.socket = SocketAt(options_.socket);
   config.filter = &peer_filter_;
   config.tcp = options_.tcp;
-  config.access = access_.get();
-  config.is_live = [this](SessionId session) { return IsLive(session); };
   if (!options_.tls_certificate.empty()) {
     auto credentials = MakeTlsCredentials(
         {options_.tls_certificate, options_.tls_key, options_.tls_client_ca});
     if (!credentials.ok()) return credentials.status();
     config.tcp_credentials = *std::move(credentials);
   }
-  config.slow_call = options_.slow_call;
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
   config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
@@ -346,6 +424,7 @@ void Server::BeginDrain() {
 }
 
 void Server::AnnounceDrain() {
+  ShowGauges();
   session_service_->AnnounceDrain();
   health_service_->AnnounceDrain();
   pending_matches_.ResumeAll();

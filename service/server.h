@@ -7,20 +7,26 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "gpu/kv_pool.h"
+#include "service/calls/call_policy.h"
 #include "service/console/console.h"
 #include "service/events/events_service.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/data_path.h"
+#include "service/handlers/data_path_service.h"
 #include "service/handlers/health_service.h"
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
 #include "service/http/http_server.h"
+#include "service/lane/gauge_board.h"
+#include "service/lane/lane_server.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
 #include "service/memory/process_watcher.h"
@@ -76,6 +82,11 @@ class Server {
   absl::Status StartMemorySocket();
   void MakeServices();
   absl::Status MakeAccessControl();
+  absl::Status StartLanes();
+  absl::StatusOr<std::vector<SharedDescriptor>> OpenLane(
+      const AttachGrant& grant, const UnixPeer& peer);
+  // What workers read of the cache without a call. In the turn.
+  void ShowGauges();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
@@ -107,18 +118,24 @@ class Server {
   // In the order of their start: each may use those before it.
   std::unique_ptr<ProcessWatcher> watcher_;
   std::unique_ptr<MemorySocket> memory_;
+  std::unique_ptr<GaugeBoard> gauges_;  // null: there are no lanes
+  CallPolicy policy_;
   RpcServer rpc_;
   PendingMatches pending_matches_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
+  Wakeup* const gauge_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
+  DataPath data_path_;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;
   std::unique_ptr<SessionService> session_service_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<EventsService> events_service_;
+  std::unique_ptr<DataPathService> data_path_service_;
+  std::unique_ptr<LaneServer> lanes_;    // null: there are none
   std::unique_ptr<RegretMeter> regret_;  // while there is http
   std::unique_ptr<Console> console_;     // likewise, unless it is turned off
   std::unique_ptr<HttpServer> http_;

@@ -28,12 +28,12 @@ void Server::Apply(const OptionChanges& changes) {
   }
   options_ = changes.options;
   SetLogLevel(options_.log_level);
-  rpc_.set_slow_call(options_.slow_call);
+  policy_.set_slow_call(options_.slow_call);
   session_service_->set_grace(options_.session_grace);
   cache_.SetWatermark(options_.low_free_pages, options_.high_free_pages);
   cache_.SetQuotas(options_.quotas);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
-  rpc_.call_rates().SetLimit(options_.max_calls_per_second);
+  policy_.call_rates().SetLimit(options_.max_calls_per_second);
   watermark_timer_->SetPeriod(WatermarkPeriod());
   check_timer_->SetPeriod(options_.check_invariants_every);
 }

@@ -25,6 +25,7 @@ namespace {
 constexpr uint32_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr uint32_t kMaxTokensPerRequest = 16 * 1024 * 1024;
+constexpr uint32_t kMaxLaneBytes = uint32_t{1} << 30;
 
 absl::Status BadValue(const std::string& name, const std::string& text,
                       const std::string& limit) {
@@ -328,6 +329,13 @@ std::vector<OptionSpec> MakeOptionTable() {
       Number("max-attach-tokens-per-session",
              &Options::max_attach_tokens_per_session, 1, kMaxUint32,
              "Tokens for the memory socket that a session may have unused"),
+      Number("lane-bytes", &Options::lane_bytes, 0, kMaxLaneBytes,
+             "Bytes of each lane for requests and answers; 0 for no lanes"),
+      Number("max-lanes", &Options::max_lanes, 1, kMaxUint32,
+             "Lanes that may be open; one for each session"),
+      Time("lane-spin", &Options::lane_spin, zero, absl::Milliseconds(10),
+           "How long lanes are watched after a call before their thread "
+           "sleeps; 0 for not at all"),
       Live(Number("max-calls-per-second", &Options::max_calls_per_second, 0,
                   kMaxUint32,
                   "Calls of workers that a session may make in a second; those "

@@ -79,6 +79,10 @@ struct Options {
   absl::Duration attach_token_ttl = absl::Seconds(5);
   uint32_t max_tokens_per_request = 1048576;
   uint32_t max_attach_tokens_per_session = 64;
+  // Of the memory of each lane; 0: there are no lanes.
+  uint32_t lane_bytes = 8 << 20;
+  uint32_t max_lanes = 256;
+  absl::Duration lane_spin = absl::Microseconds(20);
   uint32_t max_calls_per_connection = 10000;
   // Of these, zero: no limit.
   uint32_t max_locks_per_session = 65536;

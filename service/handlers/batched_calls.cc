@@ -1,0 +1,143 @@
+#include "service/handlers/batched_calls.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "core/errors.h"
+#include "service/calls/served_call.h"
+#include "service/calls/status_message.h"
+
+namespace pando {
+namespace {
+
+// One call, whose messages are parts of those of the batch.
+template <typename Request, typename Response>
+class CallInBatch final : public ServedCall<Request, Response>,
+                          public BatchedCall {
+ public:
+  CallInBatch(BatchedCalls* calls, CallPolicy* policy,
+              MethodPointer<Request, Response> method, MethodMetrics metrics,
+              const Request* request, Response* message,
+              v1::BatchedResponse* response, const WaitingCall& batch)
+      : ServedCall<Request, Response>(policy, std::move(method), metrics,
+                                      request, message),
+        calls_(calls),
+        response_(response),
+        batch_(batch) {}
+
+  Caller caller() const override { return batch_.caller(); }
+  void Start() override { this->Begin(); }
+  bool IsAnswered() const override { return is_answered_; }
+  void End() override { this->Cancel(); }
+
+ private:
+  void Send(const absl::Status& status) override {
+    is_answered_ = true;
+    if (!status.ok()) *response_->mutable_error() = ToStatusMessage(status);
+    calls_->Answered();  // may delete this
+  }
+
+  BatchedCalls* const calls_;
+  v1::BatchedResponse* const response_;
+  const WaitingCall& batch_;
+  bool is_answered_ = false;
+};
+
+// Names nothing that this server knows.
+class UnknownCall final : public BatchedCall {
+ public:
+  UnknownCall(BatchedCalls* calls, v1::BatchedResponse* response)
+      : calls_(calls), response_(response) {}
+
+  void Start() override {
+    *response_->mutable_error() = ToStatusMessage(MakeError(
+        Reason::kInvalidField, "request is not set, or not known here"));
+    calls_->Answered();
+  }
+  bool IsAnswered() const override { return true; }
+  void End() override {}
+
+ private:
+  BatchedCalls* const calls_;
+  v1::BatchedResponse* const response_;
+};
+
+}  // namespace
+
+BatchMetrics::BatchMetrics(RpcMetrics& metrics, const DataPath& data_path) {
+  data_path.ForEach([&](lane::Method number, const auto& method) {
+    while (by_number.size() <= static_cast<size_t>(number)) {
+      by_number.push_back(metrics.ForMethod(method->service, method->name));
+    }
+  });
+}
+
+BatchedCalls::BatchedCalls(CallPolicy* policy, const DataPath& data_path,
+                           const BatchMetrics& metrics,
+                           const v1::BatchRequest& request,
+                           v1::BatchResponse& response, WaitingCall& batch)
+    : batch_(batch), unanswered_(static_cast<size_t>(request.requests_size())) {
+  for (const v1::BatchedRequest& each : request.requests()) {
+    v1::BatchedResponse* const answer = response.add_responses();
+    const auto add = [&]<typename Request, typename Response>(
+                         const MethodPointer<Request, Response>& method,
+                         const Request& in, Response* out) {
+      calls_.push_back(std::make_unique<CallInBatch<Request, Response>>(
+          this, policy, method, metrics.by_number[each.request_case()], &in,
+          out, answer, batch));
+    };
+    switch (each.request_case()) {
+      case v1::BatchedRequest::kMatchPrefix:
+        add(data_path.match_prefix, each.match_prefix(),
+            answer->mutable_match_prefix());
+        break;
+      case v1::BatchedRequest::kMatchPrefixes:
+        add(data_path.match_prefixes, each.match_prefixes(),
+            answer->mutable_match_prefixes());
+        break;
+      case v1::BatchedRequest::kInsert:
+        add(data_path.insert, each.insert(), answer->mutable_insert());
+        break;
+      case v1::BatchedRequest::kLock:
+        add(data_path.lock, each.lock(), answer->mutable_lock());
+        break;
+      case v1::BatchedRequest::kUnlock:
+        add(data_path.unlock, each.unlock(), answer->mutable_unlock());
+        break;
+      case v1::BatchedRequest::kAllocatePages:
+        add(data_path.allocate_pages, each.allocate_pages(),
+            answer->mutable_allocate_pages());
+        break;
+      case v1::BatchedRequest::kFreePages:
+        add(data_path.free_pages, each.free_pages(),
+            answer->mutable_free_pages());
+        break;
+      case v1::BatchedRequest::kGetStats:
+        add(data_path.get_stats, each.get_stats(), answer->mutable_get_stats());
+        break;
+      case v1::BatchedRequest::REQUEST_NOT_SET:
+        calls_.push_back(std::make_unique<UnknownCall>(this, answer));
+        break;
+    }
+  }
+}
+
+bool BatchedCalls::Start() {
+  for (const auto& call : calls_) call->Start();
+  waits_ = unanswered_ > 0;
+  return !waits_;
+}
+
+void BatchedCalls::End() {
+  waits_ = false;  // nobody has to be told
+  for (const auto& call : calls_) {
+    if (!call->IsAnswered()) call->End();
+  }
+}
+
+void BatchedCalls::Answered() {
+  if (--unanswered_ == 0 && waits_) batch_.Resume();
+}
+
+}  // namespace pando

@@ -1,0 +1,58 @@
+#ifndef PANDO_SERVICE_HANDLERS_DATA_PATH_SERVICE_H_
+#define PANDO_SERVICE_HANDLERS_DATA_PATH_SERVICE_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "core/prefix_cache.h"
+#include "pando/v1/data_path.grpc.pb.h"
+#include "service/calls/call_policy.h"
+#include "service/calls/method_metrics.h"
+#include "service/handlers/batched_calls.h"
+#include "service/handlers/data_path.h"
+#include "service/memory/memory_socket.h"
+#include "service/rpc/rpc_server.h"
+
+namespace pando {
+
+// The handlers of pando.v1.DataPath. Owned by Server; used in the turn; holds
+// the batches that wait.
+class DataPathService {
+ public:
+  // All outlive the service. `has_lanes`: this server opens lanes at all.
+  DataPathService(CallPolicy* policy, PrefixCache* cache, MemorySocket* memory,
+                  bool has_lanes)
+      : policy_(policy),
+        cache_(cache),
+        memory_(memory),
+        has_lanes_(has_lanes) {}
+
+  // `data_path` is complete.
+  void Register(RpcServer& server, RpcMetrics& metrics,
+                const DataPath& data_path);
+
+  absl::Status OpenLane(const v1::OpenLaneRequest& request,
+                        v1::OpenLaneResponse& response,
+                        const WaitingCall& call);
+  // None: some of its calls wait.
+  std::optional<absl::Status> Batch(const v1::BatchRequest& request,
+                                    v1::BatchResponse& response,
+                                    WaitingCall& call);
+
+ private:
+  CallPolicy* const policy_;
+  PrefixCache* const cache_;
+  MemorySocket* const memory_;
+  const bool has_lanes_;
+  v1::DataPath::AsyncService grpc_;
+  const DataPath* data_path_ = nullptr;
+  std::optional<BatchMetrics> batch_metrics_;
+  absl::flat_hash_map<const WaitingCall*, std::unique_ptr<BatchedCalls>>
+      waiting_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_DATA_PATH_SERVICE_H_

@@ -1,0 +1,137 @@
+#include "service/lane/lane_methods.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pando/v1/data_path.pb.h"
+#include "service/calls/served_call.h"
+#include "service/calls/status_message.h"
+
+namespace pando {
+namespace {
+
+// A request that takes more is not kept for the next one.
+constexpr size_t kKeptMessageBytes = size_t{1} << 20;
+
+void AnswerWith(uint32_t code, const google::protobuf::MessageLite& message,
+                uint32_t slot, ServedLane& lane) {
+  lane.Answer(slot, code, message.ByteSizeLong(), [&](std::byte* out) {
+    message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out));
+  });
+}
+
+void AnswerWith(const absl::Status& error, uint32_t slot, ServedLane& lane) {
+  AnswerWith(static_cast<uint32_t>(error.code()), ToStatusMessage(error), slot,
+             lane);
+}
+
+// A place for one call of one method after the other, like UnaryCall: one that
+// waits keeps its place for itself.
+template <typename Request, typename Response>
+class LaneCall final : public ServedCall<Request, Response>,
+                       public WaitingLaneCall {
+ public:
+  using Base = ServedCall<Request, Response>;
+
+  LaneCall(CallPolicy* policy, MethodPointer<Request, Response> method,
+           MethodMetrics metrics)
+      : Base(policy, std::move(method), metrics, &request_, &response_) {}
+
+  Caller caller() const override { return lane_->caller(); }
+
+  bool Parse(const std::string& bytes) {
+    return request_.ParseFromString(bytes);
+  }
+  // True: it waits, and is the lane's.
+  bool Serve(LaneConnection& lane, uint32_t slot) {
+    lane_ = &lane;
+    slot_ = slot;
+    this->Begin();
+    return this->waits();
+  }
+  void End() override { this->Cancel(); }
+
+  // For the next call.
+  void Empty() {
+    if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
+    response_.Clear();
+  }
+
+ private:
+  void Send(const absl::Status& status) override {
+    if (status.ok()) {
+      AnswerWith(0, response_, slot_, lane_->lane());
+    } else {
+      AnswerWith(status, slot_, lane_->lane());
+    }
+    if (this->waits()) lane_->RemoveWaiting(this);  // deletes this
+  }
+
+  Request request_;
+  Response response_;
+  LaneConnection* lane_ = nullptr;
+  uint32_t slot_ = 0;
+};
+
+template <typename Request, typename Response>
+class OfferedMethod final : public LaneMethod {
+ public:
+  OfferedMethod(CallPolicy* policy, MethodPointer<Request, Response> method,
+                MethodMetrics metrics)
+      : policy_(policy), method_(std::move(method)), metrics_(metrics) {}
+
+  void Serve(LaneConnection& lane, const ServedLane::Taken& call) override {
+    if (place_ == nullptr) {
+      place_ = std::make_unique<LaneCall<Request, Response>>(policy_, method_,
+                                                             metrics_);
+    }
+    const bool is_message = place_->Parse(call.request);
+    absl::MutexLock turn(&policy_->turn());
+    if (!is_message) {
+      AnswerWith(absl::InternalError("the request is not such a message"),
+                 call.slot, lane.lane());
+    } else if (place_->Serve(lane, call.slot)) {
+      lane.AddWaiting(std::move(place_));
+      return;
+    }
+    place_->Empty();
+  }
+
+ private:
+  CallPolicy* const policy_;
+  const MethodPointer<Request, Response> method_;
+  const MethodMetrics metrics_;
+  std::unique_ptr<LaneCall<Request, Response>> place_;
+};
+
+}  // namespace
+
+LaneMethods::LaneMethods(CallPolicy* policy, const DataPath& data_path,
+                         RpcMetrics& metrics)
+    : policy_(policy) {
+  data_path.ForEach([&]<typename Request, typename Response>(
+                        lane::Method number,
+                        MethodPointer<Request, Response> method) {
+    methods_[static_cast<uint32_t>(number)] =
+        std::make_unique<OfferedMethod<Request, Response>>(
+            policy, method,
+            metrics.ForMethod(method->service, method->name, "unary", "lane"));
+  });
+}
+
+void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
+  const auto method = methods_.find(call.method);
+  if (method != methods_.end()) {
+    method->second->Serve(lane, call);
+    return;
+  }
+  absl::MutexLock turn(&policy_->turn());
+  AnswerWith(absl::UnimplementedError(absl::StrCat(
+                 "method ", call.method, " is not offered on a lane")),
+             call.slot, lane.lane());
+}
+
+}  // namespace pando

@@ -1,0 +1,42 @@
+#ifndef PANDO_SERVICE_LANE_LANE_METHODS_H_
+#define PANDO_SERVICE_LANE_LANE_METHODS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "service/calls/call_policy.h"
+#include "service/calls/method_metrics.h"
+#include "service/handlers/data_path.h"
+#include "service/lane/lane_connection.h"
+#include "service/lane/served_lane.h"
+
+namespace pando {
+
+// One method as lanes offer it.
+class LaneMethod {
+ public:
+  virtual ~LaneMethod() = default;
+  // Carries a call out, or lets it wait. Not in the turn, which it takes.
+  virtual void Serve(LaneConnection& lane, const ServedLane::Taken& call) = 0;
+};
+
+// The methods that can be called on a lane, by number. Owned by LaneServer, and
+// used by its thread.
+class LaneMethods {
+ public:
+  // `policy` outlives this.
+  LaneMethods(CallPolicy* policy, const DataPath& data_path,
+              RpcMetrics& metrics);
+
+  // Not in the turn.
+  void Serve(LaneConnection& lane, const ServedLane::Taken& call);
+
+ private:
+  CallPolicy* const policy_;
+  absl::flat_hash_map<uint32_t, std::unique_ptr<LaneMethod>> methods_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LANE_LANE_METHODS_H_

@@ -1,0 +1,279 @@
+#include "service/lane/lane_server.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "lane/pause.h"
+#include "service/logging/log.h"
+
+namespace pando {
+namespace {
+
+// Of an event for the thread itself, not for a lane.
+constexpr uint64_t kOrders = 0;
+// Looks at the active lanes between two looks at the clock.
+constexpr int kLooks = 16;
+// That one lane may have copied before others have their turn.
+constexpr size_t kBytesInARow = size_t{4} << 20;
+// A request of more bytes does not leave its memory for the next one.
+constexpr size_t kKeptRequestBytes = size_t{1} << 20;
+// While there are calls all the time, how often it listens for other lanes.
+constexpr uint32_t kPassesBetweenRings = 16;
+// Timeouts of epoll_wait.
+constexpr int kNow = 0;
+constexpr int kWhenRung = -1;
+
+uint32_t ThisCpu() { return static_cast<uint32_t>(sched_getcpu()); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LaneServer>> LaneServer::Start(
+    const Config& config, CallPolicy* policy, const DataPath& data_path,
+    RpcMetrics& metrics) {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
+  UniqueFd orders(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!orders.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  auto server = absl::WrapUnique(new LaneServer(
+      config, policy, data_path, metrics, std::move(epoll), std::move(orders)));
+  if (absl::Status s = server->Listen(server->orders_.get(), kOrders);
+      !s.ok()) {
+    return s;
+  }
+  server->thread_ = std::thread([raw = server.get()] { raw->Run(); });
+  return server;
+}
+
+LaneServer::LaneServer(const Config& config, CallPolicy* policy,
+                       const DataPath& data_path, RpcMetrics& metrics,
+                       UniqueFd epoll, UniqueFd orders)
+    : config_(config),
+      policy_(policy),
+      epoll_(std::move(epoll)),
+      orders_(std::move(orders)),
+      methods_(policy, data_path, metrics) {}
+
+absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
+  absl::StatusOr<std::unique_ptr<ServedLane>> lane =
+      ServedLane::Create({.arena_bytes = config_.arena_bytes,
+                          .slots = config_.slots,
+                          .spin = config_.spin});
+  if (!lane.ok()) return lane.status();
+  absl::StatusOr<UniqueFd> memory = (*lane)->ShareMemory();
+  if (!memory.ok()) return memory.status();
+  absl::StatusOr<UniqueFd> doorbell = (*lane)->ShareDoorbell();
+  if (!doorbell.ok()) return doorbell.status();
+  LaneDescriptors descriptors = {
+      .memory = *std::move(memory),
+      .memory_bytes = lane::kArenaOffset + config_.arena_bytes,
+      .doorbell = *std::move(doorbell)};
+
+  const SessionId session = peer.session;
+  absl::MutexLock hold(&mutex_);
+  if (is_stopped_) return absl::UnavailableError("the server is stopping");
+  const auto before = by_session_.find(session);
+  if (before != by_session_.end()) {
+    to_close_.push_back(before->second);
+  } else if (by_session_.size() >= config_.max_lanes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", by_session_.size(),
+                     " lanes, as many as max-lanes allows"));
+  }
+  const LaneId id = ++last_id_;
+  by_session_[session] = id;
+  to_open_.push_back({id, std::make_unique<LaneConnection>(*std::move(lane),
+                                                           std::move(peer))});
+  Order();
+  return descriptors;
+}
+
+void LaneServer::Close(SessionId session) {
+  absl::MutexLock hold(&mutex_);
+  const auto found = by_session_.find(session);
+  if (found == by_session_.end()) return;
+  to_close_.push_back(found->second);
+  by_session_.erase(found);
+  Order();
+}
+
+uint32_t LaneServer::count() const {
+  absl::MutexLock hold(&mutex_);
+  return static_cast<uint32_t>(by_session_.size());
+}
+
+void LaneServer::Stop() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+    Order();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void LaneServer::Order() {
+  has_orders_.store(true);
+  eventfd_write(orders_.get(), 1);
+}
+
+absl::Status LaneServer::Listen(int fd, LaneId id) {
+  epoll_event event = {};
+  // By edges, so that nobody has to read: a worker shares the doorbell, and
+  // could let a read of it block.
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = id;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(errno, "epoll_ctl");
+}
+
+void LaneServer::Run() {
+  pthread_setname_np(pthread_self(), "lanes");
+  while (true) {
+    if (has_orders_.load(std::memory_order_relaxed) && !CarryOutOrders()) break;
+    if (ServeActive()) {
+      // Lanes that are not active have their turn, too.
+      if (++passes_ % kPassesBetweenRings == 0) TakeRings(kNow);
+    } else if (MaySpin()) {
+      Look();
+    } else if (MayRest()) {
+      TakeRings(kWhenRung);
+    }
+  }
+  while (!lanes_.empty()) Drop(lanes_.begin()->first);
+}
+
+bool LaneServer::CarryOutOrders() {
+  std::vector<OpenedLane> to_open;
+  std::vector<LaneId> to_close;
+  bool goes_on = true;
+  {
+    absl::MutexLock hold(&mutex_);
+    has_orders_.store(false);
+    to_open.swap(to_open_);
+    to_close.swap(to_close_);
+    goes_on = !is_stopped_;
+  }
+  for (OpenedLane& opened : to_open) {
+    const int doorbell = opened.connection->lane().doorbell();
+    lanes_[opened.id] = std::move(opened.connection);
+    if (absl::Status status = Listen(doorbell, opened.id); !status.ok()) {
+      Log(LogLevel::kError, "a lane cannot be served",
+          {{"error", status.message()}});
+      Drop(opened.id);
+    }
+  }
+  for (const LaneId id : to_close) Drop(id);
+  return goes_on;
+}
+
+bool LaneServer::ServeActive() {
+  const uint32_t cpu = ThisCpu();
+  bool served = false;
+  // Serving may drop a lane from the list.
+  for (size_t i = 0; i < active_.size(); ++i) {
+    LaneConnection& connection = *lanes_.at(active_[i]);
+    if (!connection.lane().HasCalls()) continue;
+    connection.lane().SetCpu(cpu);
+    served |= Serve(active_[i], connection);
+  }
+  if (!served) return false;
+  last_call_ = Clock::now();
+  caller_is_elsewhere_ = taken_.cpu != cpu;
+  return true;
+}
+
+bool LaneServer::Serve(LaneId id, LaneConnection& connection) {
+  size_t bytes = 0;
+  for (uint32_t calls = 0; calls < lane::kSlots; ++calls) {
+    // Other lanes have their turn.
+    if (bytes > kBytesInARow) return true;
+    switch (connection.lane().Take(taken_)) {
+      case ServedLane::Next::kCall:
+        bytes += taken_.request.size();
+        methods_.Serve(connection, taken_);
+        if (taken_.request.capacity() > kKeptRequestBytes) taken_.request = {};
+        break;
+      case ServedLane::Next::kNothing:
+        return calls > 0;
+      case ServedLane::Next::kBroken:
+        Log(LogLevel::kWarning,
+            "a lane is closed, for its worker does not obey the protocol",
+            {{"peer", NameOf(connection.peer().process)}});
+        Drop(id);
+        return true;
+    }
+  }
+  return true;
+}
+
+bool LaneServer::MaySpin() const {
+  return caller_is_elsewhere_ && !active_.empty() &&
+         Clock::now() - last_call_ < absl::ToChronoNanoseconds(config_.spin);
+}
+
+void LaneServer::Look() const {
+  for (int look = 0; look < kLooks; ++look) {
+    for (const LaneId id : active_) {
+      if (lanes_.at(id)->lane().HasCalls()) return;
+    }
+    lane::Pause();
+  }
+}
+
+bool LaneServer::MayRest() {
+  for (const LaneId id : active_) lanes_.at(id)->lane().SetAwake(false);
+  const auto has_calls = [this](LaneId id) {
+    return lanes_.at(id)->lane().HasCalls();
+  };
+  std::erase_if(active_, std::not_fn(has_calls));
+  for (const LaneId id : active_) lanes_.at(id)->lane().SetAwake(true);
+  return active_.empty();
+}
+
+void LaneServer::TakeRings(int timeout_ms) {
+  std::array<epoll_event, lane::kSlots> events;
+  const int count = epoll_wait(epoll_.get(), events.data(),
+                               static_cast<int>(events.size()), timeout_ms);
+  for (int i = 0; i < count; ++i) {
+    const LaneId id = events[i].data.u64;
+    const auto lane = lanes_.find(id);
+    if (lane == lanes_.end()) continue;  // orders, or dropped meanwhile
+    lane->second->lane().SetAwake(true);
+    if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
+      active_.push_back(id);
+    }
+  }
+}
+
+void LaneServer::Drop(LaneId id) {
+  const auto found = lanes_.find(id);
+  if (found == lanes_.end()) return;
+  const std::unique_ptr<LaneConnection> connection = std::move(found->second);
+  lanes_.erase(found);
+  std::erase(active_, id);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->lane().doorbell(),
+            nullptr);
+  {
+    absl::MutexLock hold(&mutex_);
+    const auto open = by_session_.find(connection->peer().session);
+    if (open != by_session_.end() && open->second == id) {
+      by_session_.erase(open);
+    }
+  }
+  absl::MutexLock turn(&policy_->turn());
+  connection->Close();
+}
+
+}  // namespace pando
