@@ -107,6 +107,9 @@ void AddProcesses(CLI::App& app, Options& options) {
   app.add_option("--clients", options.clients,
                  "Client processes; requests are dealt out in order")
       ->check(CLI::Range(1, 256));
+  app.add_option("--transport", options.transport,
+                 "How calls go; without it, by a lane if there is one")
+      ->check(CLI::IsMember({"lane", "grpc"}));
   app.add_option("--echo-server", options.echo_server,
                  "Program of the floor: after each request its messages are "
                  "sent once more to a server that does nothing");

@@ -27,6 +27,8 @@ struct Options {
   uint32_t page_tokens = 16;
 
   uint32_t clients = 1;
+  // "lane" or "grpc"; empty: a lane if there is one.
+  std::string transport;
   absl::Duration timeout = absl::Seconds(30);
   // Empty: without a floor.
   std::string echo_server;

@@ -3,6 +3,7 @@
 #define PANDO_REPLAY_WORKER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,8 @@ struct WorkerOptions {
   bool with_output = false;
   // Begin at handles of earlier requests and send only what comes after them.
   bool use_handles = false;
+  // "lane" or "grpc"; empty: a lane if there is one.
+  std::string transport = {};
   // Of a call, and to find the pandod.
   absl::Duration timeout = absl::Seconds(30);
 };

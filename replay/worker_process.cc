@@ -83,7 +83,12 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
       const std::unique_ptr<Client> client,
       Client::Connect({.address = addresses.pandod,
                        .name = absl::StrCat("replay ", options.index),
-                       .timeout = options.timeout}));
+                       .timeout = options.timeout,
+                       .lane = options.transport != "grpc"}));
+  if (options.transport == "lane" && client->transport() != Transport::kLane) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no lane: ", client->why_no_lane().message()));
+  }
   ASSIGN_OR_RETURN(const PoolDescription pool, client->DescribePool());
   absl::StatusOr<std::unique_ptr<Floor>> floor = nullptr;
   if (!addresses.echo_server.empty()) {

@@ -228,11 +228,15 @@ TEST_F(ClientHandleTest, AWaitMayBeLongerThanTheTimeoutOfACall) {
             PendingOutcome::kNotAwaited);
 }
 
-TEST_F(ClientHandleTest, CallsUnderAConnectionThatBreaksActOnce) {
+class BreakingConnectionTest : public ClientHandleTest,
+                               public testing::WithParamInterface<bool> {};
+
+// With a lane, which goes with each connection, and without.
+TEST_P(BreakingConnectionTest, CallsActOnce) {
   const std::string path = folder_ / "relay.sock";
   Relay relay(path, socket_path());
   const auto watcher = Connect();
-  const auto client = Connect({.address = path});
+  const auto client = Connect({.address = path, .lane = GetParam()});
   std::atomic<bool> done = false;
   std::thread cutting([&] {
     while (!done) {
@@ -249,6 +253,7 @@ TEST_F(ClientHandleTest, CallsUnderAConnectionThatBreaksActOnce) {
   EXPECT_EQ(stats.locks, 0u);
   EXPECT_EQ(stats.pages.reserved, 0u);
 }
+INSTANTIATE_TEST_SUITE_P(Lane, BreakingConnectionTest, testing::Bool());
 
 TEST_F(ClientHandleTest, OneNamespaceIsFlushedAndThePolicyChanged) {
   const auto client = Connect();

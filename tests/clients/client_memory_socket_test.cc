@@ -79,7 +79,7 @@ class MemorySocketClientTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // Receives from a server that answers the token with `answer`.
-  absl::StatusOr<ReceivedShards> Receive(
+  absl::StatusOr<ReceivedMemory> Receive(
       const std::function<void(int socket)>& answer,
       absl::Duration timeout = absl::Seconds(30)) {
     std::thread server([&] {
@@ -90,8 +90,8 @@ class MemorySocketClientTest : public testing::Test {
       EXPECT_EQ(token, kToken);
       answer(peer.get());
     });
-    absl::StatusOr<ReceivedShards> shards =
-        ReceiveShards(path_, kToken, timeout);
+    absl::StatusOr<ReceivedMemory> shards =
+        ReceiveMemory(path_, kToken, timeout);
     server.join();
     return shards;
   }
@@ -175,12 +175,12 @@ TEST_F(MemorySocketClientTest, ASilentServerIsNotWaitedForForever) {
 
 TEST_F(MemorySocketClientTest, ASocketThatIsNotThereIsAnError) {
   EXPECT_TRUE(absl::IsNotFound(
-      ReceiveShards(path_ + ".gone", kToken, absl::Seconds(30)).status()));
+      ReceiveMemory(path_ + ".gone", kToken, absl::Seconds(30)).status()));
 }
 
 TEST_F(MemorySocketClientTest, APathTooLongForASocketIsAnError) {
   EXPECT_TRUE(absl::IsInvalidArgument(
-      ReceiveShards(std::string(200, 'x'), kToken, absl::Seconds(30))
+      ReceiveMemory(std::string(200, 'x'), kToken, absl::Seconds(30))
           .status()));
 }
 

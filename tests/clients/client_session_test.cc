@@ -35,8 +35,8 @@ TEST_F(ClientSessionTest, ABrokenConnectionResumesTheSession) {
   Lock lock = *client->TakeLock(Prompt(16));
 
   relay.Cut();
-  ASSERT_TRUE(Eventually([&] { return client->GetStats().ok(); }));
-  EXPECT_EQ(relay.accepted(), 2);
+  ASSERT_TRUE(Eventually([&] { return relay.accepted() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return client->DescribePool().ok(); }));
   // Longer than the grace: a session that was not resumed would be lost.
   EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(3)));
   EXPECT_EQ(client->session_id(), session);

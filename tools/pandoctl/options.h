@@ -48,6 +48,7 @@ struct Options {
   uint32_t requests = 0;  // zero: all of the trace
   uint32_t clients = 1;
   bool handles = false;
+  std::string transport;
   replay::MadeUpChats chats;
 };
 

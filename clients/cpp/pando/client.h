@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "pando/batch.h"
 #include "pando/errors.h"
 #include "pando/events.h"
 #include "pando/lock.h"
@@ -34,6 +35,8 @@ struct TlsFiles {
   std::string key;
 };
 
+class Exchange;
+
 struct ConnectOptions {
   // "unix:/path", "/path" or "host:port".
   std::string address = {};
@@ -50,7 +53,13 @@ struct ConnectOptions {
   // The bearer token, where the server recognises its callers by one; only TLS
   // keeps it secret on the way. Empty: none.
   std::string token = {};
+  // Whether to ask for a lane: shared memory that carries the calls of the data
+  // path much faster than gRPC. Only over a Unix socket.
+  bool lane = true;
 };
+
+// How the calls of the data path travel.
+enum class Transport { kGrpc, kLane };
 
 struct AttachOptions {
   // What the worker computes with. The pool is not mapped when it differs; what
@@ -98,6 +107,20 @@ class Client {
   uint64_t session_id() const;
   // The boot of pandod that the session belongs to; zero while there is none.
   uint64_t epoch() const;
+
+  // How MatchPrefix, MatchPrefixes, Insert, TakeLock, Unlock, AllocatePages,
+  // FreePages and GetStats go at present. One that does not fit into the lane
+  // goes over gRPC nevertheless.
+  Transport transport() const;
+  // Why that is not the lane; OK: it is.
+  absl::Status why_no_lane() const;
+
+  // What the cache holds at present, as of one moment. With a lane it is read
+  // from memory, without a call.
+  absl::StatusOr<Gauges> ReadGauges();
+
+  // Calls that go together.
+  Batch NewBatch() { return Batch(this); }
 
   // Finds the longest cached prefix of the prompt; on request locks it and
   // reserves pages for the rest, all or nothing. The admission of a request.
@@ -169,7 +192,25 @@ class Client {
   absl::StatusOr<std::vector<std::string>> CheckInvariants();
 
  private:
+  friend class Batch;
+
   explicit Client(std::shared_ptr<Connection> connection);
+
+  // The calls of the same names, whose first exchange a batch may have.
+  absl::StatusOr<Match> MatchPrefix(std::span<const Token> tokens,
+                                    const MatchOptions& options,
+                                    Exchange* exchange);
+  absl::StatusOr<InsertResult> Insert(std::span<const Token> tokens,
+                                      std::span<const PageId> page_ids,
+                                      const InsertOptions& options,
+                                      Exchange* exchange);
+  absl::StatusOr<Lock> TakeLock(std::span<const Token> tokens,
+                                const LockOptions& options, Exchange* exchange);
+  absl::Status Unlock(std::span<Lock> locks, Exchange* exchange);
+  absl::StatusOr<ReservedPages> AllocatePages(uint32_t pages,
+                                              const Namespace& ns,
+                                              Exchange* exchange);
+  absl::Status FreePages(const ReservedPages& pages, Exchange* exchange);
 
   // Shared with the locks, which only hold it weakly.
   const std::shared_ptr<Connection> connection_;

@@ -27,6 +27,15 @@ struct PageStates {
   }
 };
 
+// What schedulers look at all the time.
+struct Gauges {
+  PageStates pages;
+  uint64_t epoch = 0;
+  // The server admits nothing new. Known with a lane alone.
+  bool is_draining = false;
+  std::string eviction_policy;
+};
+
 // Counts since pandod started; proto/pando/v1/admin.proto says what each is.
 struct CacheCounters {
   uint64_t matches = 0;

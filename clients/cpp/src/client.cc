@@ -27,8 +27,22 @@ uint64_t Client::session_id() const { return connection_->session().id; }
 
 uint64_t Client::epoch() const { return connection_->session().epoch; }
 
+Transport Client::transport() const {
+  return connection_->lane().is_open() ? Transport::kLane : Transport::kGrpc;
+}
+
+absl::Status Client::why_no_lane() const {
+  return connection_->lane().why_not();
+}
+
 absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
                                       const LockOptions& options) {
+  return TakeLock(tokens, options, nullptr);
+}
+
+absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
+                                      const LockOptions& options,
+                                      Exchange* exchange) {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   RETURN_IF_ERROR(CheckAfter(options.after, tokens.size()));
   v1::LockResponse response;
@@ -39,8 +53,8 @@ absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
     FillPlace(options.ns, after, request);
     Fill(tokens.subspan(after.tokens), request.mutable_tokens());
     return connection_->Mutate(connection_->prefix_cache(),
-                               &v1::PrefixCache::Stub::Lock, request,
-                               &response);
+                               &v1::PrefixCache::Stub::Lock, request, &response,
+                               exchange);
   });
   if (!status.ok()) return status;
   return Lock(connection_, session.id, response.lock_id(),
@@ -48,6 +62,10 @@ absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
 }
 
 absl::Status Client::Unlock(std::span<Lock> locks) {
+  return Unlock(locks, nullptr);
+}
+
+absl::Status Client::Unlock(std::span<Lock> locks, Exchange* exchange) {
   std::vector<uint64_t> ids;
   uint64_t session_id = 0;
   for (const Lock& lock : locks) {
@@ -62,7 +80,7 @@ absl::Status Client::Unlock(std::span<Lock> locks) {
     ids.push_back(lock.id());
   }
   if (ids.empty()) return absl::OkStatus();
-  const absl::Status status = connection_->Unlock(session_id, ids);
+  const absl::Status status = connection_->Unlock(session_id, ids, exchange);
   if (status.ok() || ReasonOf(status) == reason::kSessionLost) {
     for (Lock& lock : locks) lock.Forget();
   }

@@ -40,6 +40,12 @@ absl::StatusOr<FlushResult> SendFlush(Connection& connection,
 
 absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
                                                     const Namespace& ns) {
+  return AllocatePages(pages, ns, nullptr);
+}
+
+absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
+                                                    const Namespace& ns,
+                                                    Exchange* exchange) {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   v1::AllocatePagesRequest request;
   request.set_session_id(session.id);
@@ -48,20 +54,24 @@ absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
   v1::AllocatePagesResponse response;
   RETURN_IF_ERROR(connection_->Mutate(connection_->page_pool(),
                                       &v1::PagePool::Stub::AllocatePages,
-                                      request, &response));
+                                      request, &response, exchange));
   return ReservedPages{.session_id = session.id,
                        .ids = ToVector(response.page_ids())};
 }
 
 absl::Status Client::FreePages(const ReservedPages& pages) {
+  return FreePages(pages, nullptr);
+}
+
+absl::Status Client::FreePages(const ReservedPages& pages, Exchange* exchange) {
   RETURN_IF_ERROR(connection_->CheckSession(pages.session_id));
   v1::FreePagesRequest request;
   request.set_session_id(pages.session_id);
   Fill(pages.ids, request.mutable_page_ids());
   v1::FreePagesResponse response;
   return connection_->Mutate(connection_->page_pool(),
-                             &v1::PagePool::Stub::FreePages, request,
-                             &response);
+                             &v1::PagePool::Stub::FreePages, request, &response,
+                             exchange);
 }
 
 absl::StatusOr<PoolDescription> Client::DescribePool() {
@@ -100,8 +110,8 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
                    connection_->Call(connection_->page_pool(),
                                      &v1::PagePool::Stub::AttachPool, request));
 
-  ASSIGN_OR_RETURN(const ReceivedShards shards,
-                   ReceiveShards(grant.memory_socket(), grant.token(),
+  ASSIGN_OR_RETURN(const ReceivedMemory shards,
+                   ReceiveMemory(grant.memory_socket(), grant.token(),
                                  connection_->timeout()));
   RETURN_IF_ERROR(CheckSizes(pool, shards.sizes));
   return MappedPool::Map(std::move(pool), described.epoch(), shards.descriptors,
@@ -114,6 +124,17 @@ absl::StatusOr<Stats> Client::GetStats() {
       connection_->Call(connection_->admin(), &v1::Admin::Stub::GetStats,
                         v1::GetStatsRequest()));
   return FromProto(response);
+}
+
+absl::StatusOr<Gauges> Client::ReadGauges() {
+  if (const auto read = connection_->lane().ReadGauges(); read.has_value()) {
+    return FromGaugePage(*read);
+  }
+  ASSIGN_OR_RETURN(Stats stats, GetStats());
+  return Gauges{.pages = stats.pages,
+                .epoch = stats.epoch,
+                .is_draining = false,
+                .eviction_policy = std::move(stats.eviction_policy)};
 }
 
 absl::StatusOr<FlushResult> Client::Flush() {

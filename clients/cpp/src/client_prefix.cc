@@ -103,6 +103,12 @@ std::vector<size_t> TakeScores(const v1::MatchPrefixesResponse& response,
 
 absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
                                           const MatchOptions& options) {
+  return MatchPrefix(tokens, options, nullptr);
+}
+
+absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
+                                          const MatchOptions& options,
+                                          Exchange* exchange) {
   RETURN_IF_ERROR(CheckAfter(options.after, tokens.size()));
   Session session = connection_->session();
   const bool needs_session = options.lock || options.reserve_tokens > 0;
@@ -124,10 +130,10 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
       if (waits) request.set_pending_wait_ms(PendingWaitMs(wait_end));
       return connection_->CallInto(connection_->prefix_cache(),
                                    &v1::PrefixCache::Stub::MatchPrefix, request,
-                                   &response, deadline);
+                                   &response, deadline, exchange);
     };
     if (!options.lock) return attempt();
-    request.set_request_id(connection_->NextRequestId());
+    request.set_request_id(connection_->NextRequestId(exchange));
     return connection_->Repeat(session.id, deadline, attempt);
   });
   if (!status.ok()) return status;
@@ -179,6 +185,13 @@ absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
 absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
                                             std::span<const PageId> page_ids,
                                             const InsertOptions& options) {
+  return Insert(tokens, page_ids, options, nullptr);
+}
+
+absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
+                                            std::span<const PageId> page_ids,
+                                            const InsertOptions& options,
+                                            Exchange* exchange) {
   Lock* const lock = options.lock;
   if (lock != nullptr && !lock->held()) {
     return absl::InvalidArgumentError("InsertOptions.lock: holds nothing");
@@ -208,7 +221,7 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
                options, request);
     return connection_->Mutate(connection_->prefix_cache(),
                                &v1::PrefixCache::Stub::Insert, request,
-                               &response);
+                               &response, exchange);
   });
   if (!status.ok()) {
     if (lock != nullptr) lock->ForgetIfGone(status);

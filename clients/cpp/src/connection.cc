@@ -1,9 +1,12 @@
 #include "clients/cpp/src/connection.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/random/random.h"
@@ -33,6 +36,10 @@ ConnectOptions WithFiniteTimeout(ConnectOptions options) {
 // What gRPC calls the address: a path is that of a Unix socket.
 std::string TargetOf(const std::string& address) {
   return address.starts_with('/') ? "unix:" + address : address;
+}
+
+bool IsUnixAddress(const std::string& address) {
+  return TargetOf(address).starts_with("unix:");
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(
@@ -67,12 +74,38 @@ Connection::Connection(ConnectOptions options,
       page_pool_(v1::PagePool::NewStub(channel_)),
       admin_(v1::Admin::NewStub(channel_)),
       events_(v1::Events::NewStub(channel_)),
+      data_path_(v1::DataPath::NewStub(channel_)),
       last_request_id_(absl::Uniform<uint64_t>(absl::BitGen())),
-      session_(v1::Sessions::NewStub(channel_),
-               {.client_name = options_.name,
-                .token = options_.token,
-                .timeout = options_.timeout,
-                .on_lost = options_.on_session_lost}) {}
+      session_(
+          v1::Sessions::NewStub(channel_),
+          {.client_name = options_.name,
+           .token = options_.token,
+           .timeout = options_.timeout,
+           .on_lost = options_.on_session_lost,
+           .on_opened = [this](const Session& s) { OpenLane(s); },
+           .on_ended = [this](const absl::Status& end) { lane_.Close(end); }}) {
+}
+
+void Connection::OpenLane(const Session& session) {
+  if (!options_.lane) {
+    lane_.Close(absl::CancelledError("ConnectOptions::lane is false"));
+    return;
+  }
+  if (!IsUnixAddress(options_.address)) {
+    lane_.Close(absl::UnavailableError("a lane needs a Unix socket"));
+    return;
+  }
+  v1::OpenLaneRequest request;
+  request.set_session_id(session.id);
+  const absl::StatusOr<v1::OpenLaneResponse> granted =
+      Call(*data_path_, &v1::DataPath::Stub::OpenLane, request);
+  if (granted.ok()) {
+    lane_.Open(granted->memory_socket(), granted->token(), session.page_tokens,
+               options_.timeout);
+  } else {
+    lane_.Close(granted.status());
+  }
+}
 
 absl::Status Connection::AwaitOpened() {
   const absl::Status status = session_.AwaitOpened(options_.timeout);
@@ -130,15 +163,55 @@ uint64_t Connection::NextRequestId() {
   return id != 0 ? id : ++last_request_id_;
 }
 
+void Connection::ExchangeTogether(std::span<Exchange* const> exchanges) {
+  v1::BatchRequest request;
+  for (const Exchange* exchange : exchanges) {
+    // A field of the method's number, which holds the request.
+    using google::protobuf::io::CodedOutputStream;
+    using google::protobuf::io::StringOutputStream;
+    std::string bytes;
+    {
+      StringOutputStream stream(&bytes);
+      CodedOutputStream out(&stream);
+      constexpr uint32_t kLengthDelimited = 2;
+      out.WriteTag(static_cast<uint32_t>(exchange->method()) << 3 |
+                   kLengthDelimited);
+      out.WriteVarint32(static_cast<uint32_t>(exchange->request().size()));
+      out.WriteString(exchange->request());
+    }
+    request.add_requests()->ParseFromString(bytes);
+  }
+  const absl::StatusOr<v1::BatchResponse> response =
+      Call(*data_path_, &v1::DataPath::Stub::Batch, request);
+  if (!response.ok() ||
+      response->responses_size() != static_cast<int>(exchanges.size())) {
+    return;
+  }
+  for (size_t i = 0; i < exchanges.size(); ++i) {
+    const v1::BatchedResponse& each = response->responses(static_cast<int>(i));
+    if (each.has_error()) {
+      exchanges[i]->SetAnswer(FromStatusMessage(each.error()), "");
+      continue;
+    }
+    const auto* const field = each.GetReflection()->GetOneofFieldDescriptor(
+        each, each.GetDescriptor()->FindOneofByName("response"));
+    if (field == nullptr) continue;
+    exchanges[i]->SetAnswer(
+        absl::OkStatus(),
+        each.GetReflection()->GetMessage(each, field).SerializeAsString());
+  }
+}
+
 absl::Status Connection::Unlock(uint64_t session_id,
-                                std::span<const uint64_t> lock_ids) {
+                                std::span<const uint64_t> lock_ids,
+                                Exchange* exchange) {
   RETURN_IF_ERROR(CheckSession(session_id));
   v1::UnlockRequest request;
   request.set_session_id(session_id);
   request.mutable_lock_ids()->Add(lock_ids.begin(), lock_ids.end());
   v1::UnlockResponse response;
   return Mutate(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request,
-                &response);
+                &response, exchange);
 }
 
 }  // namespace client

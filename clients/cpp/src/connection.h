@@ -8,16 +8,21 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/src/access.h"
+#include "clients/cpp/src/client_lane.h"
+#include "clients/cpp/src/exchange.h"
+#include "clients/cpp/src/lane_methods.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/status.h"
 #include "pando/client.h"
 #include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/data_path.grpc.pb.h"
 #include "pando/v1/events.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
@@ -63,11 +68,25 @@ class Connection {
     return response;
   }
 
-  // The same, into a response that the caller reuses.
+  // The same, into a response that the caller reuses. `exchange` may have its
+  // first attempt.
   template <typename Stub, typename Request, typename Response>
   absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
                         const Request& request, Response* response,
-                        absl::Time deadline) {
+                        absl::Time deadline, Exchange* exchange = nullptr) {
+    if constexpr (OnLane<Request>) {
+      const LaneCallShape shape = lane_.ShapeOf(request);
+      std::optional<absl::Status> answered;
+      if (exchange != nullptr) {
+        answered = exchange->Take(shape, request, response, deadline);
+      }
+      if (answered.has_value()) return *answered;
+      if (std::optional<lane::Call> call = lane_.Prepare(shape, request)) {
+        call->Submit();
+        answered = ClientLane::Await(*call, response, deadline);
+      }
+      if (answered.has_value()) return *answered;
+    }
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     ShowToken(options_.token, context);
@@ -78,11 +97,12 @@ class Connection {
   // it is repeated with the same request id, so that the server acts once.
   template <typename Stub, typename Request, typename Response>
   absl::Status Mutate(Stub& stub, Method<Stub, Request, Response> method,
-                      Request& request, Response* response) {
+                      Request& request, Response* response,
+                      Exchange* exchange = nullptr) {
     const absl::Time deadline = CallDeadline();
-    request.set_request_id(NextRequestId());
+    request.set_request_id(NextRequestId(exchange));
     return Repeat(request.session_id(), deadline, [&] {
-      return CallInto(stub, method, request, response, deadline);
+      return CallInto(stub, method, request, response, deadline, exchange);
     });
   }
 
@@ -96,29 +116,45 @@ class Connection {
   absl::Status SendAfter(const Session& session, PrefixHandle& after,
                          const std::function<absl::Status()>& send) const;
 
+  // Carries out the requests of these exchanges in one call, each of which has
+  // its answer then. When that fails they have none, and are made one by one.
+  void ExchangeTogether(std::span<Exchange* const> exchanges);
+
   // Unlike any other of the session; not zero.
   uint64_t NextRequestId();
+  // That of a call, whose exchange may have one already; null: it has none.
+  uint64_t NextRequestId(Exchange* exchange) {
+    if (exchange == nullptr) return NextRequestId();
+    return exchange->RequestId([this] { return NextRequestId(); });
+  }
   absl::Time CallDeadline() const { return absl::Now() + options_.timeout; }
 
   // Releases locks of one session.
-  absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids);
+  absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids,
+                      Exchange* exchange = nullptr);
 
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
   v1::Admin::Stub& admin() { return *admin_; }
   v1::Events::Stub& events() { return *events_; }
+  const ClientLane& lane() const { return lane_; }
   absl::Duration timeout() const { return options_.timeout; }
   const std::string& token() const { return options_.token; }
 
  private:
+  // Asks for a lane, where the options and the address allow one.
+  void OpenLane(const Session& session);
+
   const ConnectOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
   const std::unique_ptr<v1::Events::Stub> events_;
+  const std::unique_ptr<v1::DataPath::Stub> data_path_;
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;
+  ClientLane lane_;
   SessionStream session_;
 };
 

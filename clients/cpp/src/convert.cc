@@ -135,6 +135,19 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
           .version = stats.version()};
 }
 
+Gauges FromGaugePage(const lane::Gauges& gauges) {
+  return {.pages = {.free = gauges.free,
+                    .reserved = gauges.reserved,
+                    .evictable = gauges.evictable,
+                    .protected_pages = gauges.protected_pages,
+                    .quarantined = gauges.quarantined,
+                    .padding = 1,
+                    .capacity = gauges.capacity},
+          .epoch = gauges.epoch,
+          .is_draining = gauges.draining != 0,
+          .eviction_policy = std::string(lane::PolicyOf(gauges))};
+}
+
 PendingOutcome FromProto(v1::PendingOutcome outcome) {
   switch (outcome) {
     case v1::PENDING_OUTCOME_NOT_AWAITED:

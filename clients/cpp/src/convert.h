@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "lane/gauge_page.h"
 #include "pando/pool.h"
 #include "pando/requests.h"
 #include "pando/stats.h"
@@ -24,6 +25,7 @@ inline namespace client {
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
 Stats FromProto(const v1::GetStatsResponse& stats);
 PendingOutcome FromProto(v1::PendingOutcome outcome);
+Gauges FromGaugePage(const lane::Gauges& gauges);
 
 inline PrefixHandle FromProto(const v1::PrefixHandle& handle) {
   return {.epoch = handle.epoch(),

@@ -23,17 +23,17 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::array<char, 4> kMagic = {'P', 'N', 'D', 'O'};
 constexpr uint32_t kVersion = 1;
 // The server's limit: what fits into one message.
-constexpr uint32_t kMaxShards = 250;
+constexpr uint32_t kMaxDescriptors = 250;
 
 // What Header::status says.
 enum : uint32_t { kAccepted = 0, kCannotExport = 2 };
 
-// Sent by the server; the size of each shard follows as uint64.
+// Sent by the server; the bytes of each descriptor follow as uint64.
 struct Header {
   std::array<char, 4> magic;
   uint32_t version;
   uint32_t status;
-  uint32_t shards;
+  uint32_t count;
 };
 static_assert(sizeof(Header) == 16);
 
@@ -89,7 +89,7 @@ void TakeDescriptors(msghdr& message, std::vector<UniqueFd>* out) {
 absl::Status ReceiveAll(int fd, std::span<std::byte> bytes,
                         std::vector<UniqueFd>* descriptors) {
   while (!bytes.empty()) {
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxShards * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
     iovec target = {bytes.data(), bytes.size()};
     msghdr message = {};
     message.msg_iov = &target;
@@ -126,40 +126,41 @@ absl::Status Check(const Header& header) {
     return absl::PermissionDeniedError(absl::StrCat(
         "memory socket: token refused with status ", header.status));
   }
-  if (header.shards == 0 || header.shards > kMaxShards) {
-    return absl::InternalError(absl::StrCat("memory socket: ", header.shards,
-                                            " shards, limit 1..", kMaxShards));
+  if (header.count == 0 || header.count > kMaxDescriptors) {
+    return absl::InternalError(absl::StrCat("memory socket: ", header.count,
+                                            " descriptors, limit 1..",
+                                            kMaxDescriptors));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
+absl::StatusOr<ReceivedMemory> ReceiveMemory(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout) {
   ASSIGN_OR_RETURN(const UniqueFd socket, ConnectTo(path, timeout));
   RETURN_IF_ERROR(SendAll(socket.get(), token));
 
-  ReceivedShards shards;
+  ReceivedMemory memory;
   Header header;
   absl::Status status =
       ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&header, 1)),
-                 &shards.descriptors);
+                 &memory.descriptors);
   if (status.ok()) status = Check(header);
   if (!status.ok()) return status;
 
-  shards.sizes.resize(header.shards);
+  memory.sizes.resize(header.count);
   status =
-      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(shards.sizes)),
-                 &shards.descriptors);
+      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(memory.sizes)),
+                 &memory.descriptors);
   if (!status.ok()) return status;
-  if (shards.descriptors.size() != header.shards) {
+  if (memory.descriptors.size() != header.count) {
     return absl::InternalError(
-        absl::StrCat("memory socket: ", shards.descriptors.size(),
-                     " descriptors for ", header.shards, " shards"));
+        absl::StrCat("memory socket: ", memory.descriptors.size(),
+                     " descriptors, said ", header.count));
   }
-  return shards;
+  return memory;
 }
 
 }  // namespace client

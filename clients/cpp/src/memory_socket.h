@@ -14,15 +14,16 @@
 namespace pando {
 inline namespace client {
 
-// What the memory socket gives for a token: a descriptor for each shard.
-struct ReceivedShards {
+// What the memory socket gives for a token: the shards of the pool, or the
+// parts of a lane; each a descriptor, and the bytes to map.
+struct ReceivedMemory {
   std::vector<UniqueFd> descriptors;
   std::vector<uint64_t> sizes;
 };
 
 // Connects to the Unix stream socket at `path`, shows the token and receives
-// the shards. `timeout` bounds each step of it.
-absl::StatusOr<ReceivedShards> ReceiveShards(const std::string& path,
+// the memory. `timeout` bounds each step of it.
+absl::StatusOr<ReceivedMemory> ReceiveMemory(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout);
 

@@ -74,16 +74,20 @@ absl::Status SessionStream::Serve(bool waits_for_server) {
   }
   Adopt(opened);
   while (!stopping() && stream.Poll()) Pause(kTick);
-  return stream.Close(/*half_close=*/stopping());
+  absl::Status end = stream.Close(/*half_close=*/stopping());
+  if (options_.on_ended) options_.on_ended(end);
+  return end;
 }
 
 void SessionStream::Adopt(const v1::SessionOpened& opened) {
   if (session().id != opened.session_id()) Lose();
+  const Session session = {.id = opened.session_id(),
+                           .epoch = opened.epoch(),
+                           .page_tokens = opened.pool().layout().page_tokens()};
+  if (options_.on_opened) options_.on_opened(session);
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
-  session_ = {.id = opened.session_id(),
-              .epoch = opened.epoch(),
-              .page_tokens = opened.pool().layout().page_tokens()};
+  session_ = session;
   changed_.notify_all();
 }
 

@@ -46,6 +46,10 @@ class SessionStream {
     absl::Duration timeout;
     // Called on the thread when a session is lost.
     std::function<void()> on_lost;
+    // Called on the thread when a stream has opened or resumed a session,
+    // before anybody else knows of it; and when that stream has ended.
+    std::function<void(const Session&)> on_opened = nullptr;
+    std::function<void(const absl::Status&)> on_ended = nullptr;
   };
 
   SessionStream(std::unique_ptr<v1::Sessions::Stub> stub, Options options);

@@ -3,6 +3,7 @@
 #include <grpcpp/support/status.h>
 
 #include <string>
+#include <utility>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -17,10 +18,8 @@ constexpr char kRetryPayload[] = "pando/retry_after";
 
 // The first detail of this kind; empty when there is none.
 template <typename Detail>
-Detail DetailIn(const std::string& error_details) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(error_details)) return {};
-  for (const google::protobuf::Any& any : details.details()) {
+Detail DetailIn(const google::rpc::Status& status) {
+  for (const google::protobuf::Any& any : status.details()) {
     Detail detail;
     if (any.UnpackTo(&detail)) return detail;
   }
@@ -32,21 +31,46 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
          absl::Nanoseconds(duration.nanos());
 }
 
+// What `details` say beside the code and the message.
+absl::Status WithDetails(absl::Status status,
+                         const google::rpc::Status& details) {
+  if (const auto retry = DetailIn<google::rpc::RetryInfo>(details);
+      retry.has_retry_delay()) {
+    status.SetPayload(
+        kRetryPayload,
+        absl::Cord(absl::FormatDuration(ToDuration(retry.retry_delay()))));
+  }
+  return WithReason(std::move(status),
+                    DetailIn<google::rpc::ErrorInfo>(details).reason());
+}
+
 }  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) details.Clear();
   // The codes of the two are the same numbers.
-  absl::Status same(static_cast<absl::StatusCode>(status.error_code()),
-                    status.error_message());
-  const std::string details = status.error_details();
-  if (const auto retry = DetailIn<google::rpc::RetryInfo>(details);
-      retry.has_retry_delay()) {
-    same.SetPayload(
-        kRetryPayload,
-        absl::Cord(absl::FormatDuration(ToDuration(retry.retry_delay()))));
+  return WithDetails(
+      absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                   status.error_message()),
+      details);
+}
+
+absl::Status FromStatusMessage(std::span<const std::byte> message) {
+  google::rpc::Status status;
+  if (!status.ParseFromArray(message.data(),
+                             static_cast<int>(message.size())) ||
+      status.code() == 0) {
+    return absl::InternalError("the error is not a google.rpc.Status");
   }
-  return WithReason(same, DetailIn<google::rpc::ErrorInfo>(details).reason());
+  return FromStatusMessage(status);
+}
+
+absl::Status FromStatusMessage(const google::rpc::Status& status) {
+  return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.code()),
+                                  status.message()),
+                     status);
 }
 
 absl::Status WithReason(absl::Status status, std::string_view reason) {

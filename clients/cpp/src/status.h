@@ -2,10 +2,15 @@
 #ifndef PANDO_CLIENTS_CPP_SRC_STATUS_H_
 #define PANDO_CLIENTS_CPP_SRC_STATUS_H_
 
+#include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
 
+namespace google::rpc {
+class Status;
+}
 namespace grpc {
 class Status;
 }
@@ -16,6 +21,10 @@ inline namespace client {
 // The same code and message, and the reason of the google.rpc.ErrorInfo that
 // the server attached.
 absl::Status FromGrpc(const grpc::Status& status);
+
+// The same of a serialized google.rpc.Status, which a lane gives for an error.
+absl::Status FromStatusMessage(std::span<const std::byte> message);
+absl::Status FromStatusMessage(const google::rpc::Status& status);
 
 // Makes ReasonOf(status) answer `reason`.
 absl::Status WithReason(absl::Status status, std::string_view reason);

@@ -48,6 +48,7 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
   options.timeout = absl::Seconds(context.options.timeout_s);
   options.clients = context.options.clients;
   options.use_handles = context.options.handles;
+  options.transport = context.options.transport;
   absl::StatusOr<replay::Report> report = [&] {
     const ProgressBar bar(trace.requests.size(), "requests");
     return replay::ReplayThroughPandod(

@@ -1,0 +1,133 @@
+#include "pando/batch.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "clients/cpp/src/connection.h"
+#include "clients/cpp/src/exchange.h"
+#include "pando/client.h"
+
+namespace pando {
+inline namespace client {
+namespace {
+
+// What the server takes at once.
+constexpr size_t kMaxBatch = 256;
+
+absl::StatusOr<Done> DoneIf(const absl::Status& status) {
+  if (!status.ok()) return status;
+  return Done();
+}
+
+}  // namespace
+
+// A call, and its exchange between the two times that it is made.
+class Batch::Entry {
+ public:
+  // `make` makes the call, and keeps its result unless it waits for its batch.
+  Entry(const ClientLane* lane, std::function<void(Exchange&)> make)
+      : exchange_(lane), make_(std::move(make)) {}
+
+  void Make() { make_(exchange_); }
+  Exchange& exchange() { return exchange_; }
+
+ private:
+  Exchange exchange_;
+  const std::function<void(Exchange&)> make_;
+};
+
+Batch::Batch(Client* client) : client_(client) {}
+Batch::Batch(Batch&&) noexcept = default;
+Batch::~Batch() = default;
+
+template <typename T, typename Run>
+Answer<T> Batch::Add(Run run) {
+  Answer<T> answer;
+  entries_.push_back(std::make_unique<Entry>(
+      &client_->connection_->lane(),
+      [result = answer.result_, run = std::move(run)](Exchange& exchange) {
+        absl::StatusOr<T> made = run(exchange);
+        if (!exchange.has_request()) *result = std::move(made);
+      }));
+  return answer;
+}
+
+Answer<Match> Batch::MatchPrefix(std::span<const Token> tokens,
+                                 const MatchOptions& options) {
+  return Add<Match>([=, client = client_](Exchange& exchange) {
+    return client->MatchPrefix(tokens, options, &exchange);
+  });
+}
+
+Answer<InsertResult> Batch::Insert(std::span<const Token> tokens,
+                                   std::span<const PageId> page_ids,
+                                   const InsertOptions& options) {
+  return Add<InsertResult>([=, client = client_](Exchange& exchange) {
+    return client->Insert(tokens, page_ids, options, &exchange);
+  });
+}
+
+Answer<Lock> Batch::TakeLock(std::span<const Token> tokens,
+                             const LockOptions& options) {
+  return Add<Lock>([=, client = client_](Exchange& exchange) {
+    return client->TakeLock(tokens, options, &exchange);
+  });
+}
+
+Answer<Done> Batch::Unlock(std::span<Lock> locks) {
+  return Add<Done>([=, client = client_](Exchange& exchange) {
+    return DoneIf(client->Unlock(locks, &exchange));
+  });
+}
+
+Answer<ReservedPages> Batch::AllocatePages(uint32_t pages,
+                                           const Namespace& ns) {
+  return Add<ReservedPages>([=, client = client_](Exchange& exchange) {
+    return client->AllocatePages(pages, ns, &exchange);
+  });
+}
+
+Answer<Done> Batch::FreePages(const ReservedPages& pages) {
+  return Add<Done>([=, client = client_](Exchange& exchange) {
+    return DoneIf(client->FreePages(pages, &exchange));
+  });
+}
+
+void Batch::Send() {
+  const std::vector<std::unique_ptr<Entry>> entries = std::move(entries_);
+  entries_.clear();
+  for (size_t begin = 0; begin < entries.size(); begin += kMaxBatch) {
+    const size_t end = std::min(begin + kMaxBatch, entries.size());
+    std::vector<Entry*> begun;
+    for (size_t i = begin; i < end; ++i) {
+      entries[i]->Make();
+      if (entries[i]->exchange().has_request()) {
+        begun.push_back(entries[i].get());
+      }
+    }
+    Begin(begun);
+    for (Entry* const entry : begun) {
+      entry->exchange().GiveAnswer();
+      entry->Make();
+    }
+  }
+}
+
+// Those on the lane are published; the others go in one call of gRPC.
+void Batch::Begin(std::span<Entry* const> entries) {
+  std::vector<lane::Call*> on_lane;
+  std::vector<Exchange*> others;
+  for (Entry* const entry : entries) {
+    if (lane::Call* const call = entry->exchange().lane_call()) {
+      on_lane.push_back(call);
+    } else {
+      others.push_back(&entry->exchange());
+    }
+  }
+  Connection& connection = *client_->connection_;
+  if (!on_lane.empty()) on_lane.front()->lane().Submit(on_lane);
+  if (!others.empty()) connection.ExchangeTogether(others);
+}
+
+}  // namespace client
+}  // namespace pando

@@ -1,0 +1,121 @@
+#include "clients/cpp/src/client_lane.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "clients/cpp/src/memory_socket.h"
+#include "clients/cpp/src/status.h"
+
+namespace pando {
+inline namespace client {
+namespace {
+
+using Outcome = lane::Call::Outcome;
+
+// Lanes wait by the clock that only goes forward.
+lane::Lane::Clock::time_point OnLaneClock(absl::Time deadline) {
+  return lane::Lane::Clock::now() +
+         absl::ToChronoNanoseconds(deadline - absl::Now());
+}
+
+}  // namespace
+
+void ClientLane::Open(const std::string& memory_socket, std::string_view token,
+                      uint32_t page_tokens, absl::Duration timeout) {
+  page_tokens_ = page_tokens;
+  const absl::Status fetched = Fetch(memory_socket, token, timeout);
+  if (!fetched.ok()) Close(fetched);
+}
+
+absl::Status ClientLane::Fetch(const std::string& memory_socket,
+                               std::string_view token, absl::Duration timeout) {
+  ASSIGN_OR_RETURN(ReceivedMemory memory,
+                   ReceiveMemory(memory_socket, token, timeout));
+  // The lane, its doorbell, the gauges.
+  if (memory.descriptors.size() != 3) {
+    return absl::InternalError(absl::StrCat(
+        "a lane has 3 descriptors; ", memory.descriptors.size(), " came"));
+  }
+  std::string error;
+  auto mapped = lane::Lane::Map(memory.descriptors[0],
+                                std::move(memory.descriptors[1]), error);
+  if (mapped == nullptr) return absl::UnimplementedError(error);
+  auto gauges = lane::MappedGauges::Map(memory.descriptors[2], error);
+  if (gauges == nullptr) return absl::UnimplementedError(error);
+  const std::lock_guard hold(mutex_);
+  lane_ = std::move(mapped);
+  gauges_ = std::move(gauges);
+  return absl::OkStatus();
+}
+
+void ClientLane::Close(const absl::Status& why) {
+  std::shared_ptr<lane::Lane> closed;
+  {
+    const std::lock_guard hold(mutex_);
+    closed = std::move(lane_);
+    lane_ = nullptr;
+    gauges_ = nullptr;
+    why_not_ = why;
+  }
+  if (closed != nullptr) closed->Close();
+}
+
+absl::Status ClientLane::why_not() const {
+  const std::lock_guard hold(mutex_);
+  return lane_ == nullptr ? why_not_ : absl::OkStatus();
+}
+
+std::optional<lane::Gauges> ClientLane::ReadGauges() const {
+  std::shared_ptr<const lane::MappedGauges> gauges;
+  {
+    const std::lock_guard hold(mutex_);
+    gauges = gauges_;
+  }
+  return gauges == nullptr ? std::nullopt : gauges->Read();
+}
+
+std::shared_ptr<lane::Lane> ClientLane::lane() const {
+  const std::lock_guard hold(mutex_);
+  return lane_;
+}
+
+std::optional<lane::Call> ClientLane::Prepare(
+    const LaneCallShape& shape,
+    const google::protobuf::MessageLite& request) const {
+  const std::shared_ptr<lane::Lane> lane = this->lane();
+  if (lane == nullptr) return std::nullopt;
+  std::optional<lane::Call> call =
+      lane->NewCall(shape.method, request.ByteSizeLong(), shape.answer_bytes);
+  if (call.has_value()) {
+    request.SerializeWithCachedSizesToArray(
+        reinterpret_cast<uint8_t*>(call->request().data()));
+  }
+  return call;
+}
+
+std::optional<absl::Status> ClientLane::Await(
+    lane::Call& call, google::protobuf::MessageLite* response,
+    absl::Time deadline) {
+  switch (call.Await(OnLaneClock(deadline))) {
+    case Outcome::kAnswered:
+      break;
+    case Outcome::kTimedOut:
+      return absl::DeadlineExceededError("no answer in time on the lane");
+    case Outcome::kTooLarge:
+    case Outcome::kClosed:
+      return std::nullopt;
+  }
+  const std::span<const std::byte> answer = call.answer();
+  const auto size = static_cast<int>(answer.size());
+  if (call.code() != 0) return FromStatusMessage(answer);
+  if (!response->ParseFromArray(answer.data(), size)) {
+    return absl::InternalError("the answer is not such a message");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace client
+}  // namespace pando

@@ -1,0 +1,74 @@
+#ifndef PANDO_CLIENTS_CPP_SRC_CLIENT_LANE_H_
+#define PANDO_CLIENTS_CPP_SRC_CLIENT_LANE_H_
+
+#include <google/protobuf/message_lite.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "clients/cpp/src/lane_methods.h"
+#include "clients/lane/gauges.h"
+#include "clients/lane/lane.h"
+
+namespace pando {
+inline namespace client {
+
+// The lane that a client has in its present session, or why it has none.
+//
+// Owned by Connection. Thread-safe: one thread opens and closes it, any may
+// call.
+class ClientLane {
+ public:
+  // Fetches the lane that `token` stands for. When that fails there is none.
+  void Open(const std::string& memory_socket, std::string_view token,
+            uint32_t page_tokens, absl::Duration timeout);
+  // Calls that have no answer yet end, and go over gRPC.
+  void Close(const absl::Status& why);
+
+  bool is_open() const { return lane() != nullptr; }
+  // Why it is not open.
+  absl::Status why_not() const;
+  // None: there is no lane, or nobody writes the page any more.
+  std::optional<lane::Gauges> ReadGauges() const;
+
+  // How a call with such a request goes on a lane.
+  template <OnLane Request>
+  LaneCallShape ShapeOf(const Request& request) const {
+    return client::ShapeOf(request, page_tokens_);
+  }
+  // A call with its request, to be submitted. None: there is no lane, or no
+  // room on it.
+  std::optional<lane::Call> Prepare(
+      const LaneCallShape& shape,
+      const google::protobuf::MessageLite& request) const;
+  // What a call that was submitted gives. None: it is to be made over gRPC,
+  // because the answer did not fit or nobody answers. With a request id it is
+  // carried out once all the same.
+  static std::optional<absl::Status> Await(
+      lane::Call& call, google::protobuf::MessageLite* response,
+      absl::Time deadline);
+
+ private:
+  absl::Status Fetch(const std::string& memory_socket, std::string_view token,
+                     absl::Duration timeout);
+  // Null: it is not open.
+  std::shared_ptr<lane::Lane> lane() const;
+
+  std::atomic<uint32_t> page_tokens_ = 1;
+  mutable std::mutex mutex_;  // of what follows
+  std::shared_ptr<lane::Lane> lane_;
+  std::shared_ptr<const lane::MappedGauges> gauges_;
+  absl::Status why_not_;
+};
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_CLIENTS_CPP_SRC_CLIENT_LANE_H_

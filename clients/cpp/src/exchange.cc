@@ -1,0 +1,38 @@
+#include "clients/cpp/src/exchange.h"
+
+namespace pando {
+inline namespace client {
+
+std::optional<absl::Status> Exchange::Take(
+    const LaneCallShape& shape, const google::protobuf::MessageLite& request,
+    google::protobuf::MessageLite* response, absl::Time deadline) {
+  switch (state_) {
+    case State::kEmpty:
+      state_ = State::kTaken;
+      method_ = shape.method;
+      call_ = lane_->Prepare(shape, request);
+      if (!call_.has_value()) request_ = request.SerializeAsString();
+      return absl::AbortedError("the call waits for its batch to be sent");
+    case State::kGiving:
+      break;
+    case State::kTaken:
+    case State::kOver:
+      return std::nullopt;
+  }
+  state_ = State::kOver;
+  if (call_.has_value()) {
+    std::optional<absl::Status> answered =
+        ClientLane::Await(*call_, response, deadline);
+    call_.reset();
+    return answered;
+  }
+  if (!answer_.has_value()) return std::nullopt;
+  if (!answer_->first.ok()) return answer_->first;
+  if (!response->ParseFromString(answer_->second)) {
+    return absl::InternalError("the answer is not such a message");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace client
+}  // namespace pando
