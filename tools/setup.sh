@@ -50,12 +50,15 @@ unpack_prometheus() {
   rm -r "$download"
 }
 
-# install_python_packages PART FILE ARGUMENTS...: runs pip with the arguments,
-# unless that was done already and FILE, which lists the packages, is the same.
+# install_python_packages PART FILES ARGUMENTS...: runs pip with the arguments,
+# unless that was done already and FILES, which say what is installed, are the
+# same.
 install_python_packages() {
-  local part=$1 list=$2 wanted
+  local part=$1 wanted
+  local -a files
+  read -ra files <<<"$2"
   shift 2
-  wanted=$(sha256sum "$list")
+  wanted=$(sha256sum "${files[@]}")
   [[ $(cat "$venv/.$part" 2>/dev/null) != "$wanted" ]] || return 0
   if [[ ! -x $venv/bin/pip ]]; then
     echo "Making a Python environment in $venv"
@@ -70,8 +73,10 @@ for part in "$@"; do
   install_debian_packages "$part"
   case $part in
     build)
-      install_python_packages build clients/python/pyproject.toml \
-        -e clients/python
+      # What the native module is built from, too.
+      sources=(clients/python/{pyproject.toml,CMakeLists.txt,native/*}
+        clients/lane/*.{h,cc} lane/*.h base/unique_fd.h)
+      install_python_packages build "${sources[*]}" -e clients/python
       ;;
     test)
       install_python_packages test tools/setup/test.requirements \

@@ -158,8 +158,8 @@ def test_an_answer_in_pieces_is_put_together(tmp_path, no_leaks):
         ([header(status=9)], "answered with status 9"),
         ([header(magic=b"HTTP")], "speaks b'HTTP' version 1"),
         ([header(version=2)], "version 2, not version 1"),
-        ([header(shards=1000)], "announced 1000 shards"),
-        ([header(shards=1) + struct.pack("<Q", 4096)], "0 descriptors for 1 shards"),
+        ([header(shards=1000)], "announced 1000 descriptors"),
+        ([header(shards=1) + struct.pack("<Q", 4096)], "0 descriptors and 1 sizes"),
         ([header()[:5]], "closed the connection after 5 of 16 bytes"),
         ([header(shards=2) + b"12345678"], "after 8 of 16 bytes"),
     ],
@@ -172,7 +172,7 @@ def test_a_bad_answer_is_an_error_and_leaks_nothing(tmp_path, no_leaks, parts, m
 def test_descriptors_of_a_bad_answer_are_closed(tmp_path, no_leaks):
     fd = memfd(4096)
     message = header(shards=2) + struct.pack("<2Q", 4096, 4096)
-    with pytest.raises(PandoError, match="1 descriptors for 2 shards"):
+    with pytest.raises(PandoError, match="1 descriptors and 2 sizes"):
         attach(tmp_path, describe(), [message], [fd])
     os.close(fd)
 

@@ -23,7 +23,7 @@ def cutter(pandod, tmp_path):
 @pytest.fixture
 def worker(cutter):
     """A client whose connection can be cut."""
-    with Client(cutter.address, name="worker") as client:
+    with Client(cutter.address, name="worker", lane=False) as client:
         yield client
 
 
@@ -140,7 +140,7 @@ def test_calls_under_a_connection_that_breaks_again_and_again_act_once(
 )
 class TestWhatACallBringsAfterItsEnd:
     def test_is_given_back_after_a_deadline(self, client, cutter, call, brings):
-        with Client(cutter.address, timeout=0.3) as worker:
+        with Client(cutter.address, timeout=0.3, lane=False) as worker:
             cutter.mute()
             with pytest.raises(DeadlineError):
                 call(worker)
@@ -153,7 +153,7 @@ class TestWhatACallBringsAfterItsEnd:
         self, client, cutter, call, brings
     ):
         async def run():
-            async with AsyncClient(cutter.address, timeout=0.3) as worker:
+            async with AsyncClient(cutter.address, timeout=0.3, lane=False) as worker:
                 cutter.mute()
                 with pytest.raises(DeadlineError):
                     await call(worker)
@@ -168,7 +168,7 @@ class TestWhatACallBringsAfterItsEnd:
         self, client, cutter, call, brings
     ):
         async def run():
-            async with AsyncClient(cutter.address) as worker:
+            async with AsyncClient(cutter.address, lane=False) as worker:
                 cutter.mute()
                 task = asyncio.create_task(call(worker))
                 await asyncio.to_thread(eventually, lambda: _held(client) == brings)

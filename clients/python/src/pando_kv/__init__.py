@@ -6,7 +6,8 @@ asyncio twins.
 
 from pando_kv._operator_client import Operator
 from pando_kv._session import Session
-from pando_kv.client import Client, Lock
+from pando_kv._batch import Answer
+from pando_kv.client import Batch, Client, Lock
 from pando_kv.errors import (
     AccessDeniedError,
     DeadlineError,
@@ -50,6 +51,7 @@ from pando_kv.pool import MappedPool
 from pando_kv.results import (
     CacheCounters,
     Flush,
+    Gauges,
     Insert,
     Match,
     Namespace,
@@ -69,6 +71,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AllBlocksCleared",
+    "Answer",
+    "Batch",
     "BlocksRemoved",
     "BlocksStored",
     "CacheCounters",
@@ -80,6 +84,7 @@ __all__ = [
     "EvictionReason",
     "Explanation",
     "Flush",
+    "Gauges",
     "HandleGoneError",
     "Insert",
     "InvalidRequestError",

@@ -4,30 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
 
 from pando_kv import _prefix_calls
-from pando_kv._call import Attempts, Call, is_unsettled
+from pando_kv._aio_lane import AnswerWaits
+from pando_kv._batch import (
+    BATCH,
+    Answer,
+    batch_answers,
+    batch_request,
+    chunks,
+    longest_wait,
+    may_go_one_by_one,
+)
+from pando_kv._call import Attempts, Call, first_request, is_unsettled
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
+from pando_kv._lane import (
+    OPEN_LANE,
+    ClientLane,
+    NoAnswer,
+    open_lane_request,
+    take,
+)
 from pando_kv._locks import LockHandle
+from pando_kv._methods import Method
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
 
 T = TypeVar("T")
 
 
+# What a call and its request give, within so many seconds.
+Exchange = Callable[[Call[Any], Any, float], Awaitable[Any]]
+
+# Seconds that a call on the lane may keep the event loop waiting: nearly all are
+# answered sooner, and sooner than the loop could do something else.
+_PATIENCE = 0.0002
+
+
 class Connection:
-    """The channel and the task that keeps the session alive."""
+    """The channel, the lane if there is one, and the task that keeps the session
+    alive."""
 
     def __init__(
-        self, access: Access, sessions: SessionTracker, timeout: float
+        self,
+        access: Access,
+        sessions: SessionTracker,
+        timeout: float,
+        lane: bool = False,
     ) -> None:
         self.sessions = sessions
         self.timeout = timeout
+        self.lane = ClientLane(lane, access.address)
+        self._lane_decided = asyncio.Event()
+        self._answer_waits: AnswerWaits | None = None
         asyncio.get_running_loop()  # or an error here, rather than a hang later
         self._channel = access.channel(grpc.aio)
         self._metadata = access.metadata
@@ -46,18 +80,29 @@ class Connection:
             await asyncio.wait_for(asyncio.shield(first), self.timeout)
         except asyncio.TimeoutError:
             raise self.sessions.not_opened(self.timeout) from None
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._lane_decided.wait(), self.timeout)
 
-    async def send(self, call: Call[T]) -> T:
-        """The answer of a call.
+    async def send(self, call: Call[T], first: Exchange | None = None) -> T:
+        """The answer of a call; of one whose first exchange has begun, if it is given.
 
         What a call may have brought when it ends without an answer, or when its caller
         is cancelled, is given back by a task of its own. The call runs to its end even
         then: the server may have carried it out, and only the answer says what to give
         back.
         """
+        if first is None and call.method.number and self.lane.is_open:
+            self.sessions.require_open()
+            pending = self.lane.submit([(call, first_request(call))])[0]
+            if pending is not None:
+                if pending.ready(_PATIENCE):
+                    # No more is to be done where it succeeded, as nearly all do.
+                    with contextlib.suppress(NoAnswer, PandoError):
+                        return call.parse(take(pending, 0))
+                first = self._begun_on_lane(pending)
         if call.give_back is None:
-            return await self._attempt(call)
-        taking = asyncio.create_task(self._attempt(call))
+            return await self._attempt(call, first)
+        taking = asyncio.create_task(self._attempt(call, first))
         try:
             return await asyncio.shield(taking)
         except BaseException as error:
@@ -66,6 +111,15 @@ class Connection:
                 self._unsettled.add(task)
                 task.add_done_callback(self._unsettled.discard)
             raise
+
+    async def send_together(self, answers: Sequence[Answer[Any]]) -> None:
+        """Begins calls in their order, with one doorbell, or as one call of gRPC."""
+        begun = await self._begin_together([answer.call for answer in answers])
+        for answer, first in zip(answers, begun, strict=True):
+            try:
+                answer.set(await self.send(answer.call, first))
+            except Exception as error:
+                answer.fail(error)
 
     async def unlock(self, *locks: LockHandle) -> None:
         call = _prefix_calls.unlock(self.sessions, locks)
@@ -86,6 +140,7 @@ class Connection:
             await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT)
             self._task.cancel()
         # Ends all calls; what they brought went with the session.
+        self.lane.close("the client is closed")
         await self._channel.close()
         await asyncio.gather(*self._unsettled, return_exceptions=True)
 
@@ -95,20 +150,89 @@ class Connection:
             method = self._methods[name] = self._channel.unary_unary(name)
         return method
 
-    async def _attempt(self, call: Call[T]) -> T:
+    async def _attempt(self, call: Call[T], first: Exchange | None = None) -> T:
+        """`first` is the exchange that the first attempt makes, if it has begun."""
         attempts = Attempts(call, self.sessions, self.timeout)
-        with attempts.sending():
+        exchange = first or self._exchange
+        try:
             while True:
                 request, timeout = attempts.next()
                 try:
-                    method = self._method(attempts.method)
-                    response = await method(
-                        request, timeout=timeout, metadata=self._metadata
-                    )
-                    break
-                except grpc.RpcError as error:
+                    answer = await exchange(attempts.call, request, timeout)
+                    return attempts.call.parse(answer)
+                except NoAnswer:
+                    exchange = self._exchange_over_grpc
+                except PandoError as error:
+                    exchange = self._exchange
                     await asyncio.sleep(attempts.pause_after(error))
-        return attempts.parse(response)
+        except BaseException as error:
+            attempts.failed(error)
+            raise
+
+    async def _begin_together(
+        self, calls: Sequence[Call[Any]]
+    ) -> list[Exchange | None]:
+        """Of each call the exchange that has begun, if any."""
+        begun: list[Exchange | None] = []
+        for some in chunks(calls):
+            requests = [(call, first_request(call)) for call in some]
+            if self.lane.is_open:
+                pending = self.lane.submit(requests)
+                begun += [each and self._begun_on_lane(each) for each in pending]
+            else:
+                begun += await self._begin_over_grpc(some, requests)
+        return begun
+
+    async def _begin_over_grpc(
+        self, calls: Sequence[Call[Any]], requests: Sequence[tuple[Call[Any], Any]]
+    ) -> list[Exchange | None]:
+        timeout = self.timeout + longest_wait(calls)
+        try:
+            data = await self._exchange_raw(BATCH, batch_request(requests), timeout)
+        except PandoError as error:
+            if may_go_one_by_one(error):
+                return [None] * len(calls)
+            return [_ended(None, error)] * len(calls)
+        return [_ended(*answer) for answer in batch_answers(calls, data)]
+
+    def _begun_on_lane(self, pending: Any) -> Exchange:
+        lane = self.lane.native
+
+        async def exchange(_call: Call[Any], _request: Any, timeout: float) -> Any:
+            if not pending.done() and lane is not None:
+                if self._answer_waits is None or self._answer_waits.lane is not lane:
+                    self._answer_waits = AnswerWaits(lane)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await self._answer_waits.until_done(pending, timeout)
+            return take(pending, 0)
+
+        return exchange
+
+    async def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
+        """One request and its answer, on the lane or else over gRPC."""
+        pending = self.lane.submit([(call, request)])[0]
+        if pending is not None:
+            with contextlib.suppress(NoAnswer):
+                return await self._begun_on_lane(pending)(call, request, timeout)
+        return await self._exchange_over_grpc(call, request, timeout)
+
+    async def _exchange_over_grpc(
+        self, call: Call[Any], request: Any, timeout: float
+    ) -> Any:
+        method = call.method
+        data = await self._exchange_raw(method, method.request.encode(request), timeout)
+        return method.response.decode(data)
+
+    async def _exchange_raw(
+        self, method: Method, request: bytes, timeout: float
+    ) -> bytes:
+        try:
+            response: bytes = await self._method(method.path)(
+                request, timeout=timeout, metadata=self._metadata
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        return response
 
     async def _settle(
         self,
@@ -137,13 +261,28 @@ class Connection:
                 async for event in open_stream(
                     self._requests(), metadata=self._metadata
                 ):
-                    self.sessions.handle(event)
+                    if self.sessions.handle(event):
+                        await self._open_lane()
                 error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
             except grpc.RpcError as rpc_error:
                 error = from_rpc_error(rpc_error)
             except PandoError as unusable:
                 error = unusable
+            self.lane.close(f"the session's stream broke: {error}")
             await self._pause(self.sessions.broken(error))
+
+    async def _open_lane(self) -> None:
+        """Calls go over gRPC until there is one, and where there is none."""
+        try:
+            if self.lane.is_wanted:
+                session = self.sessions.current()
+                request = open_lane_request(session)
+                grant = await self._exchange_raw(OPEN_LANE, request, self.timeout)
+                await asyncio.to_thread(self.lane.fetch, grant, self.timeout)
+        except PandoError as error:
+            self.lane.close(str(error))
+        finally:
+            self._lane_decided.set()
 
     async def _requests(self) -> AsyncIterator[bytes]:
         """Opens the session; ends, and so half-closes the stream, with close()."""
@@ -153,3 +292,12 @@ class Connection:
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
+
+
+def _ended(answer: Any, error: PandoError | None) -> Exchange:
+    async def exchange(_call: Call[Any], _request: Any, _timeout: float) -> Any:
+        if error is not None:
+            raise error
+        return answer
+
+    return exchange

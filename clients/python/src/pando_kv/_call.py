@@ -9,13 +9,14 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import grpc
 
 from pando_kv._locks import LockHandle
-from pando_kv._proto.pando.v1 import prefix_cache_pb2, types_pb2
+from pando_kv._methods import SMALL_ANSWER, Method
+from pando_kv._proto.pando.v1 import types_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv.errors import (
     DeadlineError,
@@ -38,78 +39,76 @@ _MAX_MILLISECONDS = 2**32 - 1
 _NO_ANSWER = ("UNAVAILABLE", "CANCELLED")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Call(Generic[T]):
-    method: str
-    # Not shown: tracebacks must not carry tokens.
-    request: bytes = field(repr=False)
-    parse: Callable[[bytes], T]
-    # Locks that the call releases, claimed by it.
+    """Not shown: tracebacks must not carry tokens."""
+
+    method: Method
+    request: Any
+    """What the method's codec encodes."""
+    parse: Callable[[Any], T]
+    """From what it decodes."""
+    answer_bytes: int = SMALL_ANSWER
+    """The room that the answer may need on a lane."""
     releases: Sequence[LockHandle] = ()
-    # Where the request carries a request id, which makes it safe to repeat: the
-    # session that the id belongs to.
+    """Locks that the call releases, claimed by it."""
     repeats_in: Session | None = None
-    # For a call that brings locks or pages: the call that gives those back.
+    """Where the request carries a request id, which makes it safe to repeat: the
+    session that the id belongs to."""
     give_back: Callable[[T], Call[Any]] | None = None
-    # Seconds that the server may wait for a page that another call computes.
+    """For a call that brings locks or pages: the call that gives those back."""
     pending_wait: float = 0.0
-    # The same call from the start of the prompt, if this one begins at a handle;
-    # always the same object, for it has a request id of its own.
+    """Seconds that the server may wait for a page that another call computes."""
     whole: Callable[[], Call[T]] | None = None
+    """The same call from the start of the prompt, if this one begins at a handle;
+    always the same object, for it has a request id of its own."""
 
 
 class Attempts(Generic[T]):
     """One call on its way to an answer; all attempts share one deadline."""
 
+    __slots__ = ("_deadline", "_pauses", "_sessions", "_wait_end", "call")
+
     def __init__(self, call: Call[T], sessions: SessionTracker, timeout: float) -> None:
-        self._call = call
+        self.call = call
         self._sessions = sessions
-        self._pauses = iter(_PAUSES)
-        self._wait_end = time.monotonic() + min(
-            call.pending_wait, _MAX_MILLISECONDS / 1000
-        )
-        self._deadline = self._wait_end + timeout
+        self._pauses: Iterator[float] | None = None
+        self._deadline = time.monotonic() + timeout
+        self._wait_end = 0.0
+        if call.pending_wait > 0:
+            wait = min(call.pending_wait, _MAX_MILLISECONDS / 1000)
+            self._wait_end = time.monotonic() + wait
+            self._deadline += wait
 
-    @property
-    def method(self) -> str:
-        return self._call.method
-
-    def parse(self, response: bytes) -> T:
-        return self._call.parse(response)
-
-    def next(self) -> tuple[bytes, float]:
-        """What to send, and the seconds that it may take."""
+    def next(self) -> tuple[Any, float]:
+        """The request to send, and the seconds that it may take."""
         self._sessions.require_open()
-        request = self._call.request
-        if self._call.pending_wait > 0:
-            request += _pending_wait_field(self._wait_end - time.monotonic())
-        return request, self._deadline - time.monotonic()
+        now = time.monotonic()
+        request = self.call.request
+        if self._wait_end:
+            request = request._replace(pending_wait_ms=_ms(self._wait_end - now))
+        return request, self._deadline - now
 
-    def pause_after(self, rpc_error: grpc.RpcError) -> float:
+    def pause_after(self, error: PandoError) -> float:
         """Seconds until the next attempt; raises the error if there is none."""
-        error = from_rpc_error(rpc_error)
-        if isinstance(error, HandleGoneError) and self._call.whole is not None:
-            self._call = self._call.whole()
+        if isinstance(error, HandleGoneError) and self.call.whole is not None:
+            self.call = self.call.whole()
             return 0
-        session = self._call.repeats_in
+        session = self.call.repeats_in
         if session is not None and _is_broken(error):
             self._sessions.require_current(session, "a call")
+            if self._pauses is None:
+                self._pauses = iter(_PAUSES)
             pause = next(self._pauses, None)
             if pause is not None and time.monotonic() + pause < self._deadline:
                 return pause
-        raise error from rpc_error
+        raise error
 
-    @contextmanager
-    def sending(self) -> Iterator[None]:
-        """Around all attempts: locks that were not released are held again."""
-        try:
-            yield
-        except (SessionLostError, UnknownLockError):
-            raise
-        except BaseException:
-            for lock in self._call.releases:
+    def failed(self, error: BaseException) -> None:
+        """No attempt succeeded: locks that were not released are held again."""
+        if not isinstance(error, (SessionLostError, UnknownLockError)):
+            for lock in self.call.releases:
                 lock.restore()
-            raise
 
 
 @contextmanager
@@ -123,6 +122,8 @@ def typed_errors() -> Iterator[None]:
 
 def is_unsettled(error: BaseException) -> bool:
     """Whether the server may have carried out the call that ended so."""
+    if isinstance(error, (TypeError, ValueError)):
+        return False  # a value does not fit its field: nothing was sent
     if not isinstance(error, PandoError):
         return True  # cancelled, or interrupted
     return isinstance(error, DeadlineError) or _is_broken(error)
@@ -133,32 +134,38 @@ def _is_broken(error: PandoError) -> bool:
     return isinstance(error, UnavailableError) and error.reason in _NO_ANSWER
 
 
-def _pending_wait_field(seconds: float) -> bytes:
-    # Never zero, so that the answer to a wait that is over says so.
-    milliseconds = max(1, math.ceil(seconds * 1000))
-    message = prefix_cache_pb2.MatchPrefixRequest(
-        pending_wait_ms=min(milliseconds, _MAX_MILLISECONDS)
-    )
-    return bytes(message.SerializeToString())
+def first_request(call: Call[Any]) -> Any:
+    """Of a call that has just been made."""
+    if call.pending_wait <= 0:
+        return call.request
+    return call.request._replace(pending_wait_ms=_ms(call.pending_wait))
 
 
-def namespace_message(namespace: Namespace | None) -> types_pb2.Namespace | None:
+def _ms(seconds: float) -> int:
+    """Never zero, so that the answer to a wait that is over says so."""
+    milliseconds = min(seconds * 1000, _MAX_MILLISECONDS)
+    return max(1, math.ceil(milliseconds))
+
+
+def namespace_values(namespace: Namespace | None) -> tuple[Any, ...] | None:
     if namespace is None:
         return None
     if not isinstance(namespace, Namespace):
         raise TypeError(
             f"namespace is a {type(namespace).__name__}; must be a pando_kv.Namespace"
         )
-    return types_pb2.Namespace(
-        extra_key=namespace.extra_key,
-        cache_salt=namespace.cache_salt,
-        bigram=namespace.bigram,
-    )
+    return namespace.extra_key, namespace.cache_salt, namespace.bigram
 
 
-def handle_message(handle: PrefixHandle | None) -> types_pb2.PrefixHandle | None:
-    if handle is None:
+def namespace_message(namespace: Namespace | None) -> types_pb2.Namespace | None:
+    values = namespace_values(namespace)
+    if values is None:
         return None
-    return types_pb2.PrefixHandle(
-        epoch=handle.epoch, node=handle.node, tokens=handle.tokens
+    extra_key, cache_salt, bigram = values
+    return types_pb2.Namespace(
+        extra_key=extra_key, cache_salt=cache_salt, bigram=bigram
     )
+
+
+def handle_values(handle: PrefixHandle | None) -> tuple[Any, ...] | None:
+    return (handle.epoch, handle.node, handle.tokens) if handle else None

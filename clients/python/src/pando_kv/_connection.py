@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,23 +13,53 @@ from typing import Any, TypeVar
 import grpc
 
 from pando_kv import _prefix_calls
-from pando_kv._call import Attempts, Call, is_unsettled
+from pando_kv._batch import (
+    BATCH,
+    Answer,
+    batch_answers,
+    batch_request,
+    chunks,
+    longest_wait,
+    may_go_one_by_one,
+)
+from pando_kv._call import Attempts, Call, first_request, is_unsettled
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
+from pando_kv._lane import (
+    OPEN_LANE,
+    ClientLane,
+    NoAnswer,
+    as_pando_error,
+    checked,
+    open_lane_request,
+    take,
+)
 from pando_kv._locks import LockHandle
+from pando_kv._methods import Method
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
 
 T = TypeVar("T")
 
 
+# What a call and its request give, within so many seconds.
+Exchange = Callable[[Call[Any], Any, float], Any]
+
+
 class Connection:
-    """The channel, and the thread that keeps the session alive once there is one."""
+    """The channel, the lane if there is one, and the thread that keeps the session
+    alive once there is one."""
 
     def __init__(
-        self, access: Access, sessions: SessionTracker, timeout: float
+        self,
+        access: Access,
+        sessions: SessionTracker,
+        timeout: float,
+        lane: bool = False,
     ) -> None:
         self.sessions = sessions
         self.timeout = timeout
+        self.lane = ClientLane(lane, access.address)
+        self._lane_decided = threading.Event()
         self._channel = access.channel(grpc)
         self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
@@ -46,15 +76,33 @@ class Connection:
             self.sessions.first.result(self.timeout)
         except FutureTimeoutError:
             raise self.sessions.not_opened(self.timeout) from None
+        self._lane_decided.wait(self.timeout)
 
-    def send(self, call: Call[T]) -> T:
-        """The answer of a call.
+    def send(self, call: Call[T], first: Exchange | None = None) -> T:
+        """The answer of a call; of one whose first exchange has begun, if it is given.
 
         What a call may have brought when it ends without an answer is given back, by
         a thread of its own.
         """
+        lane, method = self.lane.native, call.method
+        if first is None and lane is not None and method.number:
+            # Nearly all calls go this way, and no further.
+            try:
+                answer = lane.call(
+                    method.number,
+                    method.request,
+                    first_request(call),
+                    call.answer_bytes,
+                    method.response,
+                    self.timeout + call.pending_wait,
+                )
+                if type(answer) is tuple:
+                    return call.parse(answer)
+                first = _ended_on_lane(answer)
+            except BaseException as error:
+                first = _ended(None, as_pando_error(error))
         try:
-            return self._attempt(call)
+            return self._attempt(call, first)
         except BaseException as error:
             if call.give_back and is_unsettled(error):
                 threading.Thread(
@@ -62,24 +110,85 @@ class Connection:
                 ).start()
             raise
 
+    def send_together(self, answers: Sequence[Answer[Any]]) -> None:
+        """Begins calls in their order, with one doorbell, or as one call of gRPC."""
+        begun = self._begin_together([answer.call for answer in answers])
+        for answer, first in zip(answers, begun, strict=True):
+            try:
+                answer.set(self.send(answer.call, first))
+            except Exception as error:
+                answer.fail(error)
+
     def unlock(self, *locks: LockHandle) -> None:
         call = _prefix_calls.unlock(self.sessions, locks)
         if call is not None:
             self.send(call)
 
-    def _attempt(self, call: Call[T]) -> T:
+    def _attempt(self, call: Call[T], first: Exchange | None = None) -> T:
+        """`first` is the exchange that the first attempt makes, if it has begun."""
         attempts = Attempts(call, self.sessions, self.timeout)
-        with attempts.sending():
+        exchange = first or self._exchange
+        try:
             while True:
                 request, timeout = attempts.next()
                 try:
-                    response = self._method(attempts.method)(
-                        request, timeout=timeout, metadata=self._metadata
-                    )
-                    break
-                except grpc.RpcError as error:
+                    answer = exchange(attempts.call, request, timeout)
+                    return attempts.call.parse(answer)
+                except NoAnswer:
+                    exchange = self._exchange_over_grpc
+                except PandoError as error:
+                    exchange = self._exchange
                     time.sleep(attempts.pause_after(error))
-        return attempts.parse(response)
+        except BaseException as error:
+            attempts.failed(error)
+            raise
+
+    def _begin_together(self, calls: Sequence[Call[Any]]) -> list[Exchange | None]:
+        """Of each call the exchange that has begun, if any."""
+        begun: list[Exchange | None] = []
+        for some in chunks(calls):
+            requests = [(call, first_request(call)) for call in some]
+            if self.lane.is_open:
+                pending = self.lane.submit(requests)
+                begun += [each and _begun_on_lane(each) for each in pending]
+            else:
+                begun += self._begin_over_grpc(some, requests)
+        return begun
+
+    def _begin_over_grpc(
+        self, calls: Sequence[Call[Any]], requests: Sequence[tuple[Call[Any], Any]]
+    ) -> list[Exchange | None]:
+        timeout = self.timeout + longest_wait(calls)
+        try:
+            data = self._exchange_raw(BATCH, batch_request(requests), timeout)
+        except PandoError as error:
+            if may_go_one_by_one(error):
+                return [None] * len(calls)
+            return [_ended(None, error)] * len(calls)
+        return [_ended(*answer) for answer in batch_answers(calls, data)]
+
+    def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
+        """One request and its answer, on the lane or else over gRPC."""
+        try:
+            return self.lane.call(call, request, timeout)
+        except NoAnswer:
+            return self._exchange_over_grpc(call, request, timeout)
+
+    def _exchange_over_grpc(
+        self, call: Call[Any], request: Any, timeout: float
+    ) -> Any:
+        method = call.method
+        data = self._exchange_raw(method, method.request.encode(request), timeout)
+        return method.response.decode(data)
+
+    def _exchange_raw(self, method: Method, request: bytes, timeout: float) -> bytes:
+        try:
+            response: bytes = self._method(method.path)(
+                request, timeout=timeout, metadata=self._metadata
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        return response
 
     def stream(
         self, method: str, request: bytes, timeout: float | None = None
@@ -97,6 +206,7 @@ class Connection:
         self._requests.put(None)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(CLOSE_TIMEOUT)
+        self.lane.close("the client is closed")
         self._channel.close()
 
     def _method(self, name: str) -> Any:
@@ -130,11 +240,43 @@ class Connection:
                 for event in open_stream(
                     iter(requests.get, None), metadata=self._metadata
                 ):
-                    self.sessions.handle(event)
+                    if self.sessions.handle(event):
+                        self._open_lane()
                 error: PandoError = UnavailableError("SESSION_ENDED", "server ended it")
             except grpc.RpcError as rpc_error:
                 error = from_rpc_error(rpc_error)
             except PandoError as unusable:
                 error = unusable
             requests.put(None)
+            self.lane.close(f"the session's stream broke: {error}")
             self._closing.wait(self.sessions.broken(error))
+
+    def _open_lane(self) -> None:
+        """Calls go over gRPC until there is one, and where there is none."""
+        try:
+            if self.lane.is_wanted:
+                session = self.sessions.current()
+                request = open_lane_request(session)
+                grant = self._exchange_raw(OPEN_LANE, request, self.timeout)
+                self.lane.fetch(grant, self.timeout)
+        except PandoError as error:
+            self.lane.close(str(error))
+        finally:
+            self._lane_decided.set()
+
+
+def _begun_on_lane(pending: Any) -> Exchange:
+    return lambda _call, _request, timeout: take(pending, timeout)
+
+
+def _ended_on_lane(answer: Any) -> Exchange:
+    return lambda _call, _request, _timeout: checked(answer)
+
+
+def _ended(answer: Any, error: BaseException | None) -> Exchange:
+    def exchange(_call: Call[Any], _request: Any, _timeout: float) -> Any:
+        if error is not None:
+            raise error
+        return answer
+
+    return exchange

@@ -1,4 +1,4 @@
-"""Fetching the pool's descriptors: gRPC cannot carry them, a Unix socket can."""
+"""Fetching descriptors of memory: gRPC cannot carry them, a Unix socket can."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 
 from pando_kv.errors import PandoError
 
-_HEADER = struct.Struct("<4sIII")  # magic, version, status, shards
+_HEADER = struct.Struct("<4sIII")  # magic, version, status, descriptors
 _SIZE = struct.Struct("<Q")
 _TIMEVAL = struct.Struct("@ll")
 _MAGIC = b"PNDO"
@@ -19,11 +19,12 @@ _REFUSALS = {
     2: "could not export the memory",
 }
 # What one SCM_RIGHTS message can carry.
-_MAX_SHARDS = 253
+_MAX_DESCRIPTORS = 253
 
 
-def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int]]:
-    """Shows the attach token; returns (descriptor, bytes) of each shard.
+def fetch_memory(path: str, token: bytes, timeout: float) -> list[tuple[int, int]]:
+    """Shows the token; returns (descriptor, bytes) of each piece of memory: the shards
+    of the pool, or the parts of a lane.
 
     The descriptors belong to the caller.
     """
@@ -34,12 +35,12 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
             connection.sendall(token)
             sizes = _receive(connection, fds)
         if len(fds) != len(sizes):
-            raise _failure(f"sent {len(fds)} descriptors for {len(sizes)} shards")
+            raise _failure(f"sent {len(fds)} descriptors and {len(sizes)} sizes")
     except OSError as error:
-        _close(fds)
+        close_all(fds)
         raise _failure(f"{path}: {error}") from error
     except BaseException:
-        _close(fds)
+        close_all(fds)
         raise
     return list(zip(fds, sizes, strict=True))
 
@@ -57,16 +58,16 @@ def _connect(connection: socket.socket, path: str, timeout: float) -> None:
 
 
 def _receive(connection: socket.socket, fds: list[int]) -> list[int]:
-    """The size of each shard; the descriptors are added to `fds`."""
+    """The bytes of each; the descriptors are added to `fds`."""
     header = _receive_exactly(connection, _HEADER.size, fds)
-    magic, version, status, shards = _HEADER.unpack(header)
+    magic, version, status, count = _HEADER.unpack(header)
     if magic != _MAGIC or version != _VERSION:
         raise _failure(f"speaks {magic!r} version {version}, not version {_VERSION}")
     if status != _OK:
         raise _failure(_REFUSALS.get(status, f"answered with status {status}"))
-    if shards > _MAX_SHARDS:
-        raise _failure(f"announced {shards} shards; at most {_MAX_SHARDS} fit")
-    sizes = _receive_exactly(connection, shards * _SIZE.size, fds)
+    if count > _MAX_DESCRIPTORS:
+        raise _failure(f"announced {count} descriptors; {_MAX_DESCRIPTORS} fit")
+    sizes = _receive_exactly(connection, count * _SIZE.size, fds)
     return [size for (size,) in _SIZE.iter_unpack(sizes)]
 
 
@@ -76,7 +77,7 @@ def _receive_exactly(connection: socket.socket, size: int, fds: list[int]) -> by
         chunk, new_fds, _, _ = socket.recv_fds(
             connection,
             size - len(data),
-            _MAX_SHARDS - len(fds),
+            _MAX_DESCRIPTORS - len(fds),
             socket.MSG_CMSG_CLOEXEC,
         )
         fds.extend(new_fds)
@@ -90,6 +91,6 @@ def _failure(what: str) -> PandoError:
     return PandoError("MEMORY_SOCKET", f"memory socket {what}")
 
 
-def _close(fds: list[int]) -> None:
+def close_all(fds: list[int]) -> None:
     for fd in fds:
         os.close(fd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pando_kv._call import Call, namespace_message
+from pando_kv._methods import plain
 from pando_kv._proto.pando.v1 import admin_pb2, events_pb2
 from pando_kv._wire import as_uint32, encode
 from pando_kv.operators import (
@@ -46,7 +47,7 @@ def stats() -> Call[Stats]:
             ],
         )
 
-    return Call(_SERVICE + "GetStats", b"", parse)
+    return Call(plain(_SERVICE + "GetStats"), b"", parse)
 
 
 def flush(namespace: Namespace | int | None) -> Call[Flush]:
@@ -59,7 +60,7 @@ def flush(namespace: Namespace | int | None) -> Call[Flush]:
     def parse(data: bytes) -> Flush:
         return from_message(Flush, admin_pb2.FlushResponse.FromString(data))
 
-    return Call(_SERVICE + "Flush", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "Flush"), request.SerializeToString(), parse)
 
 
 def set_eviction_policy(policy: str) -> Call[str]:
@@ -68,7 +69,7 @@ def set_eviction_policy(policy: str) -> Call[str]:
     def parse(data: bytes) -> str:
         return str(admin_pb2.SetEvictionPolicyResponse.FromString(data).previous)
 
-    return Call(_SERVICE + "SetEvictionPolicy", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "SetEvictionPolicy"), request.SerializeToString(), parse)
 
 
 def namespaces(limit: int) -> Call[Listing[NamespaceInfo]]:
@@ -81,7 +82,7 @@ def namespaces(limit: int) -> Call[Listing[NamespaceInfo]]:
             response.total,
         )
 
-    return Call(_SERVICE + "ListNamespaces", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "ListNamespaces"), request.SerializeToString(), parse)
 
 
 def sessions(limit: int) -> Call[Listing[SessionInfo]]:
@@ -94,7 +95,7 @@ def sessions(limit: int) -> Call[Listing[SessionInfo]]:
             response.total,
         )
 
-    return Call(_SERVICE + "ListSessions", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "ListSessions"), request.SerializeToString(), parse)
 
 
 def locks(limit: int, session_number: int) -> Call[Listing[LockInfo]]:
@@ -106,7 +107,7 @@ def locks(limit: int, session_number: int) -> Call[Listing[LockInfo]]:
             [from_message(LockInfo, each) for each in response.locks], response.total
         )
 
-    return Call(_SERVICE + "ListLocks", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "ListLocks"), request.SerializeToString(), parse)
 
 
 def release_locks(session_number: int) -> Call[int]:
@@ -115,7 +116,7 @@ def release_locks(session_number: int) -> Call[int]:
     def parse(data: bytes) -> int:
         return int(admin_pb2.ReleaseLocksResponse.FromString(data).released_locks)
 
-    return Call(_SERVICE + "ReleaseLocks", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "ReleaseLocks"), request.SerializeToString(), parse)
 
 
 def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:
@@ -134,19 +135,19 @@ def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:
             locks=[from_message(LockInfo, each) for each in response.locks],
         )
 
-    return Call(_SERVICE + "ExplainMatch", encode(request, lists), parse)
+    return Call(plain(_SERVICE + "ExplainMatch"), encode(request, lists), parse)
 
 
 def check_invariants() -> Call[list[str]]:
     def parse(data: bytes) -> list[str]:
         return list(admin_pb2.CheckInvariantsResponse.FromString(data).violations)
 
-    return Call(_SERVICE + "CheckInvariants", b"", parse)
+    return Call(plain(_SERVICE + "CheckInvariants"), b"", parse)
 
 
 def drain(exit: bool) -> Call[None]:
     request = admin_pb2.DrainRequest(exit=exit)
-    return Call(_SERVICE + "Drain", request.SerializeToString(), lambda _: None)
+    return Call(plain(_SERVICE + "Drain"), request.SerializeToString(), lambda _: None)
 
 
 def dump_tree_request(limit: int, namespace_number: int) -> bytes:

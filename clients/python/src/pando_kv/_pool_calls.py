@@ -7,10 +7,19 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from pando_kv._call import Call, namespace_message
+from pando_kv._call import Call, namespace_values
+from pando_kv._methods import (
+    ALLOCATE_PAGES,
+    FREE_PAGES,
+    PAGE_BYTES,
+    SMALL_ANSWER,
+    AllocatePagesRequest,
+    FreePagesRequest,
+    plain,
+)
 from pando_kv._proto.pando.v1 import pool_pb2
 from pando_kv._session import Session, SessionTracker
-from pando_kv._wire import Uint32Array, as_uint32, decode, encode
+from pando_kv._wire import Uint32Array, as_uint32
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.results import Namespace
@@ -19,25 +28,25 @@ _SERVICE = "/pando.v1.PagePool/"
 
 
 def allocate_pages(
-    sessions: SessionTracker, pages: int, *, namespace: Namespace | None
+    sessions: SessionTracker, pages: int, *, namespace: Namespace | None = None
 ) -> Call[Uint32Array]:
     session = sessions.current()
-    request = pool_pb2.AllocatePagesRequest(
+    request = AllocatePagesRequest(
         session_id=session.session_id,
         pages=pages,
-        namespace=namespace_message(namespace),
+        namespace=namespace_values(namespace),
         request_id=session.next_request_id(),
     )
 
-    def parse(data: bytes) -> Uint32Array:
-        kind = pool_pb2.AllocatePagesResponse
-        _, (page_ids,) = decode(kind, data, kind.PAGE_IDS_FIELD_NUMBER)
+    def parse(answer: tuple[Any, ...]) -> Uint32Array:
+        page_ids: Uint32Array = answer[0]
         return page_ids
 
     return Call(
-        _SERVICE + "AllocatePages",
-        request.SerializeToString(),
+        ALLOCATE_PAGES,
+        request,
         parse,
+        answer_bytes=SMALL_ANSWER + PAGE_BYTES * max(0, int(pages)),
         repeats_in=session,
         give_back=functools.partial(
             free_pages, sessions, generation=session.generation
@@ -46,18 +55,15 @@ def allocate_pages(
 
 
 def free_pages(
-    sessions: SessionTracker, page_ids: Any, *, generation: int | None
+    sessions: SessionTracker, page_ids: Any, *, generation: int | None = None
 ) -> Call[None]:
     session = sessions.require_generation(generation)
-    kind = pool_pb2.FreePagesRequest
-    request = kind(session_id=session.session_id, request_id=session.next_request_id())
-    lists = {kind.PAGE_IDS_FIELD_NUMBER: as_uint32(page_ids, "page_ids")}
-    return Call(
-        _SERVICE + "FreePages",
-        encode(request, lists),
-        lambda _: None,
-        repeats_in=session,
+    request = FreePagesRequest(
+        session_id=session.session_id,
+        page_ids=as_uint32(page_ids, "page_ids"),
+        request_id=session.next_request_id(),
     )
+    return Call(FREE_PAGES, request, lambda _: None, repeats_in=session)
 
 
 def describe_pool() -> Call[PoolDescription]:
@@ -65,7 +71,7 @@ def describe_pool() -> Call[PoolDescription]:
         response = pool_pb2.DescribePoolResponse.FromString(data)
         return PoolDescription.from_message(response.pool)
 
-    return Call(_SERVICE + "DescribePool", b"", parse)
+    return Call(plain(_SERVICE + "DescribePool"), b"", parse)
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ def attach_pool(
         response = pool_pb2.AttachPoolResponse.FromString(data)
         return AttachGrant(session, response.token, response.memory_socket)
 
-    return Call(_SERVICE + "AttachPool", request.SerializeToString(), parse)
+    return Call(plain(_SERVICE + "AttachPool"), request.SerializeToString(), parse)
 
 
 def _require_same(stated: dict[str, object], of_pool: dict[str, object]) -> None:

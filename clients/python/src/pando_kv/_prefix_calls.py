@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from google.protobuf.message import Message
-
-from pando_kv._call import Call, handle_message, namespace_message
+from pando_kv._call import Call, handle_values, namespace_values
 from pando_kv._locks import LockHandle, claim_held, claim_one
+from pando_kv._methods import (
+    INSERT,
+    LOCK,
+    MATCH_PREFIX,
+    MATCH_PREFIXES,
+    PAGE_BYTES,
+    SCORE_BYTES,
+    SMALL_ANSWER,
+    UNLOCK,
+    InsertRequest,
+    LockRequest,
+    MatchPrefixesRequest,
+    MatchPrefixRequest,
+    QueryMessage,
+    UnlockRequest,
+    plain,
+)
 from pando_kv._proto.pando.v1 import prefix_cache_pb2
 from pando_kv._session import Session, SessionTracker
-from pando_kv._wire import Uint32Array, as_uint32, decode, encode, nested
+from pando_kv._wire import Uint32Array, as_uint32
 from pando_kv.results import (
     Insert,
     Match,
@@ -22,6 +36,7 @@ from pando_kv.results import (
     PrefixHandle,
     PrefixQuery,
     PrefixScore,
+    made,
 )
 
 LockT = TypeVar("LockT", bound=LockHandle)
@@ -29,33 +44,35 @@ LockT = TypeVar("LockT", bound=LockHandle)
 # (session, lock_id, locked tokens, where it ends) -> the lock object of a client.
 LockMaker = Callable[[Session, int, int, "PrefixHandle | None"], LockT]
 
-_SERVICE = "/pando.v1.PrefixCache/"
+_PENDING = {outcome.value: outcome for outcome in PendingOutcome}
+_KEEP, _RELOCK, _UNLOCK = (
+    prefix_cache_pb2.LOCK_ACTION_UNSPECIFIED,
+    prefix_cache_pb2.LOCK_ACTION_RELOCK,
+    prefix_cache_pb2.LOCK_ACTION_UNLOCK,
+)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where tokens begin: at a handle, or with None at the start of the prompt."""
 
     page_tokens: int
-    after: PrefixHandle | None
-
-    @property
-    def token(self) -> int:
-        return self.after.tokens if self.after else 0
-
-    @property
-    def page(self) -> int:
-        return self.token // self.page_tokens
+    after: PrefixHandle | None = None
+    token: int = 0
+    page: int = 0
 
 
 def _place(session: Session, after: PrefixHandle | None, tokens: Uint32Array) -> Place:
-    if after is not None and after.tokens > tokens.size:
+    page_tokens = session.pool.layout.page_tokens
+    if after is None:
+        return Place(page_tokens)
+    if after.tokens > tokens.size:
         raise ValueError(
             f"after is a prefix of {after.tokens} tokens; there are {tokens.size}"
         )
     # A handle of another boot stands for nothing.
-    is_usable = after is not None and after.epoch == session.epoch
-    return Place(session.pool.layout.page_tokens, after if is_usable else None)
+    if after.epoch != session.epoch:
+        return Place(page_tokens)
+    return Place(page_tokens, after, after.tokens, after.tokens // page_tokens)
 
 
 def match_prefix(
@@ -63,34 +80,35 @@ def match_prefix(
     make_lock: LockMaker[LockT],
     tokens: Any,
     *,
-    namespace: Namespace | None,
-    after: PrefixHandle | None,
-    max_tokens: int | None,
-    lock: bool,
-    reserve_tokens: int,
-    touch: bool,
-    pending_wait: float,
+    namespace: Namespace | None = None,
+    after: PrefixHandle | None = None,
+    max_tokens: int | None = None,
+    lock: bool = False,
+    reserve_tokens: int = 0,
+    touch: bool = True,
+    pending_wait: float = 0.0,
 ) -> Call[Match[LockT]]:
     session = sessions.current()
     prompt = as_uint32(tokens, "tokens")
 
     def call_from(place: Place) -> Call[Match[LockT]]:
-        kind = prefix_cache_pb2.MatchPrefixRequest
-        request = kind(
-            session_id=session.session_id,
-            namespace=namespace_message(namespace),
-            after=handle_message(place.after),
-            max_tokens=max_tokens,
-            lock=lock,
-            reserve_tokens=reserve_tokens,
-            touch=touch,
-            request_id=session.next_request_id() if lock else 0,
-        )
-        lists = {kind.TOKENS_FIELD_NUMBER: prompt[place.token :]}
+        sent = prompt[place.token :] if place.token else prompt
+        pages = (sent.size + max(0, reserve_tokens)) // place.page_tokens + 2
         return Call(
-            _SERVICE + "MatchPrefix",
-            encode(request, lists),
-            functools.partial(_parse_match, session, make_lock, place),
+            MATCH_PREFIX,
+            MatchPrefixRequest(
+                session_id=session.session_id,
+                namespace=namespace_values(namespace),
+                tokens=sent,
+                max_tokens=max_tokens,
+                lock=lock,
+                reserve_tokens=reserve_tokens,
+                touch=touch,
+                after=handle_values(place.after),
+                request_id=session.next_request_id() if lock else 0,
+            ),
+            lambda answer: _match(session, make_lock, place, answer),
+            answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages,
             repeats_in=session if lock else None,
             give_back=functools.partial(_give_back, sessions) if lock else None,
             pending_wait=pending_wait,
@@ -100,19 +118,13 @@ def match_prefix(
     return call_from(_place(session, after, prompt))
 
 
-def _parse_match(
-    session: Session, make_lock: LockMaker[LockT], place: Place, data: bytes
+def _match(
+    session: Session, make_lock: LockMaker[LockT], place: Place, answer: Any
 ) -> Match[LockT]:
-    kind = prefix_cache_pb2.MatchPrefixResponse
-    response, (page_ids, reserved) = decode(
-        kind,
-        data,
-        kind.PAGE_IDS_FIELD_NUMBER,
-        kind.RESERVED_PAGE_IDS_FIELD_NUMBER,
-    )
-    matched, lock_id = response.matched_tokens, response.lock_id
-    handle = _handle(response)
-    return Match(
+    matched, page_ids, lock_id, reserved, ends_at, pending, *_ = answer
+    handle = _handle(ends_at)
+    return made(
+        Match,
         matched_tokens=matched,
         # A cap may end the match before the handle.
         first_page=min(place.page, matched // place.page_tokens),
@@ -120,7 +132,7 @@ def _parse_match(
         lock=make_lock(session, lock_id, matched, handle) if lock_id else None,
         reserved_page_ids=reserved,
         handle=handle,
-        pending=PendingOutcome(response.pending),
+        pending=_PENDING.get(pending, PendingOutcome.NONE),
         generation=session.generation,
     )
 
@@ -140,45 +152,46 @@ class Scoring:
         self._places = [
             _place(session, query.after, tokens) for query, tokens in self._queries
         ]
-        self._unscored = list(range(len(queries)))
+        self._unscored: Sequence[int] = range(len(queries))
         self._scores: dict[int, PrefixScore] = {}
 
     def next_call(self) -> Call[None] | None:
         """None when all is scored."""
         if not self._unscored:
             return None
-        field = prefix_cache_pb2.MatchPrefixesRequest.QUERIES_FIELD_NUMBER
-        request = b"".join(
-            nested(field, self._encode(index)) for index in self._unscored
+        return Call(
+            MATCH_PREFIXES,
+            MatchPrefixesRequest([self._message(index) for index in self._unscored]),
+            self._take,
+            answer_bytes=SMALL_ANSWER + SCORE_BYTES * len(self._unscored),
         )
-        return Call(_SERVICE + "MatchPrefixes", request, self._take)
 
     @property
     def scores(self) -> list[PrefixScore]:
         return [self._scores[index] for index in range(len(self._queries))]
 
-    def _encode(self, index: int) -> bytes:
+    def _message(self, index: int) -> Any:
         (query, tokens), place = self._queries[index], self._places[index]
-        kind = prefix_cache_pb2.PrefixQuery
-        message = kind(
-            namespace=namespace_message(query.namespace),
-            max_tokens=query.max_tokens,
-            after=handle_message(place.after),
+        return QueryMessage(
+            namespace_values(query.namespace),
+            tokens[place.token :] if place.token else tokens,
+            query.max_tokens,
+            handle_values(place.after),
         )
-        return encode(message, {kind.TOKENS_FIELD_NUMBER: tokens[place.token :]})
 
-    def _take(self, data: bytes) -> None:
-        response = prefix_cache_pb2.MatchPrefixesResponse.FromString(data)
-        asked, self._unscored = self._unscored, []
-        for index, score in zip(asked, response.scores, strict=True):
+    def _take(self, answer: Any) -> None:
+        (scores, *_) = answer
+        asked, gone = self._unscored, []
+        for index, (matched, is_pending, is_handle_gone, *_) in zip(
+            asked, scores, strict=True
+        ):
             place = self._places[index]
-            if score.is_handle_gone and place.after is not None:
-                self._places[index] = Place(place.page_tokens, None)
-                self._unscored.append(index)
+            if is_handle_gone and place.after is not None:
+                self._places[index] = Place(place.page_tokens)
+                gone.append(index)
             else:
-                self._scores[index] = PrefixScore(
-                    score.matched_tokens, score.is_pending
-                )
+                self._scores[index] = PrefixScore(matched, is_pending)
+        self._unscored = gone
 
 
 def insert(
@@ -186,16 +199,16 @@ def insert(
     tokens: Any,
     page_ids: Any,
     *,
-    namespace: Namespace | None,
-    after: PrefixHandle | None,
-    lock: LockHandle | None,
-    relock: bool,
-    unlock: bool,
-    keep_duplicates: bool,
-    free_page_ids: Any,
-    generation: int | None,
-    prompt_tokens: int,
-    priority: int,
+    namespace: Namespace | None = None,
+    after: PrefixHandle | None = None,
+    lock: LockHandle | None = None,
+    relock: bool = False,
+    unlock: bool = False,
+    keep_duplicates: bool = False,
+    free_page_ids: Any = (),
+    generation: int | None = None,
+    prompt_tokens: int = 0,
+    priority: int = 0,
 ) -> Call[Insert]:
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
@@ -209,51 +222,46 @@ def insert(
     freed = as_uint32(free_page_ids, "free_page_ids")
 
     def call_from(place: Place) -> Call[Insert]:
-        kind = prefix_cache_pb2.InsertRequest
-        request = kind(
-            session_id=session.session_id,
-            namespace=namespace_message(namespace),
-            after=handle_message(place.after),
-            lock_id=lock.lock_id if lock is not None else 0,
-            lock_action=_lock_action(relock, unlock),
-            keep_duplicates=keep_duplicates,
-            prompt_tokens=prompt_tokens,
-            priority=priority,
-            request_id=session.next_request_id(),
-        )
-        lists = {
-            kind.TOKENS_FIELD_NUMBER: added[place.token :],
-            kind.PAGE_IDS_FIELD_NUMBER: pages[place.page :],
-            kind.FREE_PAGE_IDS_FIELD_NUMBER: freed,
-        }
         return Call(
-            _SERVICE + "Insert",
-            encode(request, lists),
-            functools.partial(parse, place),
+            INSERT,
+            InsertRequest(
+                session_id=session.session_id,
+                namespace=namespace_values(namespace),
+                tokens=added[place.token :] if place.token else added,
+                page_ids=pages[place.page :] if place.page else pages,
+                lock_id=lock.lock_id if lock is not None else 0,
+                lock_action=_RELOCK if relock else _UNLOCK if unlock else _KEEP,
+                keep_duplicates=keep_duplicates,
+                free_page_ids=freed,
+                prompt_tokens=prompt_tokens,
+                after=handle_values(place.after),
+                priority=priority,
+                request_id=session.next_request_id(),
+            ),
+            lambda answer: parse(place, answer),
+            answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages.size,
             repeats_in=session,
             whole=_whole(place, call_from),
         )
 
-    def parse(place: Place, data: bytes) -> Insert:
-        kind = prefix_cache_pb2.InsertResponse
-        response, (canonical,) = decode(
-            kind, data, kind.CANONICAL_PAGE_IDS_FIELD_NUMBER
-        )
-        handle = _handle(response)
+    def parse(place: Place, answer: Any) -> Insert:
+        existing, canonical, freed_duplicates, ends_at, *_ = answer
+        handle = _handle(ends_at)
         if relock and lock is not None:
             lock.move(pages.size * place.page_tokens, handle)
-        return Insert(
-            existing_tokens=place.token + response.existing_tokens,
+        return made(
+            Insert,
+            existing_tokens=place.token + existing,
             canonical_page_ids=canonical,
             first_page=place.page,
-            freed_duplicates=response.freed_duplicates,
+            freed_duplicates=freed_duplicates,
             handle=handle,
         )
 
     call = call_from(_place(session, after, added))
     if unlock and lock is not None:
         # Last, when nothing can fail any more but the sending.
-        return replace(call, releases=claim_one(sessions, lock))
+        call.releases = claim_one(sessions, lock)
     return call
 
 
@@ -262,16 +270,10 @@ def _give_back(sessions: SessionTracker, match: Match[LockT]) -> Call[Insert]:
         sessions,
         (),
         (),
-        namespace=None,
-        after=None,
         lock=match.lock,
-        relock=False,
         unlock=True,
-        keep_duplicates=False,
         free_page_ids=match.reserved_page_ids,
         generation=match.generation,
-        prompt_tokens=0,
-        priority=0,
     )
 
 
@@ -280,34 +282,31 @@ def lock(
     make_lock: LockMaker[LockT],
     tokens: Any,
     *,
-    namespace: Namespace | None,
-    after: PrefixHandle | None,
+    namespace: Namespace | None = None,
+    after: PrefixHandle | None = None,
 ) -> Call[LockT]:
     session = sessions.current()
     prompt = as_uint32(tokens, "tokens")
 
     def call_from(place: Place) -> Call[LockT]:
-        kind = prefix_cache_pb2.LockRequest
-        request = kind(
-            session_id=session.session_id,
-            namespace=namespace_message(namespace),
-            after=handle_message(place.after),
-            request_id=session.next_request_id(),
-        )
         return Call(
-            _SERVICE + "Lock",
-            encode(request, {kind.TOKENS_FIELD_NUMBER: prompt[place.token :]}),
+            LOCK,
+            LockRequest(
+                session_id=session.session_id,
+                namespace=namespace_values(namespace),
+                tokens=prompt[place.token :],
+                after=handle_values(place.after),
+                request_id=session.next_request_id(),
+            ),
             parse,
             repeats_in=session,
             give_back=lambda lock: _unlock(claim_one(sessions, lock)),
             whole=_whole(place, call_from),
         )
 
-    def parse(data: bytes) -> LockT:
-        response = prefix_cache_pb2.LockResponse.FromString(data)
-        return make_lock(
-            session, response.lock_id, response.locked_tokens, _handle(response)
-        )
+    def parse(answer: Any) -> LockT:
+        lock_id, locked_tokens, ends_at, *_ = answer
+        return make_lock(session, lock_id, locked_tokens, _handle(ends_at))
 
     return call_from(_place(session, after, prompt))
 
@@ -320,18 +319,17 @@ def unlock(sessions: SessionTracker, locks: Sequence[LockHandle]) -> Call[None] 
 
 def _unlock(claimed: Sequence[LockHandle]) -> Call[None]:
     session = claimed[0].session
-    request = prefix_cache_pb2.UnlockRequest(
+    request = UnlockRequest(
         session_id=session.session_id,
         lock_ids=[lock.lock_id for lock in claimed],
         request_id=session.next_request_id(),
     )
     return Call(
-        _SERVICE + "Unlock",
-        request.SerializeToString(),
-        lambda _: None,
-        claimed,
-        repeats_in=session,
+        UNLOCK, request, lambda _: None, releases=claimed, repeats_in=session
     )
+
+
+NOTHING_TO_UNLOCK: Call[None] = Call(UNLOCK, UnlockRequest(), lambda _: None)
 
 
 def evict(pages: int) -> Call[int]:
@@ -340,7 +338,9 @@ def evict(pages: int) -> Call[int]:
     def parse(data: bytes) -> int:
         return int(prefix_cache_pb2.EvictResponse.FromString(data).evicted_pages)
 
-    return Call(_SERVICE + "Evict", request.SerializeToString(), parse)
+    return Call(
+        plain("/pando.v1.PrefixCache/Evict"), request.SerializeToString(), parse
+    )
 
 
 def _whole(
@@ -348,19 +348,11 @@ def _whole(
 ) -> Callable[[], Call[Any]] | None:
     if place.after is None:
         return None
-    return functools.cache(lambda: call_from(Place(place.page_tokens, None)))
+    return functools.cache(lambda: call_from(Place(place.page_tokens)))
 
 
-def _handle(response: Message) -> PrefixHandle | None:
-    if not response.HasField("handle"):
+def _handle(values: tuple[int, int, int] | None) -> PrefixHandle | None:
+    if not values:
         return None
-    handle = response.handle
-    return PrefixHandle(handle.epoch, handle.node, handle.tokens)
-
-
-def _lock_action(relock: bool, unlock: bool) -> prefix_cache_pb2.LockAction:
-    if relock:
-        return prefix_cache_pb2.LOCK_ACTION_RELOCK
-    if unlock:
-        return prefix_cache_pb2.LOCK_ACTION_UNLOCK
-    return prefix_cache_pb2.LOCK_ACTION_UNSPECIFIED
+    epoch, node, tokens = values
+    return made(PrefixHandle, epoch=epoch, node=node, tokens=tokens)

@@ -71,12 +71,15 @@ class SessionTracker:
         )
         return bytes(request.SerializeToString())
 
-    def handle(self, data: bytes) -> None:
+    def handle(self, data: bytes) -> bool:
+        """Takes an event of the stream; True: it opened or resumed a session."""
         event = session_pb2.SessionEvent.FromString(data)
         if event.HasField("opened"):
             self._opened(event.opened)
-        elif event.HasField("draining"):
+            return not self._closed
+        if event.HasField("draining"):
             self.draining = True
+        return False
 
     def broken(self, error: PandoError) -> float:
         """The stream ended; returns the seconds to wait before the next one."""

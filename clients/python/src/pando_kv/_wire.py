@@ -18,6 +18,7 @@ Uint32Array = npt.NDArray[np.uint32]
 MessageT = TypeVar("MessageT", bound=Message)
 
 _WIRE = np.dtype("<u4")
+_NONE = np.empty(0, _WIRE)
 _MAX = 2**32 - 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -27,6 +28,15 @@ def as_uint32(values: Any, name: str) -> Uint32Array:
 
     Raises ValueError, naming the value at fault, for what does not fit.
     """
+    if (
+        type(values) is np.ndarray
+        and values.dtype is _WIRE
+        and values.ndim == 1
+        and values.flags.c_contiguous
+    ):
+        return values
+    if type(values) is tuple and not values:
+        return _NONE
     try:
         array = np.asarray(values)
     except OverflowError:

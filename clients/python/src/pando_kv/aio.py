@@ -10,6 +10,7 @@ from typing import Any
 from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._aio_connection import Connection
 from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
+from pando_kv._batch import CallList
 from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
 from pando_kv._session import Session, SessionTracker
@@ -18,6 +19,7 @@ from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
+    Gauges,
     Insert,
     Match,
     Namespace,
@@ -54,14 +56,15 @@ class AsyncClient(AsyncOperatorClient):
         on_session_lost: Callable[[Session], None] | None = None,
         tls: Tls | None = None,
         token: str | None = None,
+        lane: bool = True,
     ) -> None:
         """For "unix:/path", "/path" or "host:port"; made in the event loop.
 
-        `tls` and `token` as for `pando_kv.Client`.
+        `tls`, `token` and `lane` as for `pando_kv.Client`.
         """
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = Connection(
-            Access(address, tls, token), self._sessions, timeout
+            Access(address, tls, token), self._sessions, timeout, lane
         )
         self._make_lock = partial(AsyncLock, self._connection)
 
@@ -94,6 +97,31 @@ class AsyncClient(AsyncOperatorClient):
     def pool(self) -> PoolDescription:
         """The pool as described when the session was opened."""
         return self._sessions.current().pool
+
+    @property
+    def transport(self) -> str:
+        """How calls that a lane carries go at present: "lane" or "grpc"."""
+        return "lane" if self._connection.lane.is_open else "grpc"
+
+    @property
+    def why_no_lane(self) -> str:
+        """Why `transport` is "grpc"; empty while it is not."""
+        lane = self._connection.lane
+        return "" if lane.is_open else lane.why_not
+
+    async def gauges(self) -> Gauges:
+        """As `pando_kv.Client.gauges`."""
+        read = self._connection.lane.read_gauges()
+        if read is not None:
+            return read
+        stats = await self.stats()
+        return Gauges(
+            stats.pages, stats.epoch, self._sessions.draining, stats.eviction_policy
+        )
+
+    def batch(self) -> AsyncBatch:
+        """As `pando_kv.Client.batch`, with `async with`."""
+        return AsyncBatch(self._connection, self._make_lock)
 
     @property
     def draining(self) -> bool:
@@ -283,6 +311,29 @@ class AsyncClient(AsyncOperatorClient):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+class AsyncBatch(CallList["AsyncLock"]):
+    """As `pando_kv.client.Batch`, sent on leaving its `async with` block."""
+
+    def __init__(
+        self, connection: Connection, make_lock: Callable[..., AsyncLock]
+    ) -> None:
+        super().__init__(connection.sessions, make_lock)
+        self._connection = connection
+
+    async def send(self) -> None:
+        """Sends the calls that were added since the last time."""
+        await self._connection.send_together(self._take())
+
+    async def __aenter__(self) -> AsyncBatch:
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            await self.send()
+        else:
+            self._give_up()
 
 
 class AsyncLock(LockHandle):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._batch import CallList
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
@@ -18,6 +19,7 @@ from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
+    Gauges,
     Insert,
     Match,
     Namespace,
@@ -54,17 +56,20 @@ class Client(OperatorClient):
         on_session_lost: Callable[[Session], None] | None = None,
         tls: Tls | None = None,
         token: str | None = None,
+        lane: bool = True,
     ) -> None:
         """Opens a session at "unix:/path", "/path" or "host:port".
 
         `tls` is needed where pandod has a certificate, `token` where it recognises its
-        callers by bearer tokens; only TLS keeps it secret on the way.
+        callers by bearer tokens; only TLS keeps it secret on the way. `lane`: over a
+        Unix socket, ask for a lane, shared memory that carries the calls of each
+        request much faster than gRPC; `transport` says whether there is one.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = Connection(
-            Access(address, tls, token), self._sessions, timeout
+            Access(address, tls, token), self._sessions, timeout, lane
         )
         self._make_lock = partial(Lock, self._connection)
         # Ends the session also when the client is dropped or the process exits.
@@ -93,6 +98,33 @@ class Client(OperatorClient):
     def pool(self) -> PoolDescription:
         """The pool as described when the session was opened."""
         return self._sessions.current().pool
+
+    @property
+    def transport(self) -> str:
+        """How calls that a lane carries go at present: "lane" or "grpc"."""
+        return "lane" if self._connection.lane.is_open else "grpc"
+
+    @property
+    def why_no_lane(self) -> str:
+        """Why `transport` is "grpc"; empty while it is not."""
+        lane = self._connection.lane
+        return "" if lane.is_open else lane.why_not
+
+    def gauges(self) -> Gauges:
+        """What the cache holds, as of one moment: with a lane read from memory, without
+        a call."""
+        read = self._connection.lane.read_gauges()
+        if read is not None:
+            return read
+        stats = self.stats()
+        return Gauges(
+            stats.pages, stats.epoch, self._sessions.draining, stats.eviction_policy
+        )
+
+    def batch(self) -> Batch:
+        """Calls that go together: `with client.batch() as batch:`, then
+        `batch.match_prefix(...)` and so on. They are sent on leaving the block."""
+        return Batch(self._connection, self._make_lock)
 
     @property
     def draining(self) -> bool:
@@ -280,6 +312,33 @@ class Client(OperatorClient):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Batch(CallList["Lock"]):
+    """Calls that go together: one doorbell on a lane, one call over gRPC.
+
+    Each takes what the client's call takes, is carried out in its place in the order,
+    whatever becomes of the others, and has a `result()` once the `with` block is left.
+    """
+
+    def __init__(
+        self, connection: Connection, make_lock: Callable[..., Lock]
+    ) -> None:
+        super().__init__(connection.sessions, make_lock)
+        self._connection = connection
+
+    def send(self) -> None:
+        """Sends the calls that were added since the last time."""
+        self._connection.send_together(self._take())
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.send()
+        else:
+            self._give_up()
 
 
 class Lock(LockHandle):

@@ -136,6 +136,8 @@ _BY_REASON: dict[str, type[PandoError]] = {
     "SESSION_LOST": SessionLostError,
 }
 
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
 _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequestError,
     grpc.StatusCode.FAILED_PRECONDITION: NotAllowedError,
@@ -150,17 +152,28 @@ _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
 
 def from_rpc_error(error: grpc.RpcError) -> PandoError:
     """The typed error of a failed call, synchronous or asyncio."""
-    code: grpc.StatusCode = error.code()
-    details = _details(error)
+    return _typed(error.code(), error.details() or "", _details(error))
+
+
+def _typed(
+    code: grpc.StatusCode, message: str, details: list[any_pb2.Any]
+) -> PandoError:
     info = _error_info(details)
     reason = info.reason if info else code.name
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, PandoError)
     return kind(
         reason,
-        error.details() or "",
+        message,
         dict(info.metadata) if info else None,
         _retry_after(details),
     )
+
+
+def from_status(data: bytes) -> PandoError:
+    """The same of a serialized google.rpc.Status, which a lane or a batch gives."""
+    status = status_pb2.Status.FromString(data)
+    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    return _typed(code, status.message, list(status.details))
 
 
 def _details(error: grpc.RpcError) -> list[any_pb2.Any]:

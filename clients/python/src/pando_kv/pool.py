@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pando_kv._kv_views import KvViews
-from pando_kv._memory_socket import fetch_shards
+from pando_kv._memory_socket import fetch_memory
 from pando_kv._shard_memory import ShardMemory, map_shard
 from pando_kv.errors import PandoError
 from pando_kv.layout import PoolDescription
@@ -63,7 +63,7 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         timeout: float,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
-        shards = fetch_shards(memory_socket, token, timeout)
+        shards = fetch_memory(memory_socket, token, timeout)
         return cls(description, epoch, shards, addresses)
 
     @property

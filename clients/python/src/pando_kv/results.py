@@ -22,6 +22,13 @@ class WireEnum(Enum):
         return cls(0)
 
 
+def made(kind: type[T], **fields: Any) -> T:
+    """A frozen dataclass without its __init__, which sets each field by a call."""
+    result = object.__new__(kind)
+    result.__dict__.update(fields)
+    return result
+
+
 @dataclass(frozen=True)
 class Namespace:
     """A closed world of prefixes; nothing is shared between namespaces.
@@ -146,6 +153,17 @@ class PageStates:
     quarantined: int
     padding: int
     capacity: int
+
+
+@dataclass(frozen=True)
+class Gauges:
+    """What schedulers look at all the time, as of one moment."""
+
+    pages: PageStates
+    epoch: int
+    draining: bool
+    """The server admits nothing new."""
+    eviction_policy: str
 
 
 @dataclass(frozen=True)

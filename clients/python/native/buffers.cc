@@ -1,0 +1,45 @@
+#include "clients/python/native/buffers.h"
+
+#include <nanobind/nanobind.h>
+
+namespace pando::python {
+
+namespace nb = nanobind;
+
+Uint32Buffer::Uint32Buffer(PyObject* object) {
+  if (PyObject_GetBuffer(object, &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) !=
+      0) {
+    throw nb::python_error();
+  }
+  const char* const format = view_.format == nullptr ? "B" : view_.format;
+  const bool is_uint32 =
+      view_.itemsize == sizeof(uint32_t) && view_.ndim == 1 &&
+      (format[0] == 'I' || format[0] == 'L') && format[1] == '\0';
+  if (!is_uint32 && view_.len > 0) {
+    PyBuffer_Release(&view_);
+    view_ = {};
+    PyErr_SetString(PyExc_TypeError, "needs a contiguous buffer of uint32");
+    throw nb::python_error();
+  }
+}
+
+// Through Python, so that this builds without numpy and runs with any.
+NewArray NewUint32Array(size_t count) {
+  static const nb::object* const empty =
+      new nb::object(nb::module_::import_("numpy").attr("empty"));
+  static const nb::object* const dtype =
+      new nb::object(nb::module_::import_("numpy").attr("dtype")("<u4"));
+  nb::object array = (*empty)(count, *dtype);
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_SIMPLE | PyBUF_WRITABLE) !=
+      0) {
+    throw nb::python_error();
+  }
+  // The array owns the memory as long as it lives, with a view of it or
+  // without.
+  auto* const data = static_cast<uint32_t*>(view.buf);
+  PyBuffer_Release(&view);
+  return {array.release().ptr(), data};
+}
+
+}  // namespace pando::python

@@ -1,0 +1,43 @@
+#ifndef PANDO_CLIENTS_PYTHON_NATIVE_BUFFERS_H_
+#define PANDO_CLIENTS_PYTHON_NATIVE_BUFFERS_H_
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace pando::python {
+
+// A view of a Python object that holds uint32 in one piece: a numpy array, say.
+// Move-only. Throws nanobind::python_error for any other object.
+class Uint32Buffer {
+ public:
+  explicit Uint32Buffer(PyObject* object);
+  Uint32Buffer(Uint32Buffer&& other) noexcept
+      : view_(std::exchange(other.view_, {})) {}
+  Uint32Buffer& operator=(Uint32Buffer&&) = delete;
+  ~Uint32Buffer() {
+    if (view_.obj != nullptr) PyBuffer_Release(&view_);
+  }
+
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(view_.buf),
+            static_cast<size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_ = {};
+};
+
+// A new numpy array of `count` uint32, and where they are. A new reference.
+struct NewArray {
+  PyObject* array;
+  uint32_t* data;
+};
+NewArray NewUint32Array(size_t count);
+
+}  // namespace pando::python
+
+#endif  // PANDO_CLIENTS_PYTHON_NATIVE_BUFFERS_H_

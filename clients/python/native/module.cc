@@ -1,0 +1,239 @@
+// pando_kv._native: lanes, gauges and the codec of their messages for Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/lane/gauges.h"
+#include "clients/lane/lane.h"
+#include "clients/python/native/codec.h"
+
+namespace pando::python {
+namespace {
+
+namespace nb = nanobind;
+using Seconds = std::chrono::duration<double>;
+using Clock = lane::Lane::Clock;
+
+// Between two looks for signals, so that a call can be interrupted.
+constexpr std::chrono::milliseconds kLongestWait{50};
+
+Clock::time_point After(double seconds) {
+  // Far enough, and no overflow.
+  constexpr double kYear = 365 * 24 * 3600;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            Seconds(std::clamp(seconds, 0.0, kYear)));
+}
+
+Kind KindOf(const std::string& name) {
+  static const std::vector<std::pair<std::string, Kind>> kinds = {
+      {"bool", Kind::kBool},         {"int32", Kind::kInt32},
+      {"uint32", Kind::kUint32},     {"fixed64", Kind::kFixed64},
+      {"string", Kind::kString},     {"message", Kind::kMessage},
+      {"messages", Kind::kMessages}, {"uint32s", Kind::kUint32s},
+      {"uint64s", Kind::kUint64s}};
+  for (const auto& [known, kind] : kinds) {
+    if (known == name) return kind;
+  }
+  throw nb::value_error(("unknown kind of field: " + name).c_str());
+}
+
+std::shared_ptr<Codec> MakeCodec(const nb::list& fields) {
+  std::vector<Field> made;
+  for (nb::handle item : fields) {
+    const auto field = nb::cast<nb::tuple>(item);
+    made.push_back(
+        {.name = nb::cast<std::string>(field[0]),
+         .number = nb::cast<uint32_t>(field[1]),
+         .kind = KindOf(nb::cast<std::string>(field[2])),
+         .has_presence = nb::cast<bool>(field[3]),
+         .message = field[4].is_none()
+                        ? nullptr
+                        : nb::cast<std::shared_ptr<Codec>>(field[4])});
+  }
+  return std::make_shared<Codec>(std::move(made));
+}
+
+nb::bytes Encode(const Codec& codec, nb::handle values) {
+  Encoding encoding(codec, values.ptr());
+  nb::object bytes = nb::steal(PyBytes_FromStringAndSize(
+      nullptr, static_cast<Py_ssize_t>(encoding.size())));
+  if (!bytes.is_valid()) throw nb::python_error();
+  encoding.Write(reinterpret_cast<std::byte*>(PyBytes_AS_STRING(bytes.ptr())));
+  return nb::cast<nb::bytes>(bytes);
+}
+
+nb::object Decode(const Codec& codec, const nb::bytes& bytes) {
+  return nb::steal(codec.Decode(
+      {static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+}
+
+// A call that was made on a lane, with what is needed to read its answer.
+class PendingCall {
+ public:
+  PendingCall(lane::Call call, std::shared_ptr<Codec> response)
+      : call_(std::move(call)), response_(std::move(response)) {}
+
+  lane::Call& call() { return call_; }
+
+  // Waits so many seconds for an outcome; whether there is one.
+  bool IsReady(double timeout) {
+    // As a rule it is there, or comes soon: the clock and the lock of the
+    // interpreter are left alone until it does not.
+    if (call_.Poll()) return true;
+    const Clock::time_point deadline = After(timeout);
+    while (true) {
+      lane::Call::Outcome outcome;
+      {
+        const nb::gil_scoped_release release;
+        outcome = call_.Await(std::min(deadline, Clock::now() + kLongestWait));
+      }
+      if (outcome != lane::Call::Outcome::kTimedOut) return true;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (Clock::now() >= deadline) return false;
+    }
+  }
+
+  // The response; bytes, a google.rpc.Status, of a call that failed; None when
+  // there is no answer, or it is too large: the call is to be made over gRPC.
+  // Raises TimeoutError after so many seconds.
+  nb::object Wait(double timeout) {
+    if (!IsReady(timeout)) {
+      PyErr_SetNone(PyExc_TimeoutError);
+      throw nb::python_error();
+    }
+    if (call_.Poll() != lane::Call::Outcome::kAnswered) return nb::none();
+    const std::span<const std::byte> answer = call_.answer();
+    if (call_.code() == 0) return nb::steal(response_->Decode(answer));
+    return nb::bytes(answer.data(), answer.size());
+  }
+
+  // Whether there is an outcome.
+  bool IsDone() const { return call_.Poll().has_value(); }
+  // From now on the answer ends AwaitAnswers. False: it is there.
+  bool WakeLane() { return call_.WakeLane(); }
+
+ private:
+  lane::Call call_;
+  const std::shared_ptr<Codec> response_;
+};
+
+class PyLane {
+ public:
+  PyLane(int memory, int doorbell) {
+    std::string error;
+    lane_ = lane::Lane::Map(UniqueFd(memory), UniqueFd(doorbell), error);
+    if (lane_ == nullptr) throw std::runtime_error(error);
+  }
+
+  // A call that is not submitted yet; null: there is no room for it.
+  std::unique_ptr<PendingCall> Prepare(uint32_t method, const Codec& request,
+                                       nb::handle values, size_t answer_bytes,
+                                       std::shared_ptr<Codec> response) {
+    Encoding encoding(request, values.ptr());
+    std::optional<lane::Call> call = lane_->NewCall(
+        static_cast<lane::Method>(method), encoding.size(), answer_bytes);
+    if (!call) return nullptr;
+    encoding.Write(call->request().data());
+    return std::make_unique<PendingCall>(*std::move(call), std::move(response));
+  }
+
+  // The answer of one call, as PendingCall.wait gives it.
+  nb::object Call(uint32_t method, const Codec& request, nb::handle values,
+                  size_t answer_bytes, std::shared_ptr<Codec> response,
+                  double timeout) {
+    const std::unique_ptr<PendingCall> pending =
+        Prepare(method, request, values, answer_bytes, std::move(response));
+    if (pending == nullptr) return nb::none();
+    pending->call().Submit();
+    return pending->Wait(timeout);
+  }
+
+  // Publishes calls in this order, with one doorbell.
+  void Submit(const nb::list& pending) {
+    std::vector<lane::Call*> calls;
+    for (nb::handle each : pending) {
+      calls.push_back(&nb::cast<PendingCall&>(each).call());
+    }
+    lane_->Submit(calls);
+  }
+
+  void Close() { lane_->Close(); }
+  bool is_closed() const { return lane_->is_closed(); }
+  uint32_t answers() const { return lane_->answers(); }
+  void AwaitAnswers(uint32_t seen, double timeout) const {
+    const nb::gil_scoped_release release;
+    lane_->AwaitAnswers(
+        seen, std::chrono::duration_cast<Clock::duration>(Seconds(timeout)));
+  }
+
+ private:
+  std::shared_ptr<lane::Lane> lane_;
+};
+
+class PyGauges {
+ public:
+  explicit PyGauges(int memory) {
+    std::string error;
+    gauges_ = lane::MappedGauges::Map(UniqueFd(memory), error);
+    if (gauges_ == nullptr) throw std::runtime_error(error);
+  }
+
+  // (epoch, free, evictable, protected, reserved, quarantined, capacity,
+  // draining, policy), of one moment; None: pandod was killed while it wrote.
+  nb::object Read() const {
+    const std::optional<lane::Gauges> read = gauges_->Read();
+    if (!read) return nb::none();
+    const std::string_view policy = lane::PolicyOf(*read);
+    return nb::make_tuple(
+        read->epoch, read->free, read->evictable, read->protected_pages,
+        read->reserved, read->quarantined, read->capacity, read->draining != 0,
+        nb::str(policy.data(), policy.size()));
+  }
+
+ private:
+  std::shared_ptr<const lane::MappedGauges> gauges_;
+};
+
+}  // namespace
+}  // namespace pando::python
+
+NB_MODULE(_native, m) {
+  namespace nb = nanobind;
+  using namespace pando::python;
+  m.doc() = "Lanes: calls to pandod over shared memory.";
+  nb::class_<Codec>(m, "Codec")
+      .def(nb::new_(&MakeCodec), nb::arg("fields"))
+      .def("encode", &Encode, nb::arg("values"))
+      .def("decode", &Decode, nb::arg("data"));
+  nb::class_<PendingCall>(m, "PendingCall")
+      .def("wait", &PendingCall::Wait, nb::arg("timeout"))
+      .def("ready", &PendingCall::IsReady, nb::arg("timeout"))
+      .def("done", &PendingCall::IsDone)
+      .def("wake_lane", &PendingCall::WakeLane);
+  nb::class_<PyLane>(m, "Lane")
+      .def(nb::init<int, int>(), nb::arg("memory"), nb::arg("doorbell"))
+      .def("call", &PyLane::Call, nb::arg("method"), nb::arg("request"),
+           nb::arg("values"), nb::arg("answer_bytes"), nb::arg("response"),
+           nb::arg("timeout"))
+      .def("prepare", &PyLane::Prepare, nb::arg("method"), nb::arg("request"),
+           nb::arg("values"), nb::arg("answer_bytes"), nb::arg("response"))
+      .def("submit", &PyLane::Submit, nb::arg("calls"))
+      .def("close", &PyLane::Close)
+      .def_prop_ro("closed", &PyLane::is_closed)
+      .def_prop_ro("answers", &PyLane::answers)
+      .def("await_answers", &PyLane::AwaitAnswers, nb::arg("seen"),
+           nb::arg("timeout"));
+  nb::class_<PyGauges>(m, "Gauges")
+      .def(nb::init<int>(), nb::arg("memory"))
+      .def("read", &PyGauges::Read);
+}

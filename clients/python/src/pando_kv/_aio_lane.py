@@ -1,0 +1,66 @@
+"""Waiting, in an event loop, for answers on a lane."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+# Seconds between two looks at a lane whose answers nobody announces any more.
+_LOOK = 0.1
+
+
+class AnswerWaits:
+    """Wakes the tasks that wait for answers on one lane. A thread sleeps for them
+    while there are any: a lane has no descriptor that an event loop could watch."""
+
+    def __init__(self, lane: Any) -> None:
+        self.lane = lane
+        self._loop = asyncio.get_running_loop()
+        self._mutex = threading.Lock()
+        self._waiting: list[tuple[Any, asyncio.Future[None]]] = []
+        self._is_watched = False
+
+    async def until_done(self, pending: Any, timeout: float) -> None:
+        """Until the call has an outcome; raises asyncio.TimeoutError."""
+        if not pending.wake_lane():
+            return
+        done = self._loop.create_future()
+        with self._mutex:
+            self._waiting.append((pending, done))
+            if not self._is_watched:
+                self._is_watched = True
+                threading.Thread(
+                    target=self._watch, name="pando-lane", daemon=True
+                ).start()
+        await asyncio.wait_for(done, timeout)
+
+    def _watch(self) -> None:
+        while True:
+            seen = self.lane.answers
+            with self._mutex:
+                waiting, self._waiting = self._waiting, []
+                for pending, done in waiting:
+                    if done.done():  # its task gave up
+                        continue
+                    if not pending.done():
+                        self._waiting.append((pending, done))
+                    elif not self._tell(done):
+                        return
+                if not self._waiting:
+                    self._is_watched = False
+                    return
+            self.lane.await_answers(seen, _LOOK)
+
+    def _tell(self, done: asyncio.Future[None]) -> bool:
+        """False: the event loop is closed, and nobody waits any more."""
+        try:
+            self._loop.call_soon_threadsafe(_set, done)
+        except RuntimeError:
+            return False
+        return True
+
+
+def _set(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

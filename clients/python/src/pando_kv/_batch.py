@@ -1,0 +1,148 @@
+"""Calls that go together: one doorbell on a lane, one call over gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._call import Call, is_unsettled
+from pando_kv._locks import LockHandle
+from pando_kv._methods import plain
+from pando_kv._prefix_calls import LockMaker, LockT
+from pando_kv._proto.pando.v1 import data_path_pb2
+from pando_kv._session import SessionTracker
+from pando_kv._wire import Uint32Array, nested
+from pando_kv.errors import PandoError, from_status
+from pando_kv.results import Insert, Match
+
+T = TypeVar("T")
+
+BATCH = plain("/pando.v1.DataPath/Batch")
+# What pandod takes at once.
+LARGEST = 256
+
+_REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER
+
+
+class Answer(Generic[T]):
+    """What one call of a batch gave, once the batch was sent."""
+
+    def __init__(self, call: Call[T]) -> None:
+        self.call = call
+        self._result: T | None = None
+        self._error: BaseException | None = None
+        self._is_there = False
+
+    def result(self) -> T:
+        """Raises what the call would have raised by itself."""
+        if not self._is_there:
+            raise RuntimeError("the batch was not sent yet")
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]
+
+    def set(self, result: T) -> None:
+        self._result, self._is_there = result, True
+
+    def fail(self, error: BaseException) -> None:
+        self._error, self._is_there = error, True
+
+
+class CallList(Generic[LockT]):
+    """The calls of a batch, in order; each takes what the client's own call takes."""
+
+    def __init__(self, sessions: SessionTracker, make_lock: LockMaker[LockT]) -> None:
+        self._sessions = sessions
+        self._make_lock = make_lock
+        self._answers: list[Answer[Any]] = []
+
+    def match_prefix(self, tokens: Any, **options: Any) -> Answer[Match[LockT]]:
+        return self._add(
+            _prefix_calls.match_prefix(
+                self._sessions, self._make_lock, tokens, **options
+            )
+        )
+
+    def insert(self, tokens: Any, page_ids: Any, **options: Any) -> Answer[Insert]:
+        return self._add(
+            _prefix_calls.insert(self._sessions, tokens, page_ids, **options)
+        )
+
+    def lock(self, tokens: Any, **options: Any) -> Answer[LockT]:
+        return self._add(
+            _prefix_calls.lock(self._sessions, self._make_lock, tokens, **options)
+        )
+
+    def unlock(self, *locks: LockHandle) -> Answer[None]:
+        """Those released already are left out."""
+        call = _prefix_calls.unlock(self._sessions, locks)
+        if call is not None:
+            return self._add(call)
+        nothing: Answer[None] = Answer(_prefix_calls.NOTHING_TO_UNLOCK)
+        nothing.set(None)
+        return nothing
+
+    def allocate_pages(self, pages: int, **options: Any) -> Answer[Uint32Array]:
+        return self._add(_pool_calls.allocate_pages(self._sessions, pages, **options))
+
+    def free_pages(self, page_ids: Any, **options: Any) -> Answer[None]:
+        return self._add(_pool_calls.free_pages(self._sessions, page_ids, **options))
+
+    def _add(self, call: Call[T]) -> Answer[T]:
+        answer = Answer(call)
+        self._answers.append(answer)
+        return answer
+
+    def _take(self) -> list[Answer[Any]]:
+        """Those that were not sent yet; forgets them."""
+        answers, self._answers = self._answers, []
+        return answers
+
+    def _give_up(self) -> None:
+        """The batch is not sent: locks that it was to release stay held."""
+        for answer in self._take():
+            for lock in answer.call.releases:
+                lock.restore()
+            answer.fail(RuntimeError("the batch was not sent"))
+
+
+def chunks(calls: Sequence[Call[Any]]) -> Iterator[Sequence[Call[Any]]]:
+    """Of a size that pandod takes at once."""
+    for begin in range(0, len(calls), LARGEST):
+        yield calls[begin : begin + LARGEST]
+
+
+def longest_wait(calls: Sequence[Call[Any]]) -> float:
+    return max(call.pending_wait for call in calls)
+
+
+def may_go_one_by_one(error: PandoError) -> bool:
+    """The batch was not taken, or its answer did not come: then each of its calls may
+    be made by itself, for those that change something carry a request id."""
+    return is_unsettled(error) or error.reason == "UNIMPLEMENTED"
+
+
+def batch_request(requests: Sequence[tuple[Call[Any], Any]]) -> bytes:
+    return b"".join(
+        nested(
+            _REQUESTS, nested(call.method.number, call.method.request.encode(request))
+        )
+        for call, request in requests
+    )
+
+
+def batch_answers(
+    calls: Sequence[Call[Any]], data: bytes
+) -> Iterator[tuple[Any, PandoError | None]]:
+    """The answer of each call, or its error."""
+    response = data_path_pb2.BatchResponse.FromString(data)
+    for call, each in zip(calls, response.responses, strict=True):
+        which = each.WhichOneof("response")
+        message: Message = getattr(each, which)
+        if which == "error":
+            yield None, from_status(message.SerializeToString())
+        else:
+            yield call.method.response.decode(message.SerializeToString()), None
