@@ -4,7 +4,7 @@ PYTHON := build/venv/bin/python
 JOBS ?= $(shell nproc)
 
 # Seconds for each fuzzer, and where its choices begin.
-FUZZERS := cache_fuzzer service_fuzzer
+FUZZERS := cache_fuzzer lane_fuzzer service_fuzzer
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
@@ -17,7 +17,7 @@ SOAK_SEED ?=
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz soak coverage bench format clean
+        test-tsan test-fuzz fuzz soak coverage bench bench-sglang format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
@@ -26,8 +26,9 @@ help:
 	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
 	@echo "make bench  the benchmarks, with the floor beside each figure"
+	@echo "make bench-sglang  the Python client beside SGLang's own cache (installs it)"
 	@echo "make build  pandod and everything else, optimised, in build/release"
-	@echo "make package  Debian packages, in build/packages"
+	@echo "make package  Debian packages and a Python wheel, in build/packages"
 	@echo "make format clang-format on all C++ sources"
 
 # For everything here; a target installs what it needs by itself.
@@ -46,6 +47,8 @@ package:
 	@cmake --build --preset release -j $(JOBS) \
 	  --target pandod pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
+	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps \
+	  -w build/packages ./clients/python
 
 # pandoctl, too: what a reader wants next is to ask a server.
 demo:
@@ -141,6 +144,15 @@ bench: setup
 	@cmake --build --preset release -j $(JOBS) \
 	  --target pandod core_bench rpc_bench echo_server replay
 	@$(PYTHON) bench/run.py --build build/release
+
+# SGLANG_PYTHON: of an environment with SGLang 0.5.23 for the CPU.
+SGLANG_PYTHON ?=
+bench-sglang: setup
+	@test -n "$(SGLANG_PYTHON)" || { echo "name the Python of an environment that \
+	has SGLang 0.5.23: make bench-sglang SGLANG_PYTHON=..." >&2; exit 1; }
+	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@$(PYTHON) bench/sglang.py --build build/release --python $(SGLANG_PYTHON)
 
 format:
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i

@@ -87,7 +87,12 @@ class Replays:
                 self._build / "bin/echo_server",
             ]
             ways = []
-            for place, flags in (("in process", ["--in-process"]), ("pandod", socket)):
+            places = (
+                ("in process", ["--in-process"]),
+                ("pandod", [*socket, "--transport", "grpc"]),
+                ("lane", [*socket, "--transport", "lane"]),
+            )
+            for place, flags in places:
                 for what, more in (("whole prompts", []), ("handles", ["--handles"])):
                     ways.append(
                         Way(

@@ -19,30 +19,95 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from core_rows import core_rows
+from python_calls import python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, find_traces
 from rows import Row, json_of, print_rows, print_table
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ["core", "rpc", "scrape", "replay"]
+PARTS = ["core", "rpc", "python", "scrape", "replay"]
+
+
+# On two CPUs, by tokens.
+LANE_LIMITS_US = {64: 3, 8192: 6}
 
 
 def rpc_rows(build: Path) -> list[Row]:
-    """MatchPrefix over the Unix socket beside an echo of the same sizes."""
+    """MatchPrefix over the Unix socket and on a lane beside an echo of the same
+    sizes over the socket."""
     report = json_of(
         build / "bin/rpc_bench",
         *("--pandod", build / "bin/pandod"),
         *("--echo-server", build / "bin/echo_server"),
     )
-    return [
-        Row(
-            f"plain MatchPrefix, {match['tokens']} tokens, p50",
-            match["match_us"],
-            "us",
-            match["echo_us"],
-            ratio_limit=1.15,
+    rows = []
+    for match in report["matches"]:
+        tokens, echo = match["tokens"], match["echo_us"]
+        rows.append(
+            Row(
+                f"plain MatchPrefix, {tokens} tokens, p50",
+                match["match_us"],
+                "us",
+                echo,
+                ratio_limit=1.15,
+            )
         )
-        for match in report["matches"]
+        rows.append(
+            Row(
+                f"the same on a lane, one CPU; floor: echo over gRPC, {tokens} tokens",
+                match["lane_us"],
+                "us",
+                echo,
+                ratio_limit=0.25,
+            )
+        )
+        if match["far_lane_us"]:
+            rows.append(
+                Row(
+                    f"the same on a lane, two CPUs awake, {tokens} tokens",
+                    match["far_lane_us"],
+                    "us",
+                    limit=LANE_LIMITS_US.get(tokens),
+                )
+            )
+    return rows
+
+
+def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
+    """The Python client on a lane, beside itself over gRPC, all on one CPU."""
+    calls = python_calls(build)
+    rows = [
+        Row(
+            "Python: match_prefix, 1,024 tokens, on a lane, p50; floor: over gRPC",
+            calls["match_lane"],
+            "us",
+            calls["match_grpc"],
+            ratio_limit=0.15,
+        ),
+        Row(
+            "Python: match_prefixes, 128 prompts of 2,000 tokens; floor: over gRPC",
+            calls["queue_lane"],
+            "us",
+            calls["queue_grpc"],
+            limit=400,
+        ),
+        Row("Python: gauges", calls["gauges"], "us"),
     ]
+    for trace in traces:
+        for handles in (False, True):
+            lane, grpc = (
+                python_trace(build, trace.path, transport, handles=handles)
+                for transport in ("lane", "grpc")
+            )
+            what = "handles" if handles else "whole prompts"
+            rows.append(
+                Row(
+                    f"Python: {trace.name}, {what}, mean; floor: over gRPC",
+                    lane["mean"],
+                    "us",
+                    grpc["mean"],
+                )
+            )
+    return rows
 
 
 def scrape_rows(build: Path) -> list[Row]:
@@ -85,6 +150,20 @@ def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
     """The targets that the replays are held to."""
     rows = []
     for trace in traces:
+        by_name = {way.name: way.report for way in replays.of(trace)}
+        lane = by_name["lane, whole prompts"]["request_us"]["mean"]
+        for name, limit in (("pandod", 0.25), ("in process", 2.5)):
+            floor = by_name[f"{name}, whole prompts"]["request_us"]["mean"]
+            is_target = trace.name == "conversation"
+            rows.append(
+                Row(
+                    f"{trace.name}, whole prompts, on a lane, mean; floor: {name}",
+                    lane,
+                    "us",
+                    floor,
+                    ratio_limit=limit if is_target else None,
+                )
+            )
         for way in replays.of(trace):
             rows.append(
                 Row(
@@ -187,6 +266,8 @@ def main() -> int:
         rows += core_rows(options.build)
     if "rpc" in wanted:
         rows += rpc_rows(options.build)
+    if "python" in wanted:
+        rows += python_rows(options.build, traces)
     if "scrape" in wanted:
         rows += scrape_rows(options.build)
     if "replay" in wanted:

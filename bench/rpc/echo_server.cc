@@ -11,7 +11,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
-#include "service/rpc/method_metrics.h"
+#include "service/calls/call_policy.h"
+#include "service/calls/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
@@ -29,7 +30,8 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RpcMetrics metrics;
   v1::PrefixCache::AsyncService grpc;
-  RpcServer server;
+  CallPolicy policy;
+  RpcServer server(&policy);
   server.AddService(&grpc);
   AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
       server, [&grpc](auto... call) { grpc.RequestMatchPrefix(call...); },

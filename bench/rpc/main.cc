@@ -1,6 +1,7 @@
-// rpc_bench: MatchPrefix of a cached prompt beside an echo of the same message
-// sizes, over Unix sockets, all on one CPU. Rounds of both are interleaved; the
-// figure is the ratio of the medians over the rounds.
+// rpc_bench: MatchPrefix of a cached prompt, over a Unix socket and on a lane,
+// beside an echo of the same message sizes over a Unix socket, all on one CPU;
+// and on a lane with a CPU for each side. Rounds of all are interleaved; the
+// figures are medians over the rounds.
 
 #include <grpcpp/grpcpp.h>
 #include <sched.h>
@@ -31,12 +32,13 @@ constexpr uint32_t kPageTokens = 16;
 constexpr int kRounds = 40;
 constexpr std::chrono::milliseconds kRoundTime{75};
 
-// Runs on the first CPU; what this process starts does, too.
-void PinToOneCpu() {
+// Runs on this CPU; what this process starts from now on does, too. False:
+// there is no such CPU.
+bool PinTo(int cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(0, &one);
-  if (sched_setaffinity(0, sizeof one, &one) != 0) std::abort();
+  CPU_SET(cpu, &one);
+  return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
 double Median(std::vector<double> values) {
@@ -104,22 +106,42 @@ v1::MatchPrefixRequest MatchOf(uint32_t tokens) {
   return request;
 }
 
-// Caches `tokens` tokens, all of them this value.
-void Cache(const std::string& socket, uint32_t tokens) {
-  const std::vector<uint32_t> prompt(tokens, tokens);
-  absl::StatusOr<std::unique_ptr<Client>> client =
-      Client::Connect({.address = "unix:" + socket, .name = "rpc_bench"});
-  if (!client.ok()) std::abort();
-  absl::StatusOr<Match> match =
-      (*client)->MatchPrefix(prompt, {.lock = true, .reserve_tokens = tokens});
-  if (!match.ok()) std::abort();
-  if (!(*client)
-           ->Insert(prompt, match->reserved.ids,
-                    {.lock = &match->lock, .lock_action = LockAction::kUnlock})
-           .ok()) {
-    std::abort();
+// A worker with a lane.
+class LaneTarget {
+ public:
+  explicit LaneTarget(const std::string& socket) {
+    auto client =
+        Client::Connect({.address = "unix:" + socket, .name = "rpc_bench"});
+    if (!client.ok() || (*client)->transport() != Transport::kLane) {
+      std::cerr << "there is no lane\n";
+      std::exit(1);
+    }
+    client_ = *std::move(client);
   }
-}
+
+  // Caches a prompt.
+  void Cache(const std::vector<uint32_t>& prompt) {
+    absl::StatusOr<Match> match = client_->MatchPrefix(
+        prompt,
+        {.lock = true, .reserve_tokens = static_cast<uint32_t>(prompt.size())});
+    if (!match.ok()) std::abort();
+    if (!client_
+             ->Insert(
+                 prompt, match->reserved.ids,
+                 {.lock = &match->lock, .lock_action = LockAction::kUnlock})
+             .ok()) {
+      std::abort();
+    }
+  }
+
+  void Match(const std::vector<uint32_t>& prompt) {
+    const auto match = client_->MatchPrefix(prompt);
+    if (!match.ok() || match->matched_tokens != prompt.size()) std::abort();
+  }
+
+ private:
+  std::unique_ptr<Client> client_;
+};
 
 int Main(int argc, char** argv) {
   std::string pandod;
@@ -132,40 +154,60 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  PinToOneCpu();
+  PinTo(0);
   std::string folder = "/tmp/pando-rpc-bench-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   const std::string cache_socket = folder + "/pando.sock";
+  const std::string far_socket = folder + "/far.sock";
   const std::string echo_socket = folder + "/echo.sock";
-  auto cache_process = PandodProcess::Start(
-      pandod, cache_socket,
-      {"--http", "", "--page-tokens", absl::StrCat(kPageTokens), "--layers",
-       "1", "--heads", "1", "--head-size", "1", "--log-level", "error"});
+  std::vector<std::string> flags = {
+      "--http",      "",  "--page-tokens", absl::StrCat(kPageTokens),
+      "--layers",    "1", "--heads",       "1",
+      "--head-size", "1", "--log-level",   "error"};
+  auto cache_process = PandodProcess::Start(pandod, cache_socket, flags);
   auto echo_process = PandodProcess::Start(
       echo_server, echo_socket, {"--page-tokens", absl::StrCat(kPageTokens)});
   if (!cache_process.ok() || !echo_process.ok()) {
     std::cerr << cache_process.status() << echo_process.status() << "\n";
     return 1;
   }
+  // On a CPU of its own, and awake between two calls.
+  const bool has_two_cpus = PinTo(1);
+  flags.insert(flags.end(), {"--lane-spin", "1ms"});
+  auto far_process = PandodProcess::Start(pandod, far_socket, flags);
+  PinTo(0);
+  if (!far_process.ok()) {
+    std::cerr << far_process.status() << "\n";
+    return 1;
+  }
 
   Target cache(cache_socket);
   Target echo(echo_socket);
+  LaneTarget lane(cache_socket);
+  LaneTarget far(far_socket);
   nlohmann::json matches = nlohmann::json::array();
   for (const uint32_t tokens : {64u, 1024u, 8192u}) {
-    Cache(cache_socket, tokens);
+    const std::vector<uint32_t> prompt(tokens, tokens);
+    lane.Cache(prompt);
+    far.Cache(prompt);
     const v1::MatchPrefixRequest request = MatchOf(tokens);
-    std::vector<double> match_us;
-    std::vector<double> echo_us;
+    std::vector<double> echo_us, match_us, lane_us, far_us;
     for (int round = 0; round <= kRounds; ++round) {
       const double floor = Round([&] { echo.Match(request); });
       const double match = Round([&] { cache.Match(request); });
+      const double near = Round([&] { lane.Match(prompt); });
+      const double away = has_two_cpus ? Round([&] { far.Match(prompt); }) : 0;
       if (round == 0) continue;  // warms up
       echo_us.push_back(floor);
       match_us.push_back(match);
+      lane_us.push_back(near);
+      far_us.push_back(away);
     }
     matches.push_back({{"tokens", tokens},
                        {"match_us", Median(match_us)},
-                       {"echo_us", Median(echo_us)}});
+                       {"echo_us", Median(echo_us)},
+                       {"lane_us", Median(lane_us)},
+                       {"far_lane_us", Median(far_us)}});
   }
   const nlohmann::json result = {{"matches", matches}};
   std::cout << result.dump() << std::endl;

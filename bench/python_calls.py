@@ -1,0 +1,80 @@
+"""Starts pandod and the programs of bench/python beside it, all on one CPU."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent / "python"
+PAGE_TOKENS = 16
+POOL_TOKENS = 5_000_000
+
+
+def python_calls(build: Path) -> dict[str, float]:
+    """Median times in microseconds, by what was called."""
+    with _pandod(build) as address:
+        return _json_of(sys.executable, "call_times.py", address)
+
+
+def python_trace(
+    build: Path,
+    trace: Path,
+    transport: str,
+    *,
+    handles: bool = False,
+    requests: int = 3000,
+    python: str = sys.executable,
+) -> dict[str, float]:
+    """What bench/python/pando_trace.py prints."""
+    with _pandod(build) as address:
+        more = ["--handles"] if handles else []
+        more += ["--requests", str(requests)]
+        return _json_of(python, "pando_trace.py", address, transport, trace, *more)
+
+
+def sglang_trace(python: str, core: str, trace: Path, requests: int) -> dict:
+    """What bench/python/sglang_trace.py prints."""
+    sizes = (str(PAGE_TOKENS), str(POOL_TOKENS), str(requests))
+    return _json_of(python, "sglang_trace.py", core, trace, *sizes)
+
+
+def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
+    """Of the last line that a program prints."""
+    command = [python, str(PROGRAMS / program), *map(str, arguments)]
+    print(" ".join(command), file=sys.stderr)
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, preexec_fn=_on_one_cpu
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def _pandod(build: Path) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
+        socket = Path(folder) / "pando.sock"
+        # Nobody reads or writes KV here, so its layout is as small as can be.
+        command = [
+            *(build / "bin/pandod", "--socket", socket, "--http", ""),
+            *("--page-tokens", PAGE_TOKENS, "--pool-pages"),
+            *(POOL_TOKENS // PAGE_TOKENS + 1, "--layers", 1, "--heads", 1),
+            *("--head-size", 1, "--dtype", "float8_e4m3", "--log-level", "error"),
+        ]
+        process = subprocess.Popen(
+            list(map(str, command)), preexec_fn=_on_one_cpu
+        )
+        try:
+            while not socket.exists():
+                if process.poll() is not None:
+                    raise RuntimeError(f"pandod ended with {process.returncode}")
+            yield f"unix:{socket}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _on_one_cpu() -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
