@@ -16,11 +16,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 # Folder -> the folders that it may include.
 FOLDERS = {
     "base": set(),
+    "lane": {"base"},
     "core": {"base"},
     "cuda": {"base"},
     "gpu": {"base", "cuda"},
-    "service": {"base", "core", "gpu", "proto"},
-    "clients": {"base", "cuda", "proto"},
+    "service": {"base", "core", "gpu", "lane", "proto"},
+    "clients": {"base", "cuda", "lane", "proto"},
     "replay": {"base", "core", "client", "clients", "proto"},
     "tools": {"base", "client", "clients", "proto", "replay"},
     "bench": {
@@ -37,29 +38,37 @@ ROOMS = {
     "security": {"logging", "sockets"},
     "options": {"security"},
     "memory": {"logging", "options", "sockets"},
-    "rpc": {"logging", "process", "security", "sockets"},
+    "calls": {"logging", "process", "security", "sockets"},
+    "rpc": {"calls", "logging", "process", "security", "sockets"},
     "http": set(),
     "self_check.h": {"logging"},
-    "handlers": {"logging", "memory", "process", "rpc", "self_check.h"},
-    "events": {"handlers", "process", "rpc"},
-    "metrics": {
-        "events", "handlers", "memory", "process", "rpc", "self_check.h",
+    "handlers": {
+        "calls", "logging", "memory", "process", "rpc", "self_check.h",
+    },
+    "lane": {
+        "calls", "handlers", "logging", "memory", "process", "security",
         "sockets",
     },
-    "console": {"http", "process", "rpc"},
+    "events": {"calls", "handlers", "process", "rpc"},
+    "metrics": {
+        "calls", "events", "handlers", "memory", "process", "rpc",
+        "self_check.h", "sockets",
+    },
+    "console": {"calls", "http", "process", "rpc"},
 }  # fmt: skip
 
 # The same for the parts of bench.
 BENCHES = {
     "core": {"service/events", "service/process"},
     "gpu": set(),
-    "rpc": {"service/rpc"},
+    "rpc": {"service/calls", "service/rpc"},
     "scrape": set(),
 }
 
 # Folder -> foreign headers that it does without.
 FOREIGN = {
     "base": r"grpc|google/|prometheus/|spdlog/|cuda",
+    "lane": r"absl/|grpc|google/|prometheus/|spdlog/|cuda",
     "core": r"grpc|google/|prometheus/|spdlog/|cuda"
     r"|thread$|chrono$|absl/time/clock\.h",
     "cuda": r"grpc|google/|prometheus/|spdlog/",
