@@ -20,7 +20,7 @@ struct Unlocked {};
 struct Freed {};
 
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
-                            std::vector<PageId>, Unlocked, Freed>;
+                            AllocateResult, Unlocked, Freed>;
 
 // The answers to the last calls of one session that had a request id, so that a
 // repeated call gets the first answer. Owned by Session; not thread-safe.

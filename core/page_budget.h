@@ -47,6 +47,8 @@ class PageBudget {
   // counted, and nothing else changes.
   absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
                          uint32_t held_back);
+  // The most pages that CheckRoom lets a class reserve.
+  uint32_t MostPages(uint32_t quota_class) const;
   // Whether `pages` may become cached pages of a class, though some of them are
   // reserved for another: QUOTA_EXCEEDED.
   absl::Status CheckJoin(std::span<const PageId> pages, uint32_t quota_class);
@@ -74,6 +76,9 @@ class PageBudget {
   uint32_t UsedPages(uint32_t quota_class) const;
   // Evictable pages of a class that others may evict.
   uint32_t SparePages(uint32_t quota_class) const;
+  // Free pages, and those that may be evicted for a class, but for `held_back`
+  // of its own.
+  uint64_t PoolRoom(uint32_t quota_class, uint32_t held_back) const;
   // Evicts up to `pages`, at most allowances_[c] of class c.
   uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages,

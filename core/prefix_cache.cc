@@ -135,9 +135,10 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
       ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
-      if (first != nullptr) return *first;
+      if (first != nullptr) return WithRoom(*first);
     }
     RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
+    result.room = Room();
     if (result.wait != WaitId()) return result;
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
@@ -186,7 +187,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
                      parts_.sessions.Get(request.session));
     ASSIGN_OR_RETURN(const InsertResult* const first,
                      FindAnswer<InsertResult>(*session, request.request_id));
-    if (first != nullptr) return Repeated(*first);
+    if (first != nullptr) return Repeated(WithRoom(*first));
     ASSIGN_OR_RETURN(source, FindInsertSource(parts_, request, *session));
   }
   // Made, and if it is not needed freed, outside the mutex.
@@ -200,8 +201,9 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
                    parts_.sessions.Get(request.session));
   ASSIGN_OR_RETURN(const InsertResult* const first,
                    FindAnswer<InsertResult>(*session, request.request_id));
-  if (first != nullptr) return Repeated(*first);
+  if (first != nullptr) return Repeated(WithRoom(*first));
   RETURN_IF_ERROR(Publish(parts_, request, source, *session, segment, result));
+  result.room = Room();
   KeepAnswer(*session, request.request_id, result);
   return result;
 }
@@ -250,24 +252,38 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
+absl::StatusOr<AllocateResult> PrefixCache::Allocate(
     const AllocateRequest& request) {
-  std::vector<PageId> allocated;
-  allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  const uint32_t min_pages = request.min_pages.value_or(request.pages);
+  if (min_pages > request.pages) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("min_pages is ", min_pages,
+                     "; must be at most pages, which is ", request.pages));
+  }
+  AllocateResult result;
+  result.pages.reserve(std::min(request.pages, options_.capacity_pages));
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
   Hold hold(this, Operation::kAllocate);
   ASSIGN_OR_RETURN(Session* const session,
                    parts_.sessions.Get(request.session));
-  using Pages = std::vector<PageId>;
-  ASSIGN_OR_RETURN(const Pages* const first,
-                   FindAnswer<Pages>(*session, request.request_id));
-  if (first != nullptr) return *first;
-  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, request.pages));
-  RETURN_IF_ERROR(parts_.budget.CheckRoom(request.pages, quota_class, 0));
-  parts_.budget.Reserve(request.pages, quota_class, session->reserved,
-                        allocated);
-  KeepAnswer(*session, request.request_id, allocated);
-  return allocated;
+  ASSIGN_OR_RETURN(const AllocateResult* const first,
+                   FindAnswer<AllocateResult>(*session, request.request_id));
+  if (first != nullptr) return WithRoom(*first);
+  const uint32_t most = std::min(parts_.sessions.MostPages(*session),
+                                 parts_.budget.MostPages(quota_class));
+  const uint32_t pages = std::max(min_pages, std::min(request.pages, most));
+  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, pages));
+  RETURN_IF_ERROR(parts_.budget.CheckRoom(pages, quota_class, 0));
+  parts_.budget.Reserve(pages, quota_class, session->reserved, result.pages);
+  result.room = Room();
+  KeepAnswer(*session, request.request_id, result);
+  return result;
+}
+
+PageRoom PrefixCache::Room() const {
+  return {.free = parts_.pool.count(PageState::kFree),
+          .evictable = parts_.tree.evictable_pages()};
 }
 
 absl::Status PrefixCache::Free(SessionId session_id,

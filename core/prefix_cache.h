@@ -74,7 +74,7 @@ class PrefixCache {
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id = {});
 
-  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
+  absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
   // Evicts up to `pages` pages, none that takes a class below its floor, and
@@ -175,6 +175,13 @@ class PrefixCache {
   template <typename T>
   absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PageRoom Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The answer of an earlier call, but with the room that there is now.
+  template <typename T>
+  T WithRoom(T answer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    answer.room = Room();
+    return answer;
+  }
 
   const Options options_;
   const QuotaClasses quotas_;

@@ -25,6 +25,14 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
+// Pages that nobody holds, when a call was answered.
+struct PageRoom {
+  uint32_t free = 0;
+  uint32_t evictable = 0;
+
+  friend bool operator==(const PageRoom&, const PageRoom&) = default;
+};
+
 struct MatchRequest {
   SessionId session = {};
   const NamespaceKey& ns;
@@ -49,6 +57,7 @@ struct MatchResult {
   bool is_pending = false;
   // Not none: nothing was locked or reserved; ask again when this wait is over.
   WaitId wait = {};
+  PageRoom room = {};
 };
 
 // How a wait for a page that another call computes ended.
@@ -93,6 +102,7 @@ struct InsertResult {
   std::vector<PageId> canonical_pages;
   uint32_t freed_duplicates = 0;
   PrefixHandle handle = {};
+  PageRoom room = {};
   // The answer of the first call with this request_id; this one did nothing.
   bool is_repeat = false;
 };
@@ -115,7 +125,14 @@ struct AllocateRequest {
   SessionId session;
   const NamespaceKey& ns;  // whose quota the pages count for
   uint32_t pages;
+  // As many as there is room for, but not less than this. Unset: all `pages`.
+  std::optional<uint32_t> min_pages = {};
   RequestId request_id = {};
+};
+
+struct AllocateResult {
+  std::vector<PageId> pages;
+  PageRoom room = {};
 };
 
 struct ExpiredSessions {

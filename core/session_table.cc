@@ -1,5 +1,6 @@
 #include "core/session_table.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -101,6 +102,13 @@ absl::Status SessionTable::CheckMorePages(const Session& session,
       Reason::kSessionLimit, Subject::kMaxReservedPages,
       absl::StrCat(pages, " pages are needed, but the session has reserved ",
                    reserved, "; the limit is ", limit));
+}
+
+uint32_t SessionTable::MostPages(const Session& session) const {
+  const uint32_t limit = limits_.max_reserved_pages;
+  if (limit == 0) return std::numeric_limits<uint32_t>::max();
+  const size_t reserved = session.reserved.pages.size();
+  return limit - static_cast<uint32_t>(std::min<size_t>(limit, reserved));
 }
 
 }  // namespace pando

@@ -105,6 +105,8 @@ class SessionTable {
   // else SESSION_LIMIT.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
+  // The most pages more that CheckMorePages lets the session reserve.
+  uint32_t MostPages(const Session& session) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());

@@ -1,5 +1,6 @@
 #include "service/handlers/pool_service.h"
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -69,14 +70,19 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   }
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
+  std::optional<uint32_t> min_pages;
+  if (request.has_min_pages()) min_pages = request.min_pages();
   ASSIGN_OR_RETURN(
-      const std::vector<PageId> pages,
+      const AllocateResult result,
       cache_->Allocate({.session = SessionId(request.session_id()),
                         .ns = *ns,
                         .pages = request.pages(),
+                        .min_pages = min_pages,
                         .request_id = RequestId(request.request_id())}));
-  if (verifier_ != nullptr) verifier_->Reserved(pages);
-  AppendPages(pages, response.mutable_page_ids());
+  if (verifier_ != nullptr) verifier_->Reserved(result.pages);
+  AppendPages(result.pages, response.mutable_page_ids());
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 

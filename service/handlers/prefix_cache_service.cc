@@ -147,6 +147,8 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   response.set_pending(OutcomeOf(result, waited));
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 
@@ -231,6 +233,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   if (result.handle != PrefixHandle()) {
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 

@@ -68,7 +68,7 @@ class CacheFixture : public testing::Test {
   std::vector<PageId> Allocate(SessionId session, uint32_t pages) {
     auto allocated = cache_.Allocate({session, kNoNamespace, pages});
     EXPECT_EQ(Outcome(allocated), "OK") << allocated.status();
-    return allocated.value_or(std::vector<PageId>());
+    return allocated.ok() ? allocated->pages : std::vector<PageId>();
   }
 
   // Allocates pages for all letters and inserts them; returns the pages.

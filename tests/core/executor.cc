@@ -38,6 +38,7 @@ void Executor::operator()(const Match& match) {
   differences_.Compare("is_pending", real->is_pending, model->is_pending);
   differences_.Compare("wait", real->wait, model->wait);
   CompareHandles(real->handle, model->handle);
+  CompareRoom(real->room);
   if (real->lock != LockId()) Remember(seen_locks_, real->lock);
   if (real->wait != WaitId()) Remember(seen_waits_, real->wait);
 }
@@ -128,6 +129,7 @@ void Executor::operator()(const Insert& insert) {
   differences_.Compare("freed_duplicates", real->freed_duplicates,
                        model->freed_duplicates);
   CompareHandles(real->handle, model->handle);
+  CompareRoom(real->room);
 }
 
 void Executor::operator()(const Lock& lock) {
@@ -161,13 +163,15 @@ void Executor::operator()(const Allocate& allocate) {
   const AllocateRequest request{.session = sessions_[allocate.slot],
                                 .ns = NamespaceOf(allocate.ns),
                                 .pages = allocate.pages,
+                                .min_pages = allocate.min_pages,
                                 .request_id = RequestId(allocate.request_id)};
   const auto real = real_.Allocate(request);
   ReferenceCache::Choice choice;
-  if (real.ok()) choice.pages = *real;
+  if (real.ok()) choice.pages = real->pages;
   const auto model = model_.Allocate(request, choice);
   if (!CompareStatus(real.status(), model.status())) return;
-  differences_.Compare("allocated", *real, *model);
+  differences_.Compare("allocated", real->pages, model->pages);
+  CompareRoom(real->room);
 }
 
 void Executor::operator()(const Free& free) {

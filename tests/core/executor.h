@@ -89,6 +89,7 @@ class Executor {
   // Both return whether the real call succeeded.
   bool CompareStatus(const absl::Status& real, const absl::Status& model);
   void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
+  void CompareRoom(const PageRoom& real);
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
   void CompareEvents(EventMirror& mirror);

@@ -166,6 +166,12 @@ void Executor::CompareHandles(const PrefixHandle& real,
   if (!difference.empty()) differences_.Add(difference);
 }
 
+void Executor::CompareRoom(const PageRoom& real) {
+  const PageCounts pages = model_.Stats().pages;
+  differences_.Compare("free", real.free, pages.free);
+  differences_.Compare("evictable", real.evictable, pages.evictable);
+}
+
 void Executor::CompareFlush(const FlushResult& real, const FlushResult& model) {
   differences_.Compare("evicted_pages", real.evicted_pages,
                        model.evicted_pages);

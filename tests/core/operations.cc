@@ -122,8 +122,11 @@ struct Printer {
     out << Request{unlock.request_id};
   }
   void operator()(const Allocate& allocate) const {
-    out << Slot{allocate.slot} << "allocate " << int{allocate.pages} << " n"
-        << int{allocate.ns} << Request{allocate.request_id};
+    out << Slot{allocate.slot} << "allocate " << int{allocate.pages};
+    if (allocate.min_pages.has_value()) {
+      out << " at least " << int{*allocate.min_pages};
+    }
+    out << " n" << int{allocate.ns} << Request{allocate.request_id};
   }
   void operator()(const Free& free) const {
     out << Slot{free.slot} << "free " << int{free.pages} << free.fault

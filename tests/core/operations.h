@@ -132,6 +132,7 @@ struct Unlock {
 struct Allocate {
   uint8_t slot = 0;
   uint8_t pages = 0;
+  std::optional<uint8_t> min_pages;
   uint8_t ns = 0;
   uint8_t request_id = 0;
 };

@@ -21,16 +21,16 @@ class QuotaTest : public testing::Test {
   QuotaTest() { cache_.OpenSession(session_, "one"); }
   void TearDown() override { EXPECT_THAT(cache_.CheckInvariants(), IsEmpty()); }
 
-  absl::StatusOr<std::vector<PageId>> Allocate(const NamespaceKey& ns,
-                                               uint32_t pages) {
+  absl::StatusOr<AllocateResult> Allocate(const NamespaceKey& ns,
+                                          uint32_t pages) {
     return cache_.Allocate({.session = session_, .ns = ns, .pages = pages});
   }
   std::vector<PageId> Publish(const NamespaceKey& ns,
                               const std::vector<Token>& tokens) {
     const auto pages = Allocate(ns, static_cast<uint32_t>(tokens.size()));
     EXPECT_EQ(Outcome(pages), "OK");
-    EXPECT_EQ(Outcome(Insert(ns, tokens, *pages)), "OK");
-    return *pages;
+    EXPECT_EQ(Outcome(Insert(ns, tokens, pages->pages)), "OK");
+    return pages->pages;
   }
   absl::StatusOr<InsertResult> Insert(const NamespaceKey& ns,
                                       const std::vector<Token>& tokens,
@@ -112,6 +112,16 @@ TEST_F(QuotaTest, AtTheCapAClassMakesRoomWithItsOwnPages) {
   EXPECT_EQ(Class("").cached_pages, 2u);
   EXPECT_EQ(Counters().evicted_pages_for_quota, 3u);
   EXPECT_EQ(Counters().evicted_pages_for_allocation, 0u);
+}
+
+TEST_F(QuotaTest, AnAllocationWithAMinimumStaysWithinTheCap) {
+  Publish(kCapped, {1, 2, 3});
+  Lock(kCapped, {1});
+  const auto some = cache_.Allocate(
+      {.session = session_, .ns = kCapped, .pages = 9, .min_pages = 1});
+  ASSERT_EQ(Outcome(some), "OK");
+  EXPECT_EQ(some->pages.size(), 3u);
+  EXPECT_EQ(Counters().quota_rejections, 0u);
 }
 
 TEST_F(QuotaTest, WhatIsLockedAtTheCapIsNoRoom) {

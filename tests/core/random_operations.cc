@@ -18,9 +18,7 @@ Operation RandomOperations::Next() {
   if (kind < 73) {
     return Unlock{Slot(), AnyLock(), Percent(5), AnyRequestId()};
   }
-  if (kind < 80) {
-    return Allocate{Slot(), Pages(8), AnyNamespace(), AnyRequestId()};
-  }
+  if (kind < 80) return AnyAllocate();
   if (kind < 85) return Free{Slot(), Pages(6), AnyFault(), AnyRequestId()};
   if (kind < 92) return AnyOperatorsCall();
   return AnySessionEvent();
@@ -71,6 +69,19 @@ Operation RandomOperations::AnyInsert() {
   }
   insert.request_id = AnyRequestId();
   return insert;
+}
+
+Operation RandomOperations::AnyAllocate() {
+  Allocate allocate;
+  allocate.slot = Slot();
+  allocate.pages = Pages(8);
+  if (Percent(40)) {
+    allocate.pages = Pages(40);
+    allocate.min_pages = Pages(4);
+  }
+  allocate.ns = AnyNamespace();
+  allocate.request_id = AnyRequestId();
+  return allocate;
 }
 
 Operation RandomOperations::AnyOperatorsCall() {

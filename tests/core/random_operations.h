@@ -41,6 +41,7 @@ class RandomOperations {
   std::optional<uint16_t> AnyMaxTokens(const Prompt& prompt);
   Operation AnyMatch();
   Operation AnyInsert();
+  Operation AnyAllocate();
   Operation AnyOperatorsCall();
   Operation AnySessionEvent();
 

@@ -48,8 +48,8 @@ class ReferenceCache {
   absl::StatusOr<LockResult> Lock(const LockRequest& request, LockId choice);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id);
-  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request,
-                                               const Choice& choice);
+  absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request,
+                                          const Choice& choice);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id);
   uint32_t Evict(uint32_t pages);
@@ -102,7 +102,7 @@ class ReferenceCache {
   static constexpr size_t kKeptAnswers = 256;  // of a session
   enum class Call { kMatch, kInsert, kLock, kUnlock, kAllocate, kFree };
   using Result = std::variant<std::monostate, MatchResult, InsertResult,
-                              LockResult, std::vector<PageId>>;
+                              LockResult, AllocateResult>;
   struct Answer {
     RequestId id;
     Call call;
@@ -174,7 +174,10 @@ class ReferenceCache {
       std::optional<size_t> quota_class = std::nullopt) const;
   absl::Status CheckOwned(const Session& session,
                           std::span<const PageId> pages) const;
-  // `held_back` evictable pages of the class are not counted.
+  // Why there is no room, if so. `held_back` evictable pages of the class are
+  // not counted.
+  std::optional<Reason> NoRoom(size_t quota_class, uint32_t pages,
+                               uint32_t held_back) const;
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
   // Whether the session may have so many locks and reserved pages more.

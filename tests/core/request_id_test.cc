@@ -13,7 +13,7 @@ class RequestIdTest : public CacheFixture {
  protected:
   static constexpr RequestId kId{7};
 
-  absl::StatusOr<std::vector<PageId>> AllocateAs(RequestId id, uint32_t pages) {
+  absl::StatusOr<AllocateResult> AllocateAs(RequestId id, uint32_t pages) {
     return cache_.Allocate({.session = session_,
                             .ns = kNoNamespace,
                             .pages = pages,
@@ -162,12 +162,12 @@ TEST_F(RequestIdTest, IsTheSessionsOwn) {
   const auto first = AllocateAs(kId, 1);
   const auto second = cache_.Allocate(
       {.session = other, .ns = kNoNamespace, .pages = 1, .request_id = kId});
-  EXPECT_NE(*first, *second);
+  EXPECT_NE(first->pages, second->pages);
 }
 
 TEST_F(RequestIdTest, TheLast256AnswersAreKept) {
   const auto first = AllocateAs(RequestId(1), 1);
-  ASSERT_EQ(Outcome(cache_.Free(session_, *first)), "OK");
+  ASSERT_EQ(Outcome(cache_.Free(session_, first->pages)), "OK");
   for (uint64_t id = 2; id <= 256; ++id) {
     ASSERT_EQ(Outcome(AllocateAs(RequestId(id), 0)), "OK");
   }
@@ -183,10 +183,12 @@ TEST_F(RequestIdTest, AnswersOfMoreThan262144PageIdsAreNotKept) {
   PrefixCache cache({1, 3 * kPages + 1});
   cache.OpenSession(session_, "large");
   const auto allocate = [&](uint64_t id) {
-    return *cache.Allocate({.session = session_,
-                            .ns = kNoNamespace,
-                            .pages = kPages,
-                            .request_id = RequestId(id)});
+    return cache
+        .Allocate({.session = session_,
+                   .ns = kNoNamespace,
+                   .pages = kPages,
+                   .request_id = RequestId(id)})
+        ->pages;
   };
   const auto first = allocate(1);
   const auto second = allocate(2);

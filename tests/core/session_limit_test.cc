@@ -50,6 +50,19 @@ TEST_F(SessionLimitTest, ReservedPagesOverTheLimitAreRefused) {
   EXPECT_EQ(Outcome(Admit("ab")), "OK");
 }
 
+TEST_F(SessionLimitTest, AnAllocationWithAMinimumStaysWithinTheLimit) {
+  Allocate(3);
+  const auto some = cache_.Allocate(
+      {.session = session_, .ns = kNoNamespace, .pages = 9, .min_pages = 1});
+  ASSERT_EQ(Outcome(some), "OK");
+  EXPECT_EQ(some->pages.size(), 2u);
+  EXPECT_EQ(Outcome(cache_.Allocate({.session = session_,
+                                     .ns = kNoNamespace,
+                                     .pages = 9,
+                                     .min_pages = 1})),
+            "SESSION_LIMIT");
+}
+
 TEST_F(SessionLimitTest, OtherSessionsHaveTheirOwn) {
   Allocate(5);
   EXPECT_EQ(Allocate(OpenSession(), 5).size(), 5u);

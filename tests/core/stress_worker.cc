@@ -132,14 +132,15 @@ void StressWorker::LockAndUnlock() {
 }
 
 void StressWorker::AllocateAndFree() {
-  const auto pages =
+  const auto allocated =
       world_.cache.Allocate({session_, kNamespaces[0], Below(6)});
-  if (!pages.ok()) return;
-  allocated_pages_ += pages->size();
-  BeginWriting(*pages);
-  for (PageId page : *pages) world_.content[page.value()] = page.value();
-  EndWriting(*pages);
-  ExpectOk(world_.cache.Free(session_, *pages));
+  if (!allocated.ok()) return;
+  const std::vector<PageId>& pages = allocated->pages;
+  allocated_pages_ += pages.size();
+  BeginWriting(pages);
+  for (PageId page : pages) world_.content[page.value()] = page.value();
+  EndWriting(pages);
+  ExpectOk(world_.cache.Free(session_, pages));
 }
 
 void StressWorker::MakeMistakes() {

@@ -99,6 +99,10 @@ class Client {
   // The boot of pandod that the session belongs to; zero while there is none.
   uint64_t epoch() const;
 
+  // As the last answer of MatchPrefix, Insert or AllocatePages told it; zeros
+  // before the first one.
+  PageRoom room() const;
+
   // Finds the longest cached prefix of the prompt; on request locks it and
   // reserves pages for the rest, all or nothing. The admission of a request.
   //
@@ -136,10 +140,12 @@ class Client {
   // Frees up to `pages` evictable pages; returns how many it freed.
   absl::StatusOr<uint32_t> Evict(uint32_t pages);
 
-  // Reserves pages, evicting as needed; all or nothing. They count for the
-  // quota of the namespace.
-  absl::StatusOr<ReservedPages> AllocatePages(uint32_t pages,
-                                              const Namespace& ns = {});
+  // Reserves pages, evicting as needed. All or nothing; with `at_least` as many
+  // as there is room for, but not fewer than that. They count for the quota of
+  // the namespace.
+  absl::StatusOr<ReservedPages> AllocatePages(
+      uint32_t pages, const Namespace& ns = {},
+      std::optional<uint32_t> at_least = {});
 
   // Gives reserved pages back; all or nothing.
   absl::Status FreePages(const ReservedPages& pages);

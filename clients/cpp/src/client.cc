@@ -25,6 +25,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
 
 uint64_t Client::session_id() const { return connection_->session().id; }
 
+PageRoom Client::room() const { return connection_->room(); }
+
 uint64_t Client::epoch() const { return connection_->session().epoch; }
 
 absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,

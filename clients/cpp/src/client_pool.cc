@@ -38,17 +38,19 @@ absl::StatusOr<FlushResult> SendFlush(Connection& connection,
 
 }  // namespace
 
-absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
-                                                    const Namespace& ns) {
+absl::StatusOr<ReservedPages> Client::AllocatePages(
+    uint32_t pages, const Namespace& ns, std::optional<uint32_t> at_least) {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   v1::AllocatePagesRequest request;
   request.set_session_id(session.id);
   request.set_pages(pages);
+  if (at_least.has_value()) request.set_min_pages(*at_least);
   if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
   v1::AllocatePagesResponse response;
   RETURN_IF_ERROR(connection_->Mutate(connection_->page_pool(),
                                       &v1::PagePool::Stub::AllocatePages,
                                       request, &response));
+  connection_->TakeRoom(response);
   return ReservedPages{.session_id = session.id,
                        .ids = ToVector(response.page_ids())};
 }

@@ -103,6 +103,14 @@ class Connection {
   // Releases locks of one session.
   absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids);
 
+  // What an answer tells of the pool.
+  template <typename Response>
+  void TakeRoom(const Response& response) {
+    room_ = PageRoom{.free = response.free_pages(),
+                     .evictable = response.evictable_pages()};
+  }
+  PageRoom room() const { return room_; }
+
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
   v1::Admin::Stub& admin() { return *admin_; }
@@ -119,6 +127,7 @@ class Connection {
   const std::unique_ptr<v1::Events::Stub> events_;
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;
+  std::atomic<PageRoom> room_;
   SessionStream session_;
 };
 

@@ -13,25 +13,31 @@ from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32, decode, encode
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import KvLayout, PoolDescription
-from pando_kv.results import Namespace
+from pando_kv.results import Namespace, PageRoom
 
 _SERVICE = "/pando.v1.PagePool/"
 
 
 def allocate_pages(
-    sessions: SessionTracker, pages: int, *, namespace: Namespace | None
+    sessions: SessionTracker,
+    pages: int,
+    *,
+    at_least: int | None,
+    namespace: Namespace | None,
 ) -> Call[Uint32Array]:
     session = sessions.current()
     request = pool_pb2.AllocatePagesRequest(
         session_id=session.session_id,
         pages=pages,
+        min_pages=at_least,
         namespace=namespace_message(namespace),
         request_id=session.next_request_id(),
     )
 
     def parse(data: bytes) -> Uint32Array:
         kind = pool_pb2.AllocatePagesResponse
-        _, (page_ids,) = decode(kind, data, kind.PAGE_IDS_FIELD_NUMBER)
+        response, (page_ids,) = decode(kind, data, kind.PAGE_IDS_FIELD_NUMBER)
+        sessions.room = PageRoom(response.free_pages, response.evictable_pages)
         return page_ids
 
     return Call(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
 from google.protobuf.message import Message
 
 from pando_kv._call import Call, handle_message, namespace_message
@@ -18,6 +19,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PendingOutcome,
     PrefixHandle,
     PrefixQuery,
@@ -90,7 +92,7 @@ def match_prefix(
         return Call(
             _SERVICE + "MatchPrefix",
             encode(request, lists),
-            functools.partial(_parse_match, session, make_lock, place),
+            functools.partial(_parse_match, sessions, session, make_lock, place),
             repeats_in=session if lock else None,
             give_back=functools.partial(_give_back, sessions) if lock else None,
             pending_wait=pending_wait,
@@ -101,7 +103,11 @@ def match_prefix(
 
 
 def _parse_match(
-    session: Session, make_lock: LockMaker[LockT], place: Place, data: bytes
+    sessions: SessionTracker,
+    session: Session,
+    make_lock: LockMaker[LockT],
+    place: Place,
+    data: bytes,
 ) -> Match[LockT]:
     kind = prefix_cache_pb2.MatchPrefixResponse
     response, (page_ids, reserved) = decode(
@@ -110,6 +116,7 @@ def _parse_match(
         kind.PAGE_IDS_FIELD_NUMBER,
         kind.RESERVED_PAGE_IDS_FIELD_NUMBER,
     )
+    sessions.room = PageRoom(response.free_pages, response.evictable_pages)
     matched, lock_id = response.matched_tokens, response.lock_id
     handle = _handle(response)
     return Match(
@@ -242,9 +249,12 @@ def insert(
         handle = _handle(response)
         if relock and lock is not None:
             lock.move(pages.size * place.page_tokens, handle)
+        sessions.room = PageRoom(response.free_pages, response.evictable_pages)
+        own = pages[place.page + canonical.size :]
         return Insert(
             existing_tokens=place.token + response.existing_tokens,
             canonical_page_ids=canonical,
+            page_ids=np.concatenate([canonical, own]),
             first_page=place.page,
             freed_duplicates=response.freed_duplicates,
             handle=handle,

@@ -21,6 +21,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PrefixHandle,
     PrefixQuery,
     PrefixScore,
@@ -94,6 +95,12 @@ class AsyncClient(AsyncOperatorClient):
     def pool(self) -> PoolDescription:
         """The pool as described when the session was opened."""
         return self._sessions.current().pool
+
+    @property
+    def room(self) -> PageRoom | None:
+        """Free and evictable pages of the pool, as the last answer of match_prefix,
+        insert or allocate_pages told them; None before the first one."""
+        return self._sessions.room
 
     @property
     def draining(self) -> bool:
@@ -228,13 +235,20 @@ class AsyncClient(AsyncOperatorClient):
         return await self._connection.send(_prefix_calls.evict(pages))
 
     async def allocate_pages(
-        self, pages: int, *, namespace: Namespace | None = None
+        self,
+        pages: int,
+        *,
+        at_least: int | None = None,
+        namespace: Namespace | None = None,
     ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed; all or nothing.
+        """Reserves pages for the session, evicting as needed.
 
-        They count for the quota of the namespace.
+        All or nothing; with `at_least` as many as there is room for, but not fewer
+        than that. They count for the quota of the namespace.
         """
-        call = _pool_calls.allocate_pages(self._sessions, pages, namespace=namespace)
+        call = _pool_calls.allocate_pages(
+            self._sessions, pages, at_least=at_least, namespace=namespace
+        )
         return await self._connection.send(call)
 
     async def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
