@@ -168,7 +168,7 @@ TEST_F(QuotaTest, EvictKeepsFloorsAndFlushDoesNot) {
 }
 
 TEST_F(QuotaTest, AnInsertIntoAnotherClassKeepsItsCap) {
-  const auto pages = *Allocate(kOther, 5);
+  const auto pages = Allocate(kOther, 5)->pages;
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4, 5}, pages)), "QUOTA_EXCEEDED");
   EXPECT_EQ(Class("").reserved_pages, 5u);
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4},
@@ -179,7 +179,7 @@ TEST_F(QuotaTest, AnInsertIntoAnotherClassKeepsItsCap) {
 }
 
 TEST_F(QuotaTest, AnInsertOfItsOwnPagesIsNeverOverTheCap) {
-  const auto pages = *Allocate(kCapped, 4);
+  const auto pages = Allocate(kCapped, 4)->pages;
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4}, pages)), "OK");
 }
 
@@ -199,7 +199,7 @@ class WatermarkTest : public testing::Test {
     ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
                                      .ns = kNoNamespace,
                                      .tokens = tokens,
-                                     .pages = allocated})),
+                                     .pages = allocated.pages})),
               "OK");
   }
   uint32_t Free() { return cache_.Stats().pages.free; }
