@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/errors.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "core/requests.h"
