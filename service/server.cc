@@ -40,7 +40,7 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .page_tokens = options.page_tokens,
           .shards = static_cast<uint32_t>(pool.shards().size()),
           .device = pool.shards().front().device,
-          .dtype = std::string(DTypeName(options.dtype)),
+          .dtype = std::string(DTypeName(pool.layout().dtype)),
           .layout = std::string(LayoutOrderName(options.layout_order)),
           .model = options.model};
 }

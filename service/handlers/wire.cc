@@ -30,6 +30,8 @@ v1::DType DTypeOf(DType dtype) {
       return v1::DTYPE_FLOAT8_E4M3;
     case DType::kFloat8E5M2:
       return v1::DTYPE_FLOAT8_E5M2;
+    case DType::kOpaque:
+      return v1::DTYPE_OPAQUE;
   }
   return v1::DTYPE_UNSPECIFIED;
 }
@@ -49,6 +51,8 @@ void FillLayout(const KvLayout& layout, v1::KvLayout* out) {
   out->set_kv_stride(layout.kv_stride);
   out->set_token_stride(layout.token_stride);
   out->set_head_stride(layout.head_stride);
+  out->set_piece_bytes(layout.piece_bytes);
+  out->set_page_format(layout.page_format);
 }
 
 void FillCounters(const CacheCounters& from, v1::CacheCounters* counters) {

@@ -299,6 +299,11 @@ std::vector<OptionSpec> MakeOptionTable() {
       Named("layout-order", &Options::layout_order, "layer_first|page_first",
             ParseLayoutOrder, LayoutOrderName,
             "What is contiguous in memory: a layer, or a page"),
+      Bytes("page-bytes", &Options::page_bytes,
+            "Bytes of a page over all layers, where only the workers know its "
+            "inside; instead of kv-planes, heads, head-size and dtype"),
+      Text("page-format", &Options::page_format, "TEXT",
+           "What else workers must state alike, such as the inside of pages"),
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),

@@ -255,7 +255,9 @@ KvShape ShapeOf(const Options& options) {
           .head_size = options.head_size,
           .dtype = options.dtype,
           .page_tokens = options.page_tokens,
-          .order = options.layout_order};
+          .order = options.layout_order,
+          .opaque_bytes = options.page_bytes / options.layers,
+          .page_format = options.page_format};
 }
 
 SessionLimits SessionLimitsOf(const Options& options) {

@@ -62,6 +62,9 @@ struct Options {
   uint32_t head_size = 128;
   DType dtype = DType::kBFloat16;
   LayoutOrder layout_order = LayoutOrder::kLayerFirst;
+  // Of a page over all layers, instead of what is said of heads; 0: not given.
+  uint64_t page_bytes = 0;
+  std::string page_format;
   std::string model;
 
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;

@@ -42,6 +42,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"head-size", "64"},
           {"dtype", "float8_e4m3"},
           {"layout-order", "page_first"},
+          {"page-format", "nhd"},
           {"model", "tiny"},
           {"eviction-policy", "slru"},
           {"low-free-pages", "5"},

@@ -156,6 +156,12 @@ class Client {
   // worker expects.
   absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
 
+  // Says that this process writes pages that another process of its engine has
+  // reserved in that session, its client's session_id(). When that session is
+  // lost, its pages are not given to others before this process is gone, too,
+  // or a time has passed. Who knows a session's id may act in its name.
+  absl::Status LinkSession(uint64_t session_id);
+
   absl::StatusOr<Stats> GetStats();
 
   // Evicts everything that is not locked.

@@ -110,6 +110,18 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
                          options.addresses);
 }
 
+absl::Status Client::LinkSession(uint64_t session_id) {
+  v1::AttachPoolRequest request;
+  request.set_session_id(session_id);
+  ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
+                   connection_->Call(connection_->page_pool(),
+                                     &v1::PagePool::Stub::AttachPool, request));
+  // Received and closed: the server knows of this process then.
+  return ReceiveShards(grant.memory_socket(), grant.token(),
+                       connection_->timeout())
+      .status();
+}
+
 absl::StatusOr<Stats> Client::GetStats() {
   ASSIGN_OR_RETURN(
       const v1::GetStatsResponse response,

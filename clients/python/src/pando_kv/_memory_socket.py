@@ -44,6 +44,11 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
     return list(zip(fds, sizes, strict=True))
 
 
+def discard_shards(path: str, token: bytes, timeout: float) -> None:
+    """Shows the token and maps nothing: the server knows of this process then."""
+    _close([fd for fd, _ in fetch_shards(path, token, timeout)])
+
+
 def _connect(connection: socket.socket, path: str, timeout: float) -> None:
     """Waits while many others are connecting, which Python's own timeout cannot.
 

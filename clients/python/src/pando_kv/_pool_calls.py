@@ -101,6 +101,18 @@ def attach_pool(
         session_id=session.session_id, fingerprint=fingerprint
     )
 
+    return _attach(session, request)
+
+
+def link_session(sessions: SessionTracker, session_id: int) -> Call[AttachGrant]:
+    """An attach for the session of another process."""
+    request = pool_pb2.AttachPoolRequest(session_id=session_id)
+    return _attach(sessions.current(), request)
+
+
+def _attach(
+    session: Session, request: pool_pb2.AttachPoolRequest
+) -> Call[AttachGrant]:
     def parse(data: bytes) -> AttachGrant:
         response = pool_pb2.AttachPoolResponse.FromString(data)
         return AttachGrant(session, response.token, response.memory_socket)

@@ -12,6 +12,7 @@ from pando_kv._aio_connection import Connection
 from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
 from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
+from pando_kv._memory_socket import discard_shards
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
@@ -285,6 +286,21 @@ class AsyncClient(AsyncOperatorClient):
             grant.token,
             self._connection.timeout,
             addresses,
+        )
+
+    async def link_session(self, session_id: int) -> None:
+        """Says that this process writes pages that another process of its engine has
+        reserved in that session, its client's `session_id`.
+
+        When that session is lost, its pages are not given to others before this
+        process is gone, too, or a time has passed (--quarantine). Keep session ids
+        within the engine: who knows one may act in its name.
+        """
+        grant = await self._connection.send(
+            _pool_calls.link_session(self._sessions, session_id)
+        )
+        await asyncio.to_thread(
+            discard_shards, grant.memory_socket, grant.token, self._connection.timeout
         )
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
+from pando_kv._memory_socket import discard_shards
 from pando_kv._operator_client import OperatorClient
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -284,6 +285,19 @@ class Client(OperatorClient):
             self._connection.timeout,
             addresses,
         )
+
+    def link_session(self, session_id: int) -> None:
+        """Says that this process writes pages that another process of its engine has
+        reserved in that session, its client's `session_id`.
+
+        When that session is lost, its pages are not given to others before this
+        process is gone, too, or a time has passed (--quarantine). Keep session ids
+        within the engine: who knows one may act in its name.
+        """
+        grant = self._connection.send(
+            _pool_calls.link_session(self._sessions, session_id)
+        )
+        discard_shards(grant.memory_socket, grant.token, self._connection.timeout)
 
     def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
