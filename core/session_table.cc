@@ -1,5 +1,6 @@
 #include "core/session_table.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 

@@ -130,8 +130,7 @@ absl::Status CheckPageBytes(const Options& options) {
   if (options.page_bytes % options.layers != 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("page-bytes is %u; must be a multiple of layers, %u, "
-                        "so that a page has "
-                        "as many in each",
+                        "so that a page has as many in each",
                         options.page_bytes, options.layers));
   }
   return absl::OkStatus();

@@ -380,6 +380,11 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
   if (spec.name == "pool-pages") {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
   }
+  if (spec.name == "page-bytes") return options.page_bytes > 0;
+  if (spec.name == "kv-planes" || spec.name == "heads" ||
+      spec.name == "head-size" || spec.name == "dtype") {
+    return options.page_bytes == 0;
+  }
   return true;
 }
 

@@ -70,6 +70,19 @@ TEST_F(PageBudgetTest, FreePagesAreTakenBeforeAnythingIsEvicted) {
   EXPECT_EQ(tree_.evictable_pages(), 1u);
 }
 
+TEST_F(PageBudgetTest, AClassMayReserveTheMostPagesButNotOneMore) {
+  SetQuotas({.floor_pages = 3, .cap_pages = 5}, {});
+  Cache(kA, 4);
+  Cache(kOthers, 2);
+  for (uint32_t c : {kA, kB, kOthers}) {
+    const uint32_t most = budget_.MostPages(c);
+    EXPECT_TRUE(budget_.CheckRoom(most, c, 0).ok()) << c;
+    EXPECT_FALSE(budget_.CheckRoom(most + 1, c, 0).ok()) << c;
+  }
+  EXPECT_EQ(budget_.MostPages(kA), 5u);
+  EXPECT_EQ(budget_.MostPages(kOthers), 7u);
+}
+
 TEST_F(PageBudgetTest, WhatIsHeldBackIsNoRoom) {
   Cache(kOthers, 4);
   EXPECT_TRUE(budget_.CheckRoom(10, kOthers, 0).ok());
