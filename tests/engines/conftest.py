@@ -1,0 +1,19 @@
+"""Tests with real engines. Each runs in its engine's environment (make test-engines);
+where that is not the Python of this run, the engine's tests are not collected."""
+
+import importlib.util
+
+import pytest
+
+# Engines start slowly where many share the cores.
+SECONDS = 1200
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.timeout(SECONDS))
+
+
+collect_ignore = [
+    engine for engine in ("sglang", "vllm") if importlib.util.find_spec(engine) is None
+]
