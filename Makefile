@@ -13,16 +13,24 @@ SOAK_SECONDS ?= 300
 SOAK_WORKERS ?= 16
 SOAK_SEED ?=
 
+# What runs in the environment of an engine.
+ENGINES ?= sglang vllm
+ENGINE_PYTHON := tests/engines/environments/python.sh
+
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo show test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz soak coverage bench format clean
+        test-tsan test-fuzz test-engines demo-sglang demo-vllm bench-engines fuzz \
+        soak coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
 	@echo "make show   something to watch in the console, until Ctrl-C"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make test-engines  SGLang and vLLM on Pando"
+	@echo "make demo-sglang, make demo-vllm  two engines share one cache"
+	@echo "make bench-engines  what Pando costs and saves SGLang and vLLM"
 	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
 	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
@@ -111,6 +119,37 @@ test-tsan: setup
 
 test-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25
+
+# Real engines over a real pandod; skipped, loudly, where their packages cannot
+# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}.
+test-engines:
+	@tools/setup.sh build
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@for engine in $(ENGINES); do \
+	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
+	    -c tests/pytest.ini --rootdir tests tests/engines/$$engine; \
+	  code=$$?; \
+	  if [ $$code -eq 75 ]; then \
+	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
+	  elif [ $$code -ne 0 ]; then exit $$code; fi; \
+	done
+
+demo-sglang demo-vllm: demo-%:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/release/bin/pandod \
+	  $(ENGINE_PYTHON) $* examples/engines/demo.py $*
+
+bench-engines:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@for engine in $(ENGINES); do \
+	  PANDOD=$(CURDIR)/build/release/bin/pandod \
+	    $(ENGINE_PYTHON) $$engine bench/engines/run.py $$engine || exit; \
+	done
 
 # What is found stays in build/fuzz/corpus, for the next run to begin with.
 fuzz: setup
