@@ -60,11 +60,11 @@ class EngineProcess:
         return self._start
 
     def ask(self, **command: Any) -> dict[str, Any]:
-        self.ready()
         self.send(**command)
         return self.answer()
 
     def send(self, **command: Any) -> None:
+        self.ready()
         line = json.dumps(command).encode() + b"\n"
         try:
             self.process.stdin.write(line)

@@ -48,7 +48,7 @@ def test_another_version_is_refused():
 
 def test_engines_that_do_not_fit_are_refused(model, roomy, tmp_path):
     engines = {
-        "page_format is 'another', the pool's is 'the tests''": start_engine(
+        "page_format is 'another', the pool's is 'of the tests'": start_engine(
             "inside", model, roomy, tmp_path, connector={"pando_page_format": "another"}
         ),
         "pandod has --model 'tiny'; this engine needs 'another'": start_engine(
