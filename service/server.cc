@@ -212,8 +212,8 @@ void Server::MakeServices() {
                              if (exit) on_exit_();
                            }});
 
-  events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
-                                                    options_.event_history);
+  events_service_ = std::make_unique<EventsService>(
+      &cache_, &rpc_, epoch_, options_.event_history, /*routers=*/nullptr);
 
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,
