@@ -75,6 +75,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->ResolveGroup());
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
+  RETURN_IF_ERROR(server->StartKvEvents());
   server->MakeServices();
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
@@ -82,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       {{"socket", options.socket},
        {"tcp", options.tcp},
        {"http", options.http},
+       {"kv_events", options.kv_events},
        {"pages", server->pool_->capacity_pages()},
        {"page_tokens", options.page_tokens},
        {"bytes",
@@ -175,6 +177,12 @@ absl::Status Server::StartMemorySocket() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartKvEvents() {
+  if (options_.kv_events.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(kv_events_, pando::StartKvEvents(options_));
+  return absl::OkStatus();
+}
+
 bool Server::OnAttached(SessionId session, pid_t pid) {
   if (!cache_.AttachSession(session).ok()) return false;
   if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
@@ -213,7 +221,7 @@ void Server::MakeServices() {
                            }});
 
   events_service_ = std::make_unique<EventsService>(
-      &cache_, &rpc_, epoch_, options_.event_history, /*routers=*/nullptr);
+      &cache_, &rpc_, epoch_, options_.event_history, kv_events_.get());
 
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,
@@ -309,6 +317,7 @@ absl::Status Server::StartHttp() {
                                     .regret = regret_.get(),
                                     .pending_matches = &pending_matches_,
                                     .events = events_service_.get(),
+                                    .kv_events = kv_events_.get(),
                                     .rpc = &rpc_metrics_,
                                     .peers = &peer_filter_,
                                     .is_draining = &is_draining_,

@@ -21,6 +21,7 @@
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
 #include "service/http/http_server.h"
+#include "service/kv_events/kv_events.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
 #include "service/memory/process_watcher.h"
@@ -74,6 +75,7 @@ class Server {
   absl::Status ResolveGroup();
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
+  absl::Status StartKvEvents();
   void MakeServices();
   absl::Status MakeAccessControl();
   absl::Status StartRpc();
@@ -107,6 +109,7 @@ class Server {
   // In the order of their start: each may use those before it.
   std::unique_ptr<ProcessWatcher> watcher_;
   std::unique_ptr<MemorySocket> memory_;
+  std::unique_ptr<KvEvents> kv_events_;  // null: off
   RpcServer rpc_;
   PendingMatches pending_matches_;
   Wakeup* const drain_announcement_;
