@@ -17,12 +17,13 @@ SOAK_SEED ?=
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo show test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz soak coverage bench format clean
+        test-tsan test-fuzz test-fleet fuzz soak coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
 	@echo "make show   something to watch in the console, until Ctrl-C"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make test-fleet  real routers on two machines; downloads them once"
 	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
 	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
@@ -90,7 +91,14 @@ test-python: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
-	  $(junit_of_pytest) tests
+	  $(junit_of_pytest) tests --ignore tests/fleet
+
+# Routers that are downloaded, once, into ${PANDO_CACHE:-~/.cache/pando}; what
+# cannot be had is named and not tested.
+test-fleet: setup
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
