@@ -3,7 +3,6 @@
 import random
 
 import pytest
-import zmq
 from event_follower import page_hashes, seed
 from eventually import eventually
 from fleet.prompts_of_documents import branch, document
@@ -178,39 +177,6 @@ def test_each_worker_has_a_port_and_a_topic(start_machine):
         two.wait_for_blocks(1)
         assert {f.topic for f in one.frames} == {"kv@a@m"}
         assert {f.topic for f in two.frames} == {"kv@b@m"}
-
-
-def test_who_never_reads_costs_a_bounded_amount_of_memory(start_machine):
-    machine = start_machine(pool_pages=1025)
-    idle = [zmq.Context.instance().socket(zmq.SUB) for _ in range(4)]
-    for socket in idle:
-        socket.linger, socket.rcvhwm, socket.rcvbuf = 0, 1, 4096
-        socket.connect(machine.events)
-        socket.subscribe("")
-    try:
-        eventually(lambda: machine.metrics().sum("pando_kv_event_subscribers") == 4)
-        tokens = list(range(1000 * PAGE_TOKENS + 1))
-
-        def churn(rounds: int) -> float:
-            for _ in range(rounds):
-                machine.put(tokens)
-                machine.client.flush()
-            return machine.metrics().sum("process_resident_memory_bytes")
-
-        def dropped() -> float:
-            return machine.metrics().sum("pando_kv_event_dropped_frames_total")
-
-        while dropped() == 0:
-            full = churn(50)
-        full = churn(200)
-        assert churn(400) < full + (16 << 20)
-        # And whoever reads gets everything.
-        with Subscriber(machine.events) as subscriber:
-            machine.put([5] * (PAGE_TOKENS + 1))
-            subscriber.wait_for_blocks(1)
-    finally:
-        for socket in idle:
-            socket.close()
 
 
 def test_a_machine_that_stops_says_that_it_holds_nothing(start_machine):
