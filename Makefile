@@ -21,13 +21,14 @@ ENGINE_PYTHON := tests/engines/environments/python.sh
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo show test check test-unit test-python test-asan \
-        test-tsan test-fuzz test-engines demo-sglang demo-vllm bench-engines fuzz \
-        soak coverage bench format clean
+        test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
+        bench-engines fuzz soak coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
 	@echo "make show   something to watch in the console, until Ctrl-C"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make test-fleet  real routers on two machines; downloads them once"
 	@echo "make test-engines  SGLang and vLLM on Pando"
 	@echo "make demo-sglang, make demo-vllm  two engines share one cache"
 	@echo "make bench-engines  what Pando costs and saves SGLang and vLLM"
@@ -98,7 +99,29 @@ test-python: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
-	  $(junit_of_pytest) tests
+	  $(junit_of_pytest) tests --ignore tests/fleet --ignore tests/engines
+
+# Routers that are downloaded, once, into ${PANDO_CACHE:-~/.cache/pando}; what
+# cannot be had is named and not tested.
+test-fleet: setup
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
+
+# Real engines over a real pandod; skipped, loudly, where their packages cannot
+# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}.
+test-engines:
+	@tools/setup.sh build
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@for engine in $(ENGINES); do \
+	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
+	    -c tests/pytest.ini --rootdir tests tests/engines/$$engine; \
+	  code=$$?; \
+	  if [ $$code -eq 75 ]; then \
+	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
+	  elif [ $$code -ne 0 ]; then exit $$code; fi; \
+	done
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
@@ -119,21 +142,6 @@ test-tsan: setup
 
 test-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25
-
-# Real engines over a real pandod; skipped, loudly, where their packages cannot
-# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}.
-test-engines:
-	@tools/setup.sh build
-	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS) --target pandod
-	@for engine in $(ENGINES); do \
-	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
-	    -c tests/pytest.ini --rootdir tests tests/engines/$$engine; \
-	  code=$$?; \
-	  if [ $$code -eq 75 ]; then \
-	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
-	  elif [ $$code -ne 0 ]; then exit $$code; fi; \
-	done
 
 demo-sglang demo-vllm: demo-%:
 	@tools/setup.sh build

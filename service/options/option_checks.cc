@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "service/options/option_checks_kv_events.h"
 
 namespace pando {
 namespace {
@@ -185,7 +186,8 @@ absl::Status CompleteOptions(Options& options) {
         CheckSocketPath("memory-socket", options.memory_socket),
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
-        CheckPageBytes(options), ResolvePool(options)}) {
+        CheckPageBytes(options), ResolvePool(options),
+        CompleteKvEvents(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

@@ -21,11 +21,11 @@ absl::StatusOr<AllocateResult> ReferenceCache::Allocate(
   }
   const size_t quota_class = quota_.ClassOf(request.ns);
   uint32_t pages = request.pages;
-  while (pages > min_pages && (!CheckLimits(*session, 0, pages).ok() ||
+  while (pages > min_pages && (!CheckLimits(*session, 0, pages, 0).ok() ||
                                NoRoom(quota_class, pages, 0).has_value())) {
     --pages;
   }
-  if (absl::Status limits = CheckLimits(*session, 0, pages); !limits.ok()) {
+  if (absl::Status limits = CheckLimits(*session, 0, pages, 0); !limits.ok()) {
     return limits;
   }
   if (absl::Status room = CheckRoom(quota_class, pages, 0); !room.ok()) {
@@ -103,14 +103,14 @@ bool ReferenceCache::EvictOne(const ReferenceIndex::Filter& may_evict) {
   return victim.has_value();
 }
 
-// Namespaces of classes that have more than their floor, or that are of
+// Namespaces of classes that have more cached than their floor, or that are of
 // `quota_class`.
 ReferenceIndex::Filter ReferenceCache::AboveFloor(
     std::optional<size_t> quota_class) const {
   return [=, this](const NamespaceKey& ns) {
     const size_t c = quota_.ClassOf(ns);
     return c == quota_class ||
-           AccountOf(c).used() > quota_.classes()[c].floor_pages;
+           AccountOf(c).cached > quota_.classes()[c].floor_pages;
   };
 }
 
@@ -151,14 +151,18 @@ absl::Status ReferenceCache::CheckOwned(const Session& session,
 }
 
 absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
-                                         uint32_t pages) const {
+                                         uint32_t pages, size_t held) const {
   const SessionLimits& limits = options_.session_limits;
   const bool has_locks = limits.max_locks == 0 || locks == 0 ||
                          session.locks.size() + locks <= limits.max_locks;
   const bool has_pages =
       limits.max_reserved_pages == 0 || pages == 0 ||
       session.reserved.size() + pages <= limits.max_reserved_pages;
-  if (has_locks && has_pages) return absl::OkStatus();
+  size_t all_held = held;
+  for (const HeldLock& lock : session.locks) all_held += lock.held_tokens;
+  const bool has_memory = limits.max_held_tokens == 0 || held == 0 ||
+                          all_held <= limits.max_held_tokens;
+  if (has_locks && has_pages && has_memory) return absl::OkStatus();
   return MakeError(Reason::kSessionLimit, "");
 }
 
@@ -178,8 +182,8 @@ std::optional<Reason> ReferenceCache::NoRoom(size_t quota_class, uint32_t pages,
   for (size_t c = 0; c < quota_.classes().size(); ++c) {
     const Account other = AccountOf(c);
     const uint32_t floor = quota_.classes()[c].floor_pages;
-    if (c == quota_class || other.used() <= floor) continue;
-    room += std::min(other.evictable, other.used() - floor);
+    if (c == quota_class || other.cached <= floor) continue;
+    room += std::min(other.evictable, other.cached - floor);
   }
   if (pages <= room) return std::nullopt;
   return Reason::kPoolExhausted;
@@ -245,7 +249,6 @@ absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
 void ReferenceCache::Release(Session& session, PageId page) {
   std::erase_if(session.reserved,
                 [&](const ReservedPage& own) { return own.id == page; });
-  flights_.Forget(page);
 }
 
 void ReferenceCache::GiveUpPages(std::span<const PageId> pages) {

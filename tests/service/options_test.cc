@@ -42,8 +42,8 @@ void ExpectOtherValues(const Options& options) {
     }
   }
   // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
-  // is said of heads, tcp-insecure excludes certificates; they have tests of
-  // their own.
+  // is said of heads, tcp-insecure excludes certificates, kv-events-include
+  // excludes arrays; they have tests of their own.
   EXPECT_EQ(compared, OptionTable().size() - 4);
 }
 

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/stepped_calls.h"
+#include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
 #include "tests/service/console/grown_cache.h"
 
@@ -41,7 +43,7 @@ class ConsoleTest : public testing::Test {
                         .rpc = &rpc_metrics_,
                         .explain =
                             [this](const auto& request, auto& response) {
-                              return admin_.ExplainMatch(request, response);
+                              return admin_.ExplainMatchHere(request, response);
                             },
                         .max_tokens = 1'000,
                         .shows_tokens = shows_tokens});
@@ -69,8 +71,11 @@ class ConsoleTest : public testing::Test {
 
   GrownCache cache_{100};
   SelfCheck self_check_{&*cache_};
+  RpcServer server_;  // never started
+  SteppedCalls stepped_{&*cache_, &server_};
   AdminService admin_{&*cache_,
                       &self_check_,
+                      &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   RpcMetrics rpc_metrics_;
   std::unique_ptr<Console> console_;
