@@ -39,6 +39,7 @@ class ConsoleTest : public testing::Test {
     console_ = std::make_unique<Console>(
         Console::Config{.cache = &*cache_,
                         .rpc = &rpc_metrics_,
+                        .is_draining = &is_draining_,
                         .explain =
                             [this](const auto& request, auto& response) {
                               return admin_.ExplainMatch(request, response);
@@ -73,6 +74,7 @@ class ConsoleTest : public testing::Test {
                       &self_check_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   RpcMetrics rpc_metrics_;
+  const std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Console> console_;
 };
 
