@@ -343,6 +343,7 @@ void Server::MakeConsole() {
   console_ = std::make_unique<Console>(Console::Config{
       .cache = &cache_,
       .rpc = &rpc_metrics_,
+      .is_draining = &is_draining_,
       .explain =
           [this](const auto& request, auto& response) {
             return admin_service_->ExplainMatchHere(request, response);

@@ -41,6 +41,7 @@ class ConsoleTest : public testing::Test {
     console_ = std::make_unique<Console>(
         Console::Config{.cache = &*cache_,
                         .rpc = &rpc_metrics_,
+                        .is_draining = &is_draining_,
                         .explain =
                             [this](const auto& request, auto& response) {
                               return admin_.ExplainMatchHere(request, response);
@@ -78,6 +79,7 @@ class ConsoleTest : public testing::Test {
                       &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   RpcMetrics rpc_metrics_;
+  const std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Console> console_;
 };
 
