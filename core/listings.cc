@@ -93,6 +93,7 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.locks = parts.sessions.lock_count();
   stats.nodes = tree.node_count();
   stats.namespaces = tree.namespace_count();
+  stats.held_tokens = parts.sessions.held_tokens();
   stats.waits = parts.pending.wait_count();
   stats.eviction_policy = tree.policy();
   if (const LockRecord* oldest = parts.sessions.oldest_lock();

@@ -36,10 +36,10 @@ uint32_t PageBudget::UsedPages(uint32_t quota_class) const {
 }
 
 uint32_t PageBudget::SparePages(uint32_t quota_class) const {
-  const uint32_t used = UsedPages(quota_class);
+  const uint32_t cached = tree_->cached_pages(quota_class);
   const uint32_t floor = limits_[quota_class].floor_pages;
   return std::min(tree_->evictable_pages(quota_class),
-                  used - std::min(used, floor));
+                  cached - std::min(cached, floor));
 }
 
 absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,

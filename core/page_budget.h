@@ -22,8 +22,10 @@ namespace pando {
 //   ...                            // whatever else can fail
 //   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
 //
-// A class of namespaces has a floor and a cap. Others never evict its pages
-// below its floor; at its cap it makes room from its own pages, or is refused.
+// A class of namespaces has a floor and a cap. Others never leave it fewer
+// cached pages than its floor; its cached and reserved pages together are never
+// more than its cap: there it makes room from its own cached pages, or is
+// refused.
 //
 // Owned by CacheParts; not thread-safe. The pages' states are in PagePool, the
 // order of eviction in RadixTree; this holds the limits, and what was evicted

@@ -76,8 +76,9 @@ class PendingPages {
   // The page is not computed any more: ends the waits for it. Null: nothing is
   // pending.
   void End(PendingPage* page, PendingOutcome outcome);
-  // The page that is written to `reserved`; null when there is none.
-  PendingPage* FindReserved(Reservation reserved) const;
+  // What was to be written to `reserved` is not: it is given up. Nothing
+  // happens when nothing was.
+  void EndReserved(Reservation reserved);
 
   WaitId Wait(PendingPage& page, SessionId session);
   // The caller waits no longer: its time is up. False when the wait had ended.

@@ -1,7 +1,6 @@
 #include "core/prefix_cache.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -121,6 +120,17 @@ absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
   return answer;
 }
 
+absl::Status PrefixCache::CheckAdmits() const {
+  if (!is_draining_) return absl::OkStatus();
+  return MakeError(Reason::kDraining,
+                   "the server is shutting down and admits nothing new");
+}
+
+void PrefixCache::BeginDrain() {
+  Hold hold(this);
+  is_draining_ = true;
+}
+
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
   RETURN_IF_ERROR(CheckMatch(request));
   MatchResult result;
@@ -136,31 +146,17 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
       if (first != nullptr) return *first;
+      RETURN_IF_ERROR(CheckAdmits());
     }
     RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
     if (result.wait != WaitId()) return result;
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
-  if (!result.reserved.empty()) HoldPrompt(request, result);
-  return result;
-}
-
-// The tokens are copied outside the mutex, which a long prompt would hold too
-// long: meanwhile the lock may be released, or moved by a caller that has its
-// id from a repeat of the request.
-void PrefixCache::HoldPrompt(const MatchRequest& request,
-                             const MatchResult& result) {
-  auto tokens =
-      std::make_shared<const std::vector<Token>>(TokensToHold(request, result));
+  if (result.reserved.empty()) return result;
+  HeldPrompt prompt = CopyPrompt(request, result);
   Hold hold(this);
-  const Session* session = parts_.sessions.Find(request.session);
-  if (session == nullptr) return;
-  LockRecord* lock = parts_.sessions.FindLock(*session, result.lock);
-  if (lock == nullptr ||
-      lock->node->end_pages() * options_.page_tokens != result.matched_tokens) {
-    return;
-  }
-  lock->prompt.tokens = std::move(tokens);
+  HoldPrompt(parts_, request, result, std::move(prompt));
+  return result;
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
@@ -213,6 +209,7 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   ASSIGN_OR_RETURN(const LockResult* const first,
                    FindAnswer<LockResult>(*session, request.request_id));
   if (first != nullptr) return *first;
+  RETURN_IF_ERROR(CheckAdmits());
   const PrefixQuery query{
       .ns = request.ns, .tokens = request.tokens, .after = request.after};
   ASSIGN_OR_RETURN(const FoundPrefix found,
@@ -262,6 +259,7 @@ absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
   ASSIGN_OR_RETURN(const Pages* const first,
                    FindAnswer<Pages>(*session, request.request_id));
   if (first != nullptr) return *first;
+  RETURN_IF_ERROR(CheckAdmits());
   RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, request.pages));
   RETURN_IF_ERROR(parts_.budget.CheckRoom(request.pages, quota_class, 0));
   parts_.budget.Reserve(request.pages, quota_class, session->reserved,

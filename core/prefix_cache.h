@@ -151,6 +151,11 @@ class PrefixCache {
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
+  // From now on nothing new is admitted: Match with a lock, Lock and Allocate
+  // give DRAINING, but for repeats, which get their first answer. All else goes
+  // on, so that what was admitted can finish. There is no way back.
+  void BeginDrain();
+
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
   bool IsIdle();
@@ -168,8 +173,8 @@ class PrefixCache {
   // to take the mutex.
   class Hold;
 
-  // Gives the lock of `result` the tokens of the request that it is to hold.
-  void HoldPrompt(const MatchRequest& request, const MatchResult& result);
+  // DRAINING once BeginDrain was called.
+  absl::Status CheckAdmits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer that an earlier call of the session with this id got; null when
   // this call is the first.
   template <typename T>
@@ -181,6 +186,7 @@ class PrefixCache {
 
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace pando

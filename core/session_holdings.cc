@@ -39,8 +39,7 @@ uint32_t SessionHoldings::ReleaseLocks(Session& session, LockEnd end) {
 }
 
 void SessionHoldings::FreePage(Session& session, PageId page) {
-  pending_->End(pending_->FindReserved(pool_->reservation(page)),
-                PendingOutcome::kGivenUp);
+  pending_->EndReserved(pool_->reservation(page));
   pool_->Release(session.reserved, page);
 }
 

@@ -69,7 +69,21 @@ absl::StatusOr<LockRecord*> SessionTable::GetLock(const Session& session,
       absl::StrCat("lock ", id.value(), " is not held by this session"));
 }
 
+void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {
+  lock.held_tokens = static_cast<uint32_t>(tokens);
+  lock.session->held_tokens += tokens;
+  held_tokens_ += tokens;
+}
+
+void SessionTable::DropPrompt(LockRecord& lock) {
+  lock.session->held_tokens -= lock.held_tokens;
+  held_tokens_ -= lock.held_tokens;
+  lock.held_tokens = 0;
+  lock.prompt = HeldPrompt();
+}
+
 void SessionTable::RemoveLock(LockRecord& lock) {
+  DropPrompt(lock);
   --lock.session->lock_count;
   if (lock.previous != nullptr) {
     lock.previous->next = lock.next;
@@ -101,6 +115,19 @@ absl::Status SessionTable::CheckMorePages(const Session& session,
       Reason::kSessionLimit, Subject::kMaxReservedPages,
       absl::StrCat(pages, " pages are needed, but the session has reserved ",
                    reserved, "; the limit is ", limit));
+}
+
+absl::Status SessionTable::CheckMoreHeldTokens(const Session& session,
+                                               size_t tokens) const {
+  const uint32_t limit = limits_.max_held_tokens;
+  if (tokens == 0 || limit == 0 || session.held_tokens + tokens <= limit) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      Reason::kSessionLimit, Subject::kMaxHeldTokens,
+      absl::StrCat("the lock would hold ", tokens,
+                   " tokens of its prompt, and the session's locks hold ",
+                   session.held_tokens, "; the limit is ", limit));
 }
 
 }  // namespace pando

@@ -35,6 +35,7 @@ struct Session {
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
   uint32_t lock_count = 0;
+  uint64_t held_tokens = 0;  // LockRecord::held_tokens of its locks
   Answers answers;
   // The worker has mapped the pool, so it may write to its reserved pages.
   bool is_attached = false;
@@ -62,6 +63,8 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
+  // What `prompt` takes of memory, or is about to.
+  uint32_t held_tokens = 0;
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
   absl::Time taken_at;
@@ -99,17 +102,26 @@ class SessionTable {
                                       Subject subject) const;
   void RemoveLock(LockRecord& lock);
 
+  // The lock is about to hold so many tokens of a prompt. REQUIRES: it holds
+  // none.
+  void CountPrompt(LockRecord& lock, size_t tokens);
+  // The lock holds no prompt any more.
+  void DropPrompt(LockRecord& lock);
+
   // Of sessions that are open, too. One that has more keeps it.
   void SetLimits(const SessionLimits& limits) { limits_ = limits; }
-  // Whether the session may take one more lock, and reserve so many pages more:
-  // else SESSION_LIMIT.
+  // Whether the session may take one more lock, reserve so many pages more, and
+  // hold so many tokens of prompts more: else SESSION_LIMIT.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
+  absl::Status CheckMoreHeldTokens(const Session& session, size_t tokens) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());
   }
   uint32_t lock_count() const { return locks_.size(); }
+  // Of prompts, by all locks.
+  uint64_t held_tokens() const { return held_tokens_; }
   // Null: there is none.
   const LockRecord* oldest_lock() const { return oldest_; }
 
@@ -128,6 +140,7 @@ class SessionTable {
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
+  uint64_t held_tokens_ = 0;
   SessionLimits limits_;
 };
 

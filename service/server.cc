@@ -202,7 +202,7 @@ void Server::MakeServices() {
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
       &cache_, &pending_matches_, verifier_.get(),
-      options_.max_tokens_per_request, epoch_, &is_draining_);
+      options_.max_tokens_per_request, epoch_);
   pool_service_ = std::make_unique<PoolService>(
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -352,6 +352,7 @@ void Server::MakeConsole() {
 
 void Server::BeginDrain() {
   is_draining_ = true;
+  cache_.BeginDrain();
   drain_announcement_->Request();
 }
 

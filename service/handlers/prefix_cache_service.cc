@@ -107,9 +107,6 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (waits) waited = pending_->End(call);
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   RETURN_IF_ERROR(CheckMatch(request));
-  if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();
@@ -250,9 +247,6 @@ void PrefixCacheService::Verify(std::span<const PageId> inserted,
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
                                       v1::LockResponse& response) {
-  if (is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();

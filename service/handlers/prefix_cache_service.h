@@ -1,7 +1,6 @@
 #ifndef PANDO_SERVICE_HANDLERS_PREFIX_CACHE_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_PREFIX_CACHE_SERVICE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -22,18 +21,16 @@ namespace pando {
 // calls that wait are held by PendingMatches.
 class PrefixCacheService {
  public:
-  // `cache`, `pending` and `is_draining` outlive the service. While draining,
-  // nothing new is admitted: a match that locks is refused. `verifier` may be
-  // null: no pages are verified.
+  // `cache` and `pending` outlive the service. `verifier` may be null: no pages
+  // are verified.
   PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
                      PageVerifier* verifier, uint32_t max_tokens,
-                     uint64_t epoch, const std::atomic<bool>* is_draining)
+                     uint64_t epoch)
       : cache_(cache),
         pending_(pending),
         verifier_(verifier),
         max_tokens_(max_tokens),
-        epoch_(epoch),
-        is_draining_(is_draining) {}
+        epoch_(epoch) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
@@ -61,7 +58,6 @@ class PrefixCacheService {
   PageVerifier* const verifier_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;
-  const std::atomic<bool>* const is_draining_;
   v1::PrefixCache::AsyncService grpc_;
 };
 

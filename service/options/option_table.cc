@@ -325,6 +325,10 @@ std::vector<OptionSpec> MakeOptionTable() {
       Live(Number("max-reserved-pages-per-session",
                   &Options::max_reserved_pages_per_session, 0, kMaxUint32,
                   "Pages that a session may have reserved; 0 for no limit")),
+      Live(Number("max-held-tokens-per-session",
+                  &Options::max_held_tokens_per_session, 0, kMaxUint32,
+                  "Tokens of prompts that a session's locks may hold, 4 bytes "
+                  "each; 0 for no limit")),
       Number("max-attach-tokens-per-session",
              &Options::max_attach_tokens_per_session, 1, kMaxUint32,
              "Tokens for the memory socket that a session may have unused"),

@@ -83,7 +83,8 @@ struct Options {
   // Of these, zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;
-  uint32_t max_calls_per_second = 0;  // of a session
+  uint32_t max_held_tokens_per_session = 16777216;  // 64 MiB
+  uint32_t max_calls_per_second = 0;                // of a session
   // Events kept for watchers that come back or are slow.
   uint32_t event_history = 65536;
   // tcp://host:port of the first worker's stream of events for routers; empty:

@@ -111,6 +111,15 @@ TEST_F(PageBudgetTest, OthersLeaveAClassItsFloor) {
   EXPECT_EQ(budget_.Evict(9, EvictionReason::kRequest), 0u);
 }
 
+TEST_F(PageBudgetTest, AFloorIsOfCachedPages) {
+  SetQuotas({.floor_pages = 3}, {});
+  Cache(kA, 3);
+  ASSERT_EQ(Reserve(kA, 3), "OK");
+  EXPECT_EQ(budget_.Evict(9, EvictionReason::kRequest), 0u);
+  EXPECT_EQ(Reserve(kB, 5), "POOL_EXHAUSTED");
+  EXPECT_EQ(Reserve(kB, 4), "OK");
+}
+
 TEST_F(PageBudgetTest, PagesOfAnotherClassJoinOneUpToItsCap) {
   SetQuotas({.cap_pages = 2}, {});
   ASSERT_EQ(Reserve(kB, 3), "OK");
