@@ -35,8 +35,8 @@ struct PagesStored {
   }
 };
 
-// Pages that left the tree; those that came after them in a prompt went before
-// or with them.
+// Pages that left the tree. Pages that came after them in a prompt left before
+// them or with them.
 struct PagesRemoved {
   std::vector<PageId> pages;
   EvictionReason reason;
@@ -47,11 +47,12 @@ struct AllCleared {};
 
 using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
 
-// What entered and left the tree, in order, until somebody takes it: no tokens
-// are copied and nothing is hashed. Owned by PrefixCache; not thread-safe.
+// Keeps what entered and left the tree, in order, until somebody takes it. To
+// log an event copies no tokens and hashes nothing.
 //
-// Off until Start. Bounded: when nobody takes the events it drops them all and
-// says, at the next Take, what the tree holds then.
+// It keeps nothing before Start. It is bounded: when the events are not taken
+// for too long it drops them all, and the next Take begins with what the tree
+// holds then. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.

@@ -2,6 +2,7 @@
 #define PANDO_CORE_PAGE_BUDGET_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,13 +64,16 @@ class PageBudget {
   uint32_t Evict(uint32_t pages, EvictionReason reason);
   // Evicts at most `pages` of what the watermark asks for.
   uint32_t EvictToWatermark(uint32_t pages);
-  // Evicts up to `pages` unlocked pages of a namespace, whatever its floor.
-  // `is_gone` says whether the namespace went with the last of them.
+  // Evicts up to `pages` pages, whatever the floors: of the nodes in the cells
+  // from `begin` to `end` those that are unlocked leaves, and what becomes one
+  // by that; only of namespace `ns`, if one is given. `next` is the cell to go
+  // on with.
   struct Flushed {
     uint32_t pages = 0;
-    bool is_gone = false;
+    uint32_t next = 0;
   };
-  Flushed Flush(Namespace& ns, uint32_t pages);
+  Flushed Flush(uint32_t begin, uint32_t end, std::optional<NamespaceNumber> ns,
+                uint32_t pages);
 
  private:
   // Cached and reserved pages of a class.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,11 +18,13 @@
 #include "core/cache_parts.h"
 #include "core/event_log.h"
 #include "core/eviction_policy.h"
+#include "core/invariants.h"
 #include "core/operator_results.h"
 #include "core/quota_classes.h"
 #include "core/requests.h"
 #include "core/session_limits.h"
 #include "core/stats.h"
+#include "core/stepped_work.h"
 #include "core/tree_copy.h"
 
 namespace pando {
@@ -60,6 +63,7 @@ class PrefixCache {
   };
 
   explicit PrefixCache(const Options& options);
+  ~PrefixCache();
 
   // Finds the longest cached prefix; on request locks it and reserves pages for
   // the rest, evicting as needed, in one step.
@@ -77,15 +81,10 @@ class PrefixCache {
   absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
-  // Evicts up to `pages` pages, none that takes a class below its floor, and
-  // returns how many it did.
-  uint32_t Evict(uint32_t pages);
-  // The same for the watermark of the options: a bounded step, to be repeated.
+  // Evicts a bounded number of pages while the watermark of the options asks
+  // for it, none that takes a class below its floor. Returns how many it did;
+  // to be repeated until that is none.
   uint32_t EvictToWatermark();
-  // Evicts all that is not locked: of all namespaces, or of one.
-  FlushResult Flush();
-  FlushResult FlushNamespace(const NamespaceKey& key);
-  FlushResult FlushNamespace(NamespaceNumber number);
   // Changes the watermark of the options.
   void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
   // Changes floors and caps. Nothing is evicted for that: a class that is above
@@ -129,12 +128,32 @@ class PrefixCache {
   // from the first call on.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // For operators; proto/pando/v1/admin.proto says what they tell.
+  // Work for operators. Each is done in steps, so that other calls come in
+  // between; who has something else to do between them takes the steps himself:
+  //
+  //   LockListing listing(limit, session);
+  //   while (!cache.Step(listing)) ServeOthers();
+  //
+  // See eviction_work.h, listings.h, explanation.h and tree_dump.h; and
+  // proto/pando/v1/admin.proto for what is told.
+  bool Step(SteppedWork& work);
+  // Takes all steps.
+  template <typename Work>
+  Work Run(Work work) {
+    while (!Step(work)) continue;
+    return work;
+  }
+  // EvictionWork: returns how many pages it evicted.
+  uint32_t Evict(uint32_t pages);
+  // FlushWork.
+  FlushResult Flush();
+  FlushResult FlushNamespace(const NamespaceKey& key);
+  FlushResult FlushNamespace(NamespaceNumber number);
   NamespaceList ListNamespaces(uint32_t limit);
   SessionList ListSessions(uint32_t limit);
   // Of one session, or of all.
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
-  // Returns how many it released.
+  // LockRelease: returns how many it released.
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
@@ -159,8 +178,11 @@ class PrefixCache {
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
   bool IsIdle();
-  // A sentence for each invariant that does not hold. Linear in the cache and
-  // under the mutex: for tests and operators.
+  // Begins to verify the invariants, or goes on with that: a bounded part. Once
+  // all is verified, a sentence for each invariant that does not hold; then the
+  // next call begins anew.
+  std::optional<std::vector<std::string>> CheckInvariantsStep();
+  // Takes all steps.
   std::vector<std::string> CheckInvariants();
 
   uint32_t page_tokens() const { return options_.page_tokens; }
@@ -187,6 +209,7 @@ class PrefixCache {
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<InvariantCheck> check_ ABSL_GUARDED_BY(mutex_);  // under way
 };
 
 }  // namespace pando

@@ -9,9 +9,11 @@
 
 namespace pando {
 
-// Reserved pages of lost sessions, whose processes may still be writing to
-// them. They wait until the process is known to be gone or a time has passed.
-// Owned by PrefixCache; not thread-safe.
+// The reserved pages of lost sessions. The kernels of such a session's process
+// may still be writing to them, so nobody else gets them until the process is
+// known to be gone, or a time has passed.
+//
+// Owned by SessionHoldings; not thread-safe.
 class Quarantine {
  public:
   // The pages of one lost session.

@@ -26,8 +26,9 @@ struct PageLimits {
   std::optional<uint32_t> cap_pages = {};
 };
 
-// The classes that are configured, then one for all other namespaces.
-// Immutable; what limits them is elsewhere.
+// The quota classes that are configured, then one for all other namespaces:
+// which class a namespace is in. Immutable; PageBudget knows the limits as they
+// are now.
 class QuotaClasses {
  public:
   explicit QuotaClasses(std::vector<QuotaClass> configured);

@@ -1,6 +1,5 @@
 #include "core/session_holdings.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace pando {
@@ -15,7 +14,7 @@ void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
   // Still marked: the insert went another way.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
   tree_->Lock(descendant, lock.node);
-  lock.node = &descendant;
+  sessions_->MoveLock(lock, descendant);
 }
 
 void SessionHoldings::ReleaseLock(LockRecord& lock, LockEnd end) {
@@ -82,16 +81,12 @@ ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
     pool_->FreeQuarantined(batch.pages);
     expired.gone.push_back(batch.owner);
   }
+  // The order in which locks go decides what is evicted first.
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
       lost.push_back(&session);
     }
-  });
-  // Oldest first: the order in which locks go decides what is evicted first,
-  // and that of the hash table differs from run to run.
-  std::sort(lost.begin(), lost.end(), [](const Session* a, const Session* b) {
-    return a->number < b->number;
   });
   for (Session* session : lost) {
     EndWaitsAndLocks(*session, LockEnd::kSessionLost);

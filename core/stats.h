@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// Pages by state; they sum to capacity.
+// The number of pages in each state; they sum to `capacity`.
 struct PageCounts {
   uint32_t free = 0;
   uint32_t reserved = 0;

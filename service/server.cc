@@ -113,10 +113,14 @@ Server::Server(const Options& options, std::function<void()> on_exit,
       self_check_(&cache_),
       peer_filter_(options.allowed_uids),
       pending_matches_(&cache_, &rpc_),
+      stepped_calls_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
+      })),
+      check_step_(rpc_.AddWakeup([this] {
+        if (!self_check_.Step()) check_step_->Request();
       })) {}
 
 // What others call is stopped before what they call.
@@ -124,7 +128,7 @@ Server::~Server() {
   BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
-  KeepHouse();
+  RunHousekeeping();
   memory_.reset();
   watcher_.reset();
 }
@@ -201,7 +205,7 @@ void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, &pending_matches_, verifier_.get(),
+      &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
       options_.max_tokens_per_request, epoch_);
   pool_service_ = std::make_unique<PoolService>(
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
@@ -212,7 +216,7 @@ void Server::MakeServices() {
                              .on_closed = [this](SessionId s) { Forget(s); }});
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
-      &cache_, &self_check_,
+      &cache_, &self_check_, &stepped_calls_,
       AdminService::Config{.epoch = epoch_,
                            .max_tokens = options_.max_tokens_per_request,
                            .drain = [this](bool exit) {
@@ -239,14 +243,14 @@ void Server::MakeServices() {
   rpc_.call_rates().SetLimit(options_.max_calls_per_second);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-  rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
+  rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
-                               [this] { self_check_.Run(); });
+                               [this] { check_step_->Request(); });
 }
 
-void Server::KeepHouse() {
+void Server::RunHousekeeping() {
   ++turns_;
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
@@ -276,8 +280,8 @@ absl::Status Server::MakeAccessControl() {
   access_ = *std::move(access);
   rpc_.AddTimer(kTokenPeriod, [this] {
     if (!access_->RefreshTokens()) return;
-    session_service_->AdmitAgain();
-    events_service_->AdmitAgain();
+    session_service_->EndIfNotAdmitted();
+    events_service_->EndIfNotAdmitted();
   });
   return absl::OkStatus();
 }
@@ -342,7 +346,7 @@ void Server::MakeConsole() {
       .is_draining = &is_draining_,
       .explain =
           [this](const auto& request, auto& response) {
-            return admin_service_->ExplainMatch(request, response);
+            return admin_service_->ExplainMatchHere(request, response);
           },
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),

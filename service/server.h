@@ -20,6 +20,7 @@
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/http/http_server.h"
 #include "service/kv_events/kv_events.h"
 #include "service/memory/memory_socket.h"
@@ -82,7 +83,7 @@ class Server {
   absl::Status StartHttp();
   void MakeConsole();
   // Looks for lost sessions and for pages that leave quarantine.
-  void KeepHouse();
+  void RunHousekeeping();
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
@@ -112,8 +113,10 @@ class Server {
   std::unique_ptr<KvEvents> kv_events_;  // null: off
   RpcServer rpc_;
   PendingMatches pending_matches_;
+  SteppedCalls stepped_calls_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
+  Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
   std::unique_ptr<HealthService> health_service_;

@@ -30,7 +30,7 @@ class EventsService {
   void Register(RpcMetrics& metrics);
 
   // Ends the watches of those who may not watch any more.
-  void AdmitAgain() { watches_->AdmitAgain(); }
+  void EndIfNotAdmitted() { watches_->EndIfNotAdmitted(); }
 
   // Events that watchers were told they lost. Thread-safe.
   uint64_t dropped_events() const { return feed_.history().lost_events(); }

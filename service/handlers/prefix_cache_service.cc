@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "core/eviction_work.h"
 #include "service/handlers/wire.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
@@ -93,9 +94,11 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, [this](auto... call) { grpc_.RequestUnlock(call...); },
       [this](const auto& in, auto& out) { return Unlock(in, out); },
       of("Unlock"));
-  AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
+  AddWaitingMethod<v1::EvictRequest, v1::EvictResponse>(
       server, [this](auto... call) { grpc_.RequestEvict(call...); },
-      [this](const auto& in, auto& out) { return Evict(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return Evict(in, out, call);
+      },
       of("Evict"));
 }
 
@@ -281,10 +284,15 @@ absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
                         RequestId(request.request_id()));
 }
 
-absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,
-                                       v1::EvictResponse& response) {
-  response.set_evicted_pages(cache_->Evict(request.pages()));
-  return absl::OkStatus();
+std::optional<absl::Status> PrefixCacheService::Evict(
+    const v1::EvictRequest& request, v1::EvictResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<EvictionWork>(
+      call, [&] { return EvictionWork(request.pages()); },
+      [&](EvictionWork& done) {
+        response.set_evicted_pages(done.evicted_pages());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace pando

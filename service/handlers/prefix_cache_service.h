@@ -9,6 +9,7 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/handlers/pending_matches.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
@@ -21,13 +22,14 @@ namespace pando {
 // calls that wait are held by PendingMatches.
 class PrefixCacheService {
  public:
-  // `cache` and `pending` outlive the service. `verifier` may be null: no pages
-  // are verified.
+  // `cache`, `pending` and `stepped` outlive the service. `verifier` may be
+  // null: no pages are verified.
   PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
-                     PageVerifier* verifier, uint32_t max_tokens,
-                     uint64_t epoch)
+                     SteppedCalls* stepped, PageVerifier* verifier,
+                     uint32_t max_tokens, uint64_t epoch)
       : cache_(cache),
         pending_(pending),
+        stepped_(stepped),
         verifier_(verifier),
         max_tokens_(max_tokens),
         epoch_(epoch) {}
@@ -45,8 +47,10 @@ class PrefixCacheService {
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
   absl::Status Unlock(const v1::UnlockRequest& request,
                       v1::UnlockResponse& response);
-  absl::Status Evict(const v1::EvictRequest& request,
-                     v1::EvictResponse& response);
+  // None: as MatchPrefix, between two steps.
+  std::optional<absl::Status> Evict(const v1::EvictRequest& request,
+                                    v1::EvictResponse& response,
+                                    WaitingCall& call);
 
  private:
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
@@ -55,6 +59,7 @@ class PrefixCacheService {
 
   PrefixCache* const cache_;
   PendingMatches* const pending_;
+  SteppedCalls* const stepped_;
   PageVerifier* const verifier_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;

@@ -134,7 +134,7 @@ void HealthFlags(CLI::App& verb, Options& options) {
                   "readiness, liveness, or a service of gRPC by its name")
       ->type_name("NAME");
   verb.add_flag("--invariants", options.invariants,
-                "Verify the whole index, too; holds the cache up meanwhile");
+                "Verify the whole index, too");
 }
 
 void ClientFlags(CLI::App& verb, Options& options) {

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/stepped_calls.h"
+#include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
 #include "tests/service/console/grown_cache.h"
 
@@ -70,8 +72,11 @@ class ConsoleTest : public testing::Test {
 
   GrownCache cache_{100};
   SelfCheck self_check_{&*cache_};
+  RpcServer server_;  // never started
+  SteppedCalls stepped_{&*cache_, &server_};
   AdminService admin_{&*cache_,
                       &self_check_,
+                      &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   RpcMetrics rpc_metrics_;
   const std::atomic<bool> is_draining_ = false;
