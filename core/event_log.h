@@ -61,7 +61,8 @@ class EventLog {
   // Idempotent. The first Take then describes the tree as it is.
   void Start() { is_on_ = true; }
 
-  // Each names at least one page, and is cheap when nobody takes events.
+  // Pages entered the tree, and left it: each call names at least one page, and
+  // costs little when nobody takes events.
   void Stored(const SegmentRef& segment, uint32_t first_page,
               uint32_t page_count, PageId parent,
               const std::shared_ptr<const NamespaceKey>& ns);

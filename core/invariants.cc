@@ -124,6 +124,10 @@ bool InvariantCheck::CheckNamespaces() {
   for (uint32_t i = 0; i < kStepEntries; ++i) {
     const Namespace* ns = parts_.tree.NamespaceAfter(last_namespace_);
     if (ns == nullptr) return true;
+    if (ns->number <= last_namespace_) {
+      violations_.push_back("tree: a namespace is listed by another number");
+      return true;
+    }
     last_namespace_ = ns->number;
     const auto counted = audit_.by_namespace_.find(ns);
     ExpectSums(counted == audit_.by_namespace_.end() ? CacheAudit::Sums()

@@ -66,7 +66,7 @@ class PagePool {
   bool IsInRange(PageId page) const {
     return page != kPaddingPage && page.value() < capacity();
   }
-  // REQUIRES for the rest: every page is in range.
+  // Here and below, REQUIRES: every page is in range.
   PageState state(PageId page) const { return Record(page).state; }
   bool IsReservedBy(const PageOwner& owner, PageId page) const {
     const PageRecord& record = Record(page);
@@ -83,18 +83,20 @@ class PagePool {
     return {page, generation(page)};
   }
 
-  // Free -> reserved. REQUIRES: count(kFree) >= n. Appends the pages to `out`.
+  // Makes `n` free pages reserved ones of `owner`, and appends them to `out`.
+  // REQUIRES: count(kFree) >= n.
   void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
                std::vector<PageId>& out);
-  // Reserved -> free. REQUIRES: reserved by `owner`.
+  // Frees a reserved page. REQUIRES: `owner` has reserved it.
   void Release(PageOwner& owner, PageId page);
-  // Reserved -> sealed. REQUIRES: reserved by `owner`.
+  // The page is in the tree from now on. REQUIRES: `owner` has reserved it.
   void Seal(PageOwner& owner, PageId page);
-  // Sealed -> free.
+  // The pages have left the tree.
   void FreeSealed(std::span<const PageId> pages);
-  // All pages of `owner`: reserved -> quarantined. Empties its list.
+  // Makes all pages of `owner` quarantined ones: empties its list and returns
+  // it.
   std::vector<PageId> Quarantine(PageOwner& owner);
-  // Quarantined -> free.
+  // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
 
   // OK when each of `pages`, which may be out of range, is reserved by `owner`

@@ -73,13 +73,14 @@ class RadixTree {
   Namespace* FindNamespace(NamespaceNumber number) const;
   // The one with the next higher number.
   const Namespace* NamespaceAfter(NamespaceNumber number) const;
-  // Makes it when there is none. Give it back to Prune if it stays empty.
+  // Makes the namespace when there is none. One that stays empty must be given
+  // to Prune.
   Namespace& MakeNamespace(const NamespaceKey& key);
   // Removes the namespace when nothing is cached or locked in it.
   void Prune(Namespace& ns);
 
-  // Where a prefix of `pages` pages ends that ended in `node` or above it.
-  // Empty when the node is gone or no longer reaches so far.
+  // Where a prefix of `pages` pages ends that was said to end in `node` or
+  // above it. Empty when the node is gone, or no longer reaches so far.
   std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
                                            uint32_t pages) const;
 
@@ -89,7 +90,7 @@ class RadixTree {
   TreePosition Walk(TreePosition from, std::span<const Token> tokens,
                     uint32_t max_pages, std::vector<PageId>* pages) const;
 
-  // The node that ends at `position`; splits a node if need be.
+  // The node that ends at `position`. Splits a node if none ends there.
   Node& NodeEndingAt(TreePosition position);
   // A new leaf below `parent`, used just now, that holds all of `segment`.
   Node& AddLeaf(Node& parent, SegmentRef segment, const Use& use);
@@ -97,24 +98,26 @@ class RadixTree {
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
 
-  // Locks `node` and its ancestors, up to `ancestor` which is left as it is
-  // (null: all of them).
+  // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
+  // null: all of them.
   void Lock(Node& node, const Node* ancestor = nullptr);
-  // The reverse; what becomes unlocked counts as used just now.
+  // Takes one lock off `node` and all its ancestors. What becomes unlocked by
+  // that counts as used just now.
   void Unlock(Node& node);
 
   // Pages that Lock(NodeEndingAt(position)) would protect and that are
   // evictable now.
   static uint32_t EvictablePagesUpTo(TreePosition position);
 
-  // Told of each leaf that is about to lose what comes after its first
-  // `kept_pages` pages.
+  // Is called for each leaf that is about to lose the pages after its first
+  // `kept_pages`.
   using TrimVisitor =
       absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
 
   // Takes `count` pages out of the tree in the order of the policy, each leaf
-  // from its tail, at most limits[c] of class c, from which it takes off what
-  // it evicts; fewer when no more are evictable. Appends them to `evicted`.
+  // from its tail; fewer when no more are evictable. At most limits[c] of them
+  // are of class c; what is evicted is subtracted from the limits. Appends the
+  // pages to `evicted`.
   void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
              std::vector<PageId>& evicted);
   // Takes at most `count` pages of the node in this cell out of the tree if it
@@ -142,7 +145,7 @@ class RadixTree {
   uint32_t namespace_count() const {
     return static_cast<uint32_t>(namespaces_.size());
   }
-  // Accesses so far: the logical clock of last_access.
+  // The logical clock that last_access is read from: it counts accesses.
   uint64_t now() const { return now_; }
   // The time that nodes remember, in tenths of a second.
   uint32_t time() const { return time_; }

@@ -82,7 +82,8 @@ class Server {
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // Looks for lost sessions and for pages that leave quarantine.
+  // What has to be done again and again: sessions whose time is over end, pages
+  // leave quarantine, and what the log and the call rates remember is pruned.
   void RunHousekeeping();
   void Forget(SessionId ended);
   // Zero: never.

@@ -40,10 +40,10 @@ class BusyCache {
   void RunOne() {
     switch (Any(20)) {
       case 0:
-        cache_.Evict(Any(300));
+        cache_.Evict(Any(30));
         break;
       case 1:
-        if (Any(50) == 0) cache_.FlushNamespace(Namespace());
+        if (Any(500) == 0) cache_.FlushNamespace(Namespace());
         break;
       case 2:
         ReplaceSession();
@@ -134,7 +134,7 @@ TEST_P(InvariantCheckTest, FindsNothingWhileASoundCacheIsInUse) {
   const uint64_t seed = FromEnvironment("PANDO_TEST_SEED", 1);
   SCOPED_TRACE(testing::Message() << "PANDO_TEST_SEED=" << seed);
   BusyCache busy(seed, GetParam());
-  for (int i = 0; i < 10'000; ++i) busy.RunOne();
+  for (int i = 0; i < 20'000; ++i) busy.RunOne();
   int checks = 0;
   int steps = 0;
   for (; checks < 20; ++steps) {

@@ -44,7 +44,7 @@ class ConsoleTest : public testing::Test {
                         .is_draining = &is_draining_,
                         .explain =
                             [this](const auto& request, auto& response) {
-                              return admin_.ExplainMatch(request, response);
+                              return admin_.ExplainMatchHere(request, response);
                             },
                         .max_tokens = 1'000,
                         .shows_tokens = shows_tokens});
