@@ -112,9 +112,9 @@ void BM_StepsOfListNamespaces(benchmark::State& state) {
   const auto cache = MakeCache(kPageTokens, kMany);
   const std::vector<Token> prompt = Tokens(1, kPageTokens);
   for (uint32_t i = 0; i < kMany; ++i) {
-    const NamespaceKey ns{.extra_key = "a tenant of some name " +
-                                       std::to_string(i),
-                          .cache_salt = {}};
+    const NamespaceKey ns{
+        .extra_key = "a tenant of some name " + std::to_string(i),
+        .cache_salt = {}};
     const auto pages =
         cache->Allocate({.session = kSession, .ns = ns, .pages = 1})->pages;
     CHECK(cache

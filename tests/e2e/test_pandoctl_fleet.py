@@ -182,3 +182,20 @@ def test_watch_says_what_is_no_endpoint(tmp_path):
     answer = Pandoctl("unix:/nowhere")("watch", "--kv-events", "nowhere")
     assert answer.code == 2
     assert "--kv-events is 'nowhere': Invalid argument" in answer.err
+
+
+def test_watch_says_that_no_events_are_published_there():
+    endpoint = f"tcp://{free_address()}"
+    answer = Pandoctl("unix:/nowhere")(
+        "watch", "--kv-events", endpoint, "--timeout", 0.1
+    )
+    assert answer.code == 3
+    assert f"{endpoint} publishes no events: nobody answered in 100ms" in answer.err
+
+
+def test_watch_ends_with_the_pandod_that_it_hears(tmp_path):
+    endpoint = f"tcp://{free_address()}"
+    with serving(tmp_path, kv_events=endpoint, kv_events_topic="pando") as pandod:
+        watch = Pandoctl(pandod.address).start("watch", "--kv-events", endpoint)
+        assert "cleared" in watch.stdout.readline()
+    assert watch.wait(60) == 3

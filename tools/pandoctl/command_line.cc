@@ -118,7 +118,7 @@ void WatchFlags(CLI::App& verb, Options& options) {
       ->type_name("ENDPOINT")
       ->excludes(snapshot);
   verb.add_option("--topic", options.topic, "What their topics begin with")
-      ->type_name("TEXT");
+      ->type_name("PREFIX");
 }
 
 void FleetFlags(CLI::App& verb, Options& options) {

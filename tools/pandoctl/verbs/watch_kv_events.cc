@@ -1,7 +1,11 @@
 // pandoctl watch --kv-events: what routers hear, without tokens and salts.
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -9,8 +13,12 @@
 #include <zmq.hpp>
 #include <zmq_addon.hpp>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/verbs.h"
 
@@ -103,24 +111,87 @@ void Print(const Output& output, const Frame& frame, Json event) {
                         {"event", std::move(event)}});
 }
 
+// The events of one endpoint. A subscriber of ZeroMQ waits without a word where
+// nobody answers; this one says so, and that a connection has ended.
+class Feed {
+ public:
+  explicit Feed(std::string endpoint)
+      : endpoint_(std::move(endpoint)),
+        socket_(context_, zmq::socket_type::sub),
+        monitor_(context_, zmq::socket_type::pair) {
+    socket_.set(zmq::sockopt::linger, 0);
+    zmq_socket_monitor(socket_.handle(), kMonitor,
+                       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED);
+    monitor_.connect(kMonitor);
+  }
+
+  // Unavailable if nobody answers in time.
+  absl::Status Connect(const std::string& topic, absl::Duration timeout) {
+    try {
+      socket_.connect(endpoint_);
+    } catch (const zmq::error_t& error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--kv-events is '", endpoint_, "': ", error.what()));
+    }
+    socket_.set(zmq::sockopt::subscribe, topic);
+    monitor_.set(zmq::sockopt::rcvtimeo,
+                 static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+    if (NextChange() != ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      return absl::UnavailableError(
+          absl::StrCat(endpoint_, " publishes no events: nobody answered in ",
+                       absl::FormatDuration(timeout)));
+    }
+    return absl::OkStatus();
+  }
+
+  // Waits. Unavailable when the connection has ended and all was read.
+  absl::StatusOr<std::vector<zmq::message_t>> Next() {
+    std::vector<zmq::message_t> parts;
+    while (true) {
+      std::array<zmq::pollitem_t, 2> ready = {
+          {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+           {monitor_.handle(), 0, ZMQ_POLLIN, 0}}};
+      zmq::poll(ready, std::chrono::milliseconds(-1));
+      if (ready[0].revents != 0 &&
+          zmq::recv_multipart(socket_, std::back_inserter(parts))) {
+        return parts;
+      }
+      if (ready[1].revents != 0 && NextChange() == ZMQ_EVENT_DISCONNECTED) {
+        return absl::UnavailableError(
+            absl::StrCat(endpoint_, " has ended the connection"));
+      }
+    }
+  }
+
+ private:
+  static constexpr char kMonitor[] = "inproc://changes";
+
+  // What has become of the connection (zmq_socket_monitor(3): a number of 16
+  // bits and a value, then the endpoint); zero when none came in time.
+  uint16_t NextChange() {
+    std::vector<zmq::message_t> parts;
+    if (!zmq::recv_multipart(monitor_, std::back_inserter(parts))) return 0;
+    uint16_t change = 0;
+    std::memcpy(&change, parts.at(0).data(), sizeof(change));
+    return change;
+  }
+
+  const std::string endpoint_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  zmq::socket_t monitor_;
+};
+
 }  // namespace
 
 absl::Status WatchKvEvents(const Context& context) {
   const std::string& endpoint = context.options.kv_events;
-  zmq::context_t zmq;
-  zmq::socket_t socket(zmq, zmq::socket_type::sub);
-  socket.set(zmq::sockopt::linger, 0);
-  try {
-    socket.connect(endpoint);
-  } catch (const zmq::error_t& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--kv-events is '", endpoint, "': ", error.what()));
-  }
-  socket.set(zmq::sockopt::subscribe, context.options.topic);
+  Feed feed(endpoint);
+  RETURN_IF_ERROR(feed.Connect(context.options.topic,
+                               absl::Seconds(context.options.timeout_s)));
   uint32_t shown = 0;
   while (true) {
-    std::vector<zmq::message_t> parts;
-    if (!zmq::recv_multipart(socket, std::back_inserter(parts))) continue;
+    ASSIGN_OR_RETURN(const std::vector<zmq::message_t> parts, feed.Next());
     try {
       const Frame frame = Decode(parts);
       for (const Json& event : frame.events) {
