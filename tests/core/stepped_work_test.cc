@@ -33,9 +33,11 @@ class SteppedWorkTest : public testing::Test {
   void Publish(const std::vector<Token>& tokens,
                const NamespaceKey& ns = kNoNamespace) {
     const auto pages =
-        *cache_.Allocate({.session = session_,
-                          .ns = ns,
-                          .pages = static_cast<uint32_t>(tokens.size())});
+        cache_
+            .Allocate({.session = session_,
+                       .ns = ns,
+                       .pages = static_cast<uint32_t>(tokens.size())})
+            ->pages;
     ASSERT_EQ(
         Outcome(cache_.Insert(
             {.session = session_, .ns = ns, .tokens = tokens, .pages = pages})),
