@@ -14,12 +14,12 @@ VOCABULARY = 512
 LAYERS = 4
 
 
-def make_model(folder: Path) -> Path:
-    """A Llama of 4 layers, 2 KV heads of 32, float32; about 3 MB."""
+def make_model(folder: Path, head_size: int = 32) -> Path:
+    """A Llama of 4 layers, 2 KV heads, float32; about 3 MB."""
     import torch
     from safetensors.torch import save_file
 
-    hidden, inner, heads, kv_heads, head_size = 128, 256, 4, 2, 32
+    hidden, inner, heads, kv_heads = 128, 256, 4, 2
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
