@@ -164,7 +164,9 @@ def test_a_handle_shows_nothing_to_other_namespaces(start_pandod):
                 fields = {"after": handle, "namespace": namespace}
                 assert worker.failure(method, **fields) == GONE
             query = {"after": handle, "namespace": namespace}
-            assert worker.call("MatchPrefixes", queries=[query]).scores[0].is_handle_gone
+            assert (
+                worker.call("MatchPrefixes", queries=[query]).scores[0].is_handle_gone
+            )
 
 
 # Scoring a queue.
