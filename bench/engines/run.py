@@ -52,7 +52,9 @@ def main() -> None:
         model = make_model(folder / "model")
         server = serve(kind, folder)
         try:
-            shared = measure([start(kind, name, model, server, folder) for name in "ab"])
+            shared = measure(
+                [start(kind, name, model, server, folder) for name in "ab"]
+            )
         finally:
             server.close()
         own = measure([start(kind, name, model, None, folder) for name in "cd"])
@@ -124,8 +126,14 @@ def show(kind: str, shared: Measured, own: Measured) -> None:
         f"first token of {LONG_PROMPT} tokens that the other computed, ms",
         lambda m: 1e3 * median(m.first_tokens),
     )
-    row("the engine's scheduler, ms a request", lambda m: 1e3 * m.seconds_scheduling / each)
-    row("of it in calls to pandod, ms a request", lambda m: 1e3 * m.seconds_in_calls / each)
+    row(
+        "the engine's scheduler, ms a request",
+        lambda m: 1e3 * m.seconds_scheduling / each,
+    )
+    row(
+        "of it in calls to pandod, ms a request",
+        lambda m: 1e3 * m.seconds_in_calls / each,
+    )
     row("calls to pandod a request", lambda m: m.calls / each)
     row("bytes to and from pandod a request", lambda m: m.bytes / each, "{:,.0f}")
 

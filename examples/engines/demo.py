@@ -52,7 +52,9 @@ def show(
         engine.ready()
     _warm_up(first, second, alone)
     document = _tokens(DOCUMENT_TOKENS, seed=1)
-    print(f"Two {kind} engines share one cache; a document of {DOCUMENT_TOKENS} tokens.\n")
+    print(
+        f"Two {kind} engines share one cache; a document of {DOCUMENT_TOKENS} tokens.\n"
+    )
     print(f"{'':10}{'tokens of the prompt':>32}{'cached':>16}{'first token':>24}")
     print(
         f"{'question':<10}{'engine':>10}{'all':>10}{'cached':>12}{'without Pando':>16}"

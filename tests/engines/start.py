@@ -9,7 +9,6 @@ from engines.engine_process import EngineProcess
 from engines.models import LAYOUT
 from pandod_process import Pandod
 
-
 # As many tokens as an SGLang of the tests has by itself.
 PAGES = 512
 

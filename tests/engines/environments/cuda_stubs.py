@@ -83,9 +83,7 @@ def _readelf(what: str, library: Path) -> str:
     ).stdout
 
 
-def _compile_stub(
-    path: Path, versioned: dict[str, set[str]], plain: set[str]
-) -> None:
+def _compile_stub(path: Path, versioned: dict[str, set[str]], plain: set[str]) -> None:
     symbols = sorted(plain.union(*versioned.values()))
     marker = "pando_stub_" + re.sub(r"\W", "_", path.name)
     with tempfile.TemporaryDirectory() as scratch:

@@ -125,7 +125,9 @@ def _flashinfer() -> None:
     sys.modules |= {"flashinfer": module, "flashinfer.sampling": module.sampling}
 
 
-def _rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, out: Any = None) -> Any:
+def _rms_norm(
+    x: torch.Tensor, weight: torch.Tensor, eps: float, out: Any = None
+) -> Any:
     wide = x.float()
     scaled = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
     normed = scaled.to(x.dtype) * weight

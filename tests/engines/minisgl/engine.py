@@ -5,7 +5,7 @@ usage: engine.py '{"sources": folder, "model_path": ..., "pando": true, ...}'
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n}   runs them to their end
 {"start": [[ids]], "new": n}     queues them; {"step": n} runs n steps
-{"abort": uid}, {"look": true}
+{"abort": uid}, {"look": true}; {"idle": true} when no request is left
 """
 
 from __future__ import annotations
@@ -99,19 +99,23 @@ class Engine:
             with self.torch.inference_mode():
                 self.llm._process_one_msg(AbortBackendMsg(uid=command["abort"]))
             self.say(**self.look())
+        elif "idle" in command:
+            self.llm.run_when_idle()
+            self.say(**self.look())
         else:
             self.say(**self.look())
 
     def look(self) -> dict[str, Any]:
         manager = self.llm.cache_manager
-        manager.check_integrity()
         cache = self.llm.engine.kv_cache
         layers = range(cache.num_layers)
         return {
             "pid": os.getpid(),
             "free": len(manager.free_slots),
             "addresses": [
-                of(layer).data_ptr() for layer in layers for of in (cache.k_cache, cache.v_cache)
+                of(layer).data_ptr()
+                for layer in layers
+                for of in (cache.k_cache, cache.v_cache)
             ],
         }
 

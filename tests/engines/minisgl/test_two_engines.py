@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from engines.engine_process import EngineDied, closing_all
 from engines.minisgl.conftest import serve_pool
-from engines.sglang.start import prompt, whole_pages
+from engines.sglang.start import prompt
 from eventually import eventually
 from pando_kv import Client
 
@@ -57,7 +57,9 @@ def test_conversations_that_cross_engines(engines, reference, operator):
     assert cached > 3000
 
 
-def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(engines, reference, operator):
+def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(
+    engines, reference, operator
+):
     engine = engines[0]
     tokens = prompt(700, seed=20)
     for steps in (1, 2, 6):
@@ -74,7 +76,7 @@ def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(engines, reference,
 
 def test_nothing_is_left_over(engines, operator):
     for engine in engines:
-        engine.ask(look=True)
+        engine.ask(idle=True)
     stats = operator.stats()
     assert (stats.locks, stats.pages.protected) == (0, 0)
 
@@ -84,7 +86,9 @@ def test_both_serve_at_once_from_a_pool_that_is_too_small(
 ):
     server = serve_pool(tmp_path, 96)
     pair = [start_engine(name, server, tmp_path, num_page_override=95) for name in "ab"]
-    loads = [[prompt(300 + 20 * i, seed=30 + 10 * e + i) for i in range(6)] for e in (0, 1)]
+    loads = [
+        [prompt(300 + 20 * i, seed=30 + 10 * e + i) for i in range(6)] for e in (0, 1)
+    ]
     with closing_all(pair), Client(server.address) as operator:
         for engine, load in zip(pair, loads, strict=True):
             engine.send(prompts=load, new=60)

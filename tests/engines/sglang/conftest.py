@@ -16,7 +16,9 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="session")
 def reference(model, tmp_path_factory) -> EngineProcess:
     """SGLang with its own cache, which serves what the others serve."""
-    engine = start_engine("reference", model, None, tmp_path_factory.mktemp("reference"))
+    engine = start_engine(
+        "reference", model, None, tmp_path_factory.mktemp("reference")
+    )
     with closing_all([engine]):
         yield engine
         engine.close()

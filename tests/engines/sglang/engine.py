@@ -135,7 +135,9 @@ class Engine:
         elif "start" in command:
             self.say(ids=self.start(command["start"], command))
         elif "step" in command:
-            self.say(ran=sum(self.step() for _ in range(command["step"])), **self.look())
+            self.say(
+                ran=sum(self.step() for _ in range(command["step"])), **self.look()
+            )
         elif "device" in command:
             late = command["device"] == "is late"
             if late:

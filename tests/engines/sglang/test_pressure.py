@@ -25,7 +25,8 @@ def small(tmp_path_factory):
 def engines(small, model, reference, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pressed")
     pair = [
-        start_engine(name, model, small, folder, max_total_tokens=TOKENS) for name in "ab"
+        start_engine(name, model, small, folder, max_total_tokens=TOKENS)
+        for name in "ab"
     ]
     with closing_all(pair):
         for engine in pair:

@@ -79,7 +79,9 @@ def test_this_sglang_is_a_tested_one():
 
 
 def test_another_version_is_refused_and_can_be_tried(monkeypatch):
-    with pytest.raises(RuntimeError, match=r"SGLang 0\.5\.23, and this is SGLang 0\.6\.0"):
+    with pytest.raises(
+        RuntimeError, match=r"SGLang 0\.5\.23, and this is SGLang 0\.6\.0"
+    ):
         require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
     monkeypatch.setenv("PANDO_ANY_ENGINE_VERSION", "1")
     require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)

@@ -49,7 +49,9 @@ def test_sglang_finds_the_package_by_its_entry_points_alone(
         text=True,
     )
     assert done.returncode == 0, (tmp_path / "log").read_text()[-3000:]
-    answers = [json.loads(line[2:]) for line in done.stdout.splitlines() if line[:2] == "@@"]
+    answers = [
+        json.loads(line[2:]) for line in done.stdout.splitlines() if line[:2] == "@@"
+    ]
     expected = reference.ask(prompts=[tokens])["outputs"][0]
     assert [answer["output"] for answer in answers] == [expected, expected]
     assert answers[1]["cached"] == 496

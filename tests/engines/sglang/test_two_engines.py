@@ -26,7 +26,10 @@ def test_a_warm_request_is_two_calls(engines):
     after = second.ask(prompts=[tokens])["calls"]
 
     made = {name: after[name] - before.get(name, 0) for name in after}
-    assert {name: n for name, n in made.items() if n} == {"match_prefix": 1, "insert": 1}
+    assert {name: n for name, n in made.items() if n} == {
+        "match_prefix": 1,
+        "insert": 1,
+    }
 
 
 def test_kv_tensors_are_the_pool_that_is_mapped(engines):
@@ -35,7 +38,9 @@ def test_kv_tensors_are_the_pool_that_is_mapped(engines):
         mapped = [
             range(int(begin, 16), int(end, 16))
             for begin, end in re.findall(
-                r"^(\w+)-(\w+) rw-s .*memfd:pando", Path(f"/proc/{seen['pid']}/maps").read_text(), re.M
+                r"^(\w+)-(\w+) rw-s .*memfd:pando",
+                Path(f"/proc/{seen['pid']}/maps").read_text(),
+                re.M,
             )
         ]
         assert mapped
@@ -47,7 +52,9 @@ def test_conversations_that_cross_engines(engines, reference, operator):
     """Turns go to the engines in turn, batches and namespaces among them."""
     hits = operator.stats().counters.hit_tokens
     cached = 0
-    histories = {key: [prompt(100 + 37 * i, seed=10 + i)] for i, key in enumerate("xyz")}
+    histories = {
+        key: [prompt(100 + 37 * i, seed=10 + i)] for i, key in enumerate("xyz")
+    }
     for turn in range(12):
         engine = engines[turn % 2]
         options = {"new": 20, "extra_key": "lora" if turn % 4 == 3 else None}
@@ -74,7 +81,9 @@ def test_a_salt_and_an_extra_key_are_worlds_apart(engines):
     assert second.ask(prompts=[tokens], cache_salt="two")["cached"] == [0]
     assert second.ask(prompts=[tokens], extra_key="one")["cached"] == [0]
     assert second.ask(prompts=[tokens])["cached"] == [0]
-    assert second.ask(prompts=[tokens], cache_salt="one")["cached"] == [whole_pages(200)]
+    assert second.ask(prompts=[tokens], cache_salt="one")["cached"] == [
+        whole_pages(200)
+    ]
 
 
 def test_a_name_too_long_for_pandod_is_served_without_its_cache(engines, reference):
@@ -153,6 +162,8 @@ def test_nothing_is_left_over(engines, operator):
     for engine in engines:
         seen = engine.ask(look=True)
         assert seen["leaks"] == 0
-        assert seen["available"] + seen["evictable"] + seen["protected"] == seen["total"]
+        assert (
+            seen["available"] + seen["evictable"] + seen["protected"] == seen["total"]
+        )
     stats = operator.stats()
     assert (stats.locks, stats.pages.protected) == (0, 0)

@@ -23,7 +23,9 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="session")
 def reference(model, tmp_path_factory) -> EngineProcess:
     """vLLM by itself, without any prefix cache."""
-    engine = start_engine("reference", model, None, tmp_path_factory.mktemp("reference"))
+    engine = start_engine(
+        "reference", model, None, tmp_path_factory.mktemp("reference")
+    )
     with closing_all([engine]):
         yield engine
         engine.close()

@@ -115,7 +115,9 @@ class Engine:
             for prompt in self._prompts(command["start"], command):
                 self._started += 1
                 ids.append(f"s{self._started}")
-                self.llm.llm_engine.add_request(ids[-1], prompt, self._sampling(command))
+                self.llm.llm_engine.add_request(
+                    ids[-1], prompt, self._sampling(command)
+                )
             self.say(ids=ids)
         elif "step" in command:
             for _ in range(command["step"]):
@@ -131,7 +133,8 @@ class Engine:
             self.say(**self.look())
         elif "reset" in command:
             self.say(
-                reset=self.scheduler.reset_prefix_cache(reset_connector=True), **self.look()
+                reset=self.scheduler.reset_prefix_cache(reset_connector=True),
+                **self.look(),
             )
         else:
             self.say(**self.look())

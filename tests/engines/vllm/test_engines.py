@@ -41,7 +41,9 @@ def test_conversations_that_cross_engines(copies, in_place, reference, operator)
     hits = operator.stats().counters.hit_tokens
     cached = 0
     engines = [*copies, in_place]
-    histories = {key: [prompt(100 + 37 * i, seed=10 + i)] for i, key in enumerate("xyz")}
+    histories = {
+        key: [prompt(100 + 37 * i, seed=10 + i)] for i, key in enumerate("xyz")
+    }
     for turn in range(10):
         salt = {"salt": "tenant"} if turn % 5 == 4 else {}
         batch = [sum(history, []) for history in histories.values()]
@@ -68,7 +70,9 @@ def test_pages_that_are_scrambled_change_the_tokens(copies, in_place, roomy, ope
     for layer in range(pool.layout.layers):
         memory = pool.opaque_pages(layer)
         kept = memory[pages].view(np.float32)
-        memory[pages] = random.permutation(kept.ravel()).reshape(kept.shape).view(np.uint8)
+        memory[pages] = (
+            random.permutation(kept.ravel()).reshape(kept.shape).view(np.uint8)
+        )
     for engine in (copies[1], in_place):
         assert engine.ask(prompts=[tokens])["outputs"] != right
         assert engine.ask(prompts=[tokens], salt="fresh")["outputs"] == right

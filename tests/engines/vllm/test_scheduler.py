@@ -35,7 +35,9 @@ class Step:
 
     def __init__(self, new=(), cached=(), preempted=()):
         self.scheduled_new_reqs = [
-            SimpleNamespace(req_id=r.request_id, block_ids=(blocks,), num_computed_tokens=c)
+            SimpleNamespace(
+                req_id=r.request_id, block_ids=(blocks,), num_computed_tokens=c
+            )
             for r, blocks, c, _ in new
         ]
         self.scheduled_cached_reqs = SimpleNamespace(

@@ -110,9 +110,7 @@ def link_session(sessions: SessionTracker, session_id: int) -> Call[AttachGrant]
     return _attach(sessions.current(), request)
 
 
-def _attach(
-    session: Session, request: pool_pb2.AttachPoolRequest
-) -> Call[AttachGrant]:
+def _attach(session: Session, request: pool_pb2.AttachPoolRequest) -> Call[AttachGrant]:
     def parse(data: bytes) -> AttachGrant:
         response = pool_pb2.AttachPoolResponse.FromString(data)
         return AttachGrant(session, response.token, response.memory_socket)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 
 def use_pando() -> None:
-    """Puts Pando in the place of mini-SGLang's KV pool and cache, for each Scheduler and
-    LLM that this process makes from now on."""
+    """Puts Pando in the place of mini-SGLang's KV pool and cache, for each Scheduler
+    and LLM that this process makes from now on."""
     from pando_kv.minisgl.seams import replace_pool_and_cache
 
     replace_pool_and_cache()

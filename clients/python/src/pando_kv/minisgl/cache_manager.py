@@ -125,7 +125,9 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         super().allocate_paged(reqs)
 
     def _allocate(self, needed_pages: int) -> torch.Tensor:
-        assert needed_pages <= len(self.free_slots), "pages are reserved at the admission"
+        assert needed_pages <= len(self.free_slots), (
+            "pages are reserved at the admission"
+        )
         allocated = self.free_slots[:needed_pages]
         self.free_slots = self.free_slots[needed_pages:]
         return allocated
@@ -163,7 +165,9 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         slots = row[held.tokens : end : self.page_size]
         page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
         tokens = _tokens(req.input_ids[held.tokens : end])
-        done = self.calls.publish(held.lock_id, tokens, page_ids, is_last=is_last, priority=0)
+        done = self.calls.publish(
+            held.lock_id, tokens, page_ids, is_last=is_last, priority=0
+        )
         if is_last and (done is None or not done.is_answered):
             self.calls.release([held.lock_id])
         if done is None:
@@ -178,13 +182,15 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
 
     def _add(self, page_ids: Uint32Array) -> None:
         """Pages that the session has reserved."""
-        slots = torch.from_numpy(page_ids.astype(np.int32)).to(self.device) * self.page_size
+        slots = (
+            torch.from_numpy(page_ids.astype(np.int32)).to(self.device) * self.page_size
+        )
         self.free_slots = torch.cat((self.free_slots, slots))
 
     def _trim(self) -> None:
-        """Gives back what is spare, but for a stash, when it has become much. A step that
-        is under way may still write there, and the next owner's device does not wait for
-        this one."""
+        """Gives back what is spare, but for a stash, when it has become much. A step
+        that is under way may still write there, and the next owner's device does not
+        wait for this one."""
         stash = max(1, min(_STASH_PAGES, self.num_pages // _STASH_PAGES))
         spare = len(self.free_slots) - self._promised
         if spare <= 2 * stash:

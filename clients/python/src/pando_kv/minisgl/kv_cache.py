@@ -44,10 +44,12 @@ def session() -> Client:
 
 
 class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
-    """Its keys and values of a layer are views of the mapped pool: slot s of mini-SGLang
-    is slot s of Pando, and nothing is allocated."""
+    """Its keys and values of a layer are views of the mapped pool: slot s of
+    mini-SGLang is slot s of Pando, and nothing is allocated."""
 
-    def __init__(self, views: TorchViews, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, views: TorchViews, dtype: torch.dtype, device: torch.device
+    ) -> None:
         self._views = views
         self._dtype = dtype
         self._device = device
@@ -119,8 +121,8 @@ def make_kv_cache(
         ) from error
     if num_pages != capacity:
         raise ValueError(
-            f"the engine has {num_pages - 1} pages and the pool of pandod {capacity - 1}: "
-            f"start the engine with --num-pages {capacity - 1}"
+            f"the engine has {num_pages - 1} pages and the pool of pandod "
+            f"{capacity - 1}: start the engine with --num-pages {capacity - 1}"
         )
     return PandoKVCache(pool.torch(), dtype, device)
 

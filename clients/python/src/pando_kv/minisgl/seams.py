@@ -26,7 +26,9 @@ _TESTED_DIGEST = "af7e78bc46d0"
 def replace_pool_and_cache() -> None:
     """Raises RuntimeError where mini-SGLang is not the one that was tested."""
     digest = source_digest()
-    version = TESTED_COMMIT if digest == _TESTED_DIGEST else f"of other sources, {digest}"
+    version = (
+        TESTED_COMMIT if digest == _TESTED_DIGEST else f"of other sources, {digest}"
+    )
     require_tested_version("mini-SGLang", version, (TESTED_COMMIT,))
 
     from minisgl.engine import engine

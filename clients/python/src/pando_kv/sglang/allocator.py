@@ -140,8 +140,8 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         requests: Any = None,
         spec_algorithm: Any = None,
     ) -> bool:
-        """The scheduler retracts requests until this is so, and aborts the last one. That
-        one waits: other engines give pages back, when this one cannot."""
+        """The scheduler retracts requests until this is so, and aborts the last one.
+        That one waits: other engines give pages back, when this one cannot."""
         pages = -(-num_tokens // self.page_size)
         if self.secure(pages):
             return True
@@ -163,7 +163,9 @@ class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]
         if self.tree_cache.take_refusal():
             return False, None
         fits, chunk_limit = super().check_prefill(**asked)
-        return (fits, chunk_limit) if fits and self.allocator.secure(0) else (False, None)
+        return (
+            (fits, chunk_limit) if fits and self.allocator.secure(0) else (False, None)
+        )
 
     def available_chunk_tokens(self, chunk_limit: int) -> int:
         """The pages of the whole prompt were reserved with its first chunk."""

@@ -25,8 +25,8 @@ def session() -> Client:
     address = os.environ.get(ADDRESS)
     if not address:
         raise ValueError(
-            f"--radix-cache-backend {BACKEND} needs {ADDRESS}, the address of pandod, in "
-            "the environment, for example unix:/run/pando/pando.sock"
+            f"--radix-cache-backend {BACKEND} needs {ADDRESS}, the address of pandod, "
+            "in the environment, for example unix:/run/pando/pando.sock"
         )
     return Client(
         address,

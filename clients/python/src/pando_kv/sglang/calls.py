@@ -6,6 +6,7 @@ decide alike: rank 0 asks, and the others get what it was told.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ _NO_PAGES = np.empty(0, np.uint32)
 _NO_ROOM = (PoolExhaustedError, QuotaExceededError, SessionLimitError)
 
 
-class PandoLost(RuntimeError):
+class PandoLostError(RuntimeError):
     """The session is over, and with it every page of this engine."""
 
 
@@ -68,7 +69,8 @@ class Answer:
 
 class Calls:
     """Failures are answers here: an engine must go on. None stands for a call that
-    failed, with the reason in the log. PandoLost ends the engine: its pages are void.
+    failed, with the reason in the log. PandoLostError ends the engine: its pages are
+    void.
     """
 
     def __init__(self, client: Client | None, share: Callable[[Any], Any]) -> None:
@@ -91,7 +93,10 @@ class Calls:
         def call(client: Client) -> Admission | None:
             try:
                 match = client.match_prefix(
-                    tokens, namespace=namespace, lock=True, reserve_tokens=reserve_tokens
+                    tokens,
+                    namespace=namespace,
+                    lock=True,
+                    reserve_tokens=reserve_tokens,
                 )
             except _NO_ROOM:
                 return None
@@ -146,7 +151,9 @@ class Calls:
                     priority=priority,
                 )
             except (DeadlineError, UnavailableError) as error:
-                _log.warning("pandod: %s; %d pages are used no more", error, page_ids.size)
+                _log.warning(
+                    "pandod: %s; %d pages are used no more", error, page_ids.size
+                )
                 return Publication(_NO_PAGES, is_answered=False)
             if is_last:
                 self._locks.pop(lock_id)
@@ -156,10 +163,9 @@ class Calls:
 
     def release(self, lock_ids: Sequence[int]) -> None:
         def call(client: Client) -> None:
-            try:
+            # A call that was not answered may have released it.
+            with contextlib.suppress(UnknownLockError):
                 client.unlock(*(self._locks.pop(lock_id) for lock_id in lock_ids))
-            except UnknownLockError:
-                pass  # a call that was not answered had released it
 
         if lock_ids:
             self._ask(call)
@@ -182,7 +188,7 @@ class Calls:
             None if self._client is None else self._answer(self._client, call)
         )
         if answer.lost:
-            raise PandoLost(answer.lost)
+            raise PandoLostError(answer.lost)
         self.room = answer.room
         return answer.value  # type: ignore[no-any-return]
 

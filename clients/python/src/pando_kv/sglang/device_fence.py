@@ -46,7 +46,7 @@ class StreamMoment:
 
 
 class StreamFence:
-    """For a GPU whose steps overlap with scheduling: follows the stream of the steps."""
+    """For a GPU whose steps overlap with scheduling: follows the steps' stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -37,7 +37,11 @@ def _make_prefix_cache(context: Any) -> Any:
 
 
 def _rank_in_one_call(
-    original: Callable[..., None], policy: Any, waiting_queue: list[Any], *rest: Any, **named: Any
+    original: Callable[..., None],
+    policy: Any,
+    waiting_queue: list[Any],
+    *rest: Any,
+    **named: Any,
 ) -> None:
     """SGLang matches each waiting request by itself to rank them."""
     from sglang.srt.managers.schedule_policy import CacheAwarePolicy

@@ -77,7 +77,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         shards, ranks = len(pool.shards), get_parallel().tp_size
         if shards != ranks:
             raise ValueError(
-                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; each "
-                "rank needs a shard of its own"
+                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
+                "each rank needs a shard of its own"
             )
         return attachment

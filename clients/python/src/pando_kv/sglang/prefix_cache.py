@@ -172,7 +172,12 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         again, whose KV SGLang would throw away, is published: it may find it then."""
         held = req.last_node
         will_run_again = not req.finished() and req.to_finish is None
-        if held is not None and held.lock_id and will_run_again and not req.skip_radix_cache_insert:
+        if (
+            held is not None
+            and held.lock_id
+            and will_run_again
+            and not req.skip_radix_cache_insert
+        ):
             self.fence.now().wait()
             req.refresh_fill_ids()
             end = _floor(req.owned_kv_len(), self.page_size)
@@ -278,7 +283,9 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
     def pretty_print(self) -> None:
         print(f"Pando: {self.calls.room}, {self.token_to_kv_pool_allocator.owned} own")
 
-    def _namespace(self, extra_key: str | None, cache_salt: str | None) -> Namespace | None:
+    def _namespace(
+        self, extra_key: str | None, cache_salt: str | None
+    ) -> Namespace | None:
         if self.weights:
             extra_key = f"{extra_key or ''}{_WEIGHTS}{self.weights}"
         if extra_key is None and cache_salt is None:

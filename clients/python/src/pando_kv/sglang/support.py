@@ -35,7 +35,7 @@ def refuse_what_is_not_supported(context: Any) -> None:
     pool = allocator.get_kvcache()
     if not isinstance(pool, PandoKVPool) or not isinstance(allocator, PandoAllocator):
         raise ValueError(
-            f"--radix-cache-backend {BACKEND} supports models with one pool of keys and "
-            f"values; SGLang has made a {type(pool).__name__} and a "
+            f"--radix-cache-backend {BACKEND} supports models with one pool of keys "
+            f"and values; SGLang has made a {type(pool).__name__} and a "
             f"{type(allocator).__name__}"
         )

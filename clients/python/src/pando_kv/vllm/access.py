@@ -25,7 +25,9 @@ class Access:
     One thread at a time calls it.
     """
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: Client, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.client = client
         self._clock = clock
         self._pause = _FIRST_PAUSE

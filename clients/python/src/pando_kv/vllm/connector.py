@@ -33,7 +33,9 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     """One object in vLLM's scheduler and one in each worker; `role` says which, and
     `pando_zero_copy` in which of the two ways pages are used."""
 
-    def __init__(self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any) -> None:
+    def __init__(
+        self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any
+    ) -> None:
         super().__init__(vllm_config, role, kv_cache_config)
         require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
         self._is_zero_copy = bool(self._option("pando_zero_copy", False))
@@ -57,7 +59,9 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
             return CopyScheduler(self._client, self._block_tokens, workers)
         limits = vllm_config.scheduler_config
         # What a step may need at most, so that Pando is asked once a step.
-        stash = limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
+        stash = (
+            limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
+        )
         share = max(1, self._client.pool.capacity_pages // 16)
         return ZeroScheduler(self._client, self._block_tokens, min(stash, share))
 

@@ -20,7 +20,6 @@ from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 
-
 _NO_BLOCKS: list[int] = []
 
 
@@ -28,7 +27,7 @@ _NO_BLOCKS: list[int] = []
 class Save:
     number: int
     end: int
-    """Tokens of the request up to which it goes; it begins where the one before ends."""
+    """Tokens of the request up to which it goes; it begins where the last one ends."""
     page_ids: Uint32Array
 
 
@@ -198,10 +197,14 @@ class CopyScheduler:
             for tracked, end in wanted
             if end > tracked.saved and not self._is_void(tracked)
         ]
-        needed = sum(end - tracked.saved for tracked, end in wanted) // self._block_tokens
+        needed = (
+            sum(end - tracked.saved for tracked, end in wanted) // self._block_tokens
+        )
         if not needed:
             return
-        pages = self._access.ask(lambda client: client.allocate_pages(needed, at_least=0))
+        pages = self._access.ask(
+            lambda client: client.allocate_pages(needed, at_least=0)
+        )
         if pages is None:
             return
         for tracked, end in wanted:
@@ -251,14 +254,18 @@ class CopyScheduler:
     def _give_up(self, numbers: set[int]) -> None:
         """What was not saved, and what comes after it, cannot be published."""
         for tracked in [*self._tracked.values(), *self._ending]:
-            failed = [n for n, save in enumerate(tracked.saves) if save.number in numbers]
+            failed = [
+                n for n, save in enumerate(tracked.saves) if save.number in numbers
+            ]
             if not failed:
                 continue
             dropped = tracked.saves[failed[0] :]
             del tracked.saves[failed[0] :]
             for save in dropped:
                 self._written.pop(save.number, None)
-            tracked.saved = tracked.saves[-1].end if tracked.saves else tracked.published
+            tracked.saved = (
+                tracked.saves[-1].end if tracked.saves else tracked.published
+            )
             if not self._is_void(tracked):
                 self._free(np.concatenate([save.page_ids for save in dropped]))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -79,7 +78,9 @@ class CopyWorker:
                 f"--page-tokens {block_tokens} --page-format '{self._page_format}'"
             ) from error
         views = self._pool.torch()
-        self._pages = [views.opaque_pages(layer, self._shard) for layer in range(layers)]
+        self._pages = [
+            views.opaque_pages(layer, self._shard) for layer in range(layers)
+        ]
         self._block_tokens = block_tokens
 
     def load(self, plan: CopyPlan) -> None:
@@ -190,7 +191,8 @@ def _without_gaps(name: str, kv: torch.Tensor) -> torch.Tensor:
     kv = kv.permute(0, *order)
     if not kv[0].is_contiguous():
         raise ValueError(
-            f"the blocks of layer '{name}' are not contiguous: shape {tuple(kv.shape)}, "
+            f"the blocks of layer '{name}' are not contiguous: shape "
+            f"{tuple(kv.shape)}, "
             f"strides {kv.stride()}"
         )
     return kv

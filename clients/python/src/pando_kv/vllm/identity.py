@@ -46,8 +46,8 @@ def short(text: str) -> str:
 
 
 class Tokens:
-    """The token ids of a request, those in the place of images replaced by pieces of the
-    images' hashes. Follows the request as it grows."""
+    """The token ids of a request, those in the place of images replaced by pieces of
+    the images' hashes. Follows the request as it grows."""
 
     def __init__(self, request: Any) -> None:
         self._request = request

@@ -15,8 +15,8 @@ _NO_PAGES = np.empty(0, np.uint32)
 
 
 class SharedBlockPool(BlockPool):  # type: ignore[misc]
-    """Block b is page b. Free are the pages that the session has reserved and no request
-    has: no other worker can take them, and vLLM counts on nothing else.
+    """Block b is page b. Free are the pages that the session has reserved and no
+    request has: no other worker can take them, and vLLM counts on nothing else.
 
     A page is `owned` from when it is reserved until it is published or given back. What
     is published, by whomever, is kept by its request's lock and counted by vLLM's

@@ -83,8 +83,8 @@ class ZeroScheduler:
         self._manager, self._pool = manager, pool
 
     def computed_blocks(self, request: Any) -> tuple[Any, int, int]:
-        """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each step
-        while a request waits; the match, its lock and its pages are kept."""
+        """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
+        step while a request waits; the match, its lock and its pages are kept."""
         admitted = self._admitted.get(request.request_id) or self._admit(request)
         if admitted is None or not admitted.blocks:
             return self._manager.empty_kv_cache_blocks, 0, 0
@@ -161,7 +161,12 @@ class ZeroScheduler:
         return admitted
 
     def _publish(
-        self, admitted: Admitted, block_ids: list[int], end: int, *, is_last: bool = False
+        self,
+        admitted: Admitted,
+        block_ids: list[int],
+        end: int,
+        *,
+        is_last: bool = False,
     ) -> None:
         first = admitted.published // self._block_tokens
         page_ids = block_ids[first : end // self._block_tokens]

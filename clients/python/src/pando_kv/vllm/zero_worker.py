@@ -111,7 +111,7 @@ class ZeroWorker:
 
 
 class _PoolForZeros(TorchFunctionMode):  # type: ignore[misc]
-    """Answers `torch.zeros(n, dtype=torch.int8)` with the pool, where n are its bytes."""
+    """Answers `torch.zeros(n, dtype=torch.int8)` with the pool, if n are its bytes."""
 
     def __init__(self, memory: torch.Tensor) -> None:
         super().__init__()
