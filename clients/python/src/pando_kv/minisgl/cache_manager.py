@@ -156,7 +156,7 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         known = len(req.input_ids)
         if known <= req.cache_handle.held.prompt_tokens:
             return 0
-        return min(req.cached_len, known - 1)
+        return min(int(req.cached_len), known - 1)
 
     def _publish(
         self, req: Any, held: Held, row: torch.Tensor, end: int, *, is_last: bool
@@ -210,4 +210,5 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
 
 
 def _tokens(input_ids: torch.Tensor) -> Uint32Array:
-    return input_ids.numpy().astype(np.uint32)
+    tokens: Uint32Array = input_ids.numpy().astype(np.uint32)
+    return tokens

@@ -1,9 +1,7 @@
 """vLLM over Pando: a KV connector.
 
-Chosen by `--kv-transfer-config '{"kv_connector": "PandoConnector", "kv_role":
-"kv_both", "kv_connector_extra_config": {"pando_address":
-"unix:/run/pando/pando.sock"}}'`; docs/engines-vllm.md says the rest. vLLM finds this package by its entry point.
-Importing it loads nothing of vLLM.
+Chosen by `--kv-transfer-config`, of which docs/engines-vllm.md has an example. vLLM
+finds this package by its entry point. Importing it loads nothing of vLLM.
 """
 
 from __future__ import annotations
