@@ -28,7 +28,7 @@ constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// Of a request, beside its tokens.
+// Of a request, beside its tokens and pages.
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
@@ -55,11 +55,15 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
       absl::StrCat(status.message(), "; choose another with ", option));
 }
 
-// Room for twice the allowed tokens and for page ids, so that a list that is a
-// little too long gets an error that says so.
-int MaxReceiveBytes(uint32_t max_tokens) {
-  const int64_t bytes =
-      int64_t{max_tokens} * 4 * sizeof(Token) + kMessageOverheadBytes;
+// Room for the allowed tokens, their page ids and the ids of pages to free.
+// What is above, a list that is a little too long uses, to get an error that
+// says so.
+int MaxReceiveBytes(const Options& options) {
+  const int64_t max_tokens = options.max_tokens_per_request;
+  const int64_t max_pages = max_tokens / options.page_tokens + 1;
+  const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
+                        2 * max_pages * int64_t{sizeof(PageId)} +
+                        kMessageOverheadBytes;
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
 }
 
@@ -290,7 +294,7 @@ absl::Status Server::StartRpc() {
   config.slow_call = options_.slow_call;
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
-  config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
+  config.max_receive_bytes = MaxReceiveBytes(options_);
   const absl::Status started = rpc_.Start(config);
   return WithOption(started,
                     absl::IsAlreadyExists(started) ? "--socket" : "--tcp");

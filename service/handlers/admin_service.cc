@@ -20,33 +20,11 @@ namespace {
 constexpr uint32_t kListed = 1'000;
 constexpr uint32_t kDumped = 10'000;
 constexpr uint32_t kMaxListed = 100'000;
-constexpr size_t kNodesOfAMessage = 1'000;
 
 // Of a list: what was asked for, in bounds.
 uint32_t LimitOf(uint32_t asked, uint32_t standard) {
   return asked == 0 ? standard : std::min(asked, kMaxListed);
 }
-
-// Sends a dump in messages of a bounded size, at least one.
-class DumpStream : public StreamSource<v1::DumpTreeResponse> {
- public:
-  explicit DumpStream(TreeDump dump) : dump_(std::move(dump)) {}
-
-  Next Fill(v1::DumpTreeResponse& message) override {
-    if (is_complete_) return Next::kEnd;
-    const size_t end = std::min(dump_.nodes.size(), sent_ + kNodesOfAMessage);
-    for (; sent_ < end; ++sent_)
-      FillNode(dump_.nodes[sent_], message.add_nodes());
-    is_complete_ = sent_ == dump_.nodes.size();
-    if (is_complete_) message.set_omitted(dump_.omitted);
-    return Next::kMessage;
-  }
-
- private:
-  const TreeDump dump_;
-  size_t sent_ = 0;
-  bool is_complete_ = false;
-};
 
 }  // namespace
 
@@ -56,7 +34,7 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
   };
   server.AddService(&grpc_);
   AddWaitingMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
-      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
+      server, grpc_.Unary<v1::GetStatsResponse>("GetStats"),
       [this](const auto& in, auto& out, const WaitingCall& call) {
         absl::Status status = GetStats(in, out);
         // Each is some tenant's.
@@ -65,44 +43,44 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
       },
       of("GetStats"), Waiting::kNever);
   AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
-      server, [this](auto... call) { grpc_.RequestFlush(call...); },
+      server, grpc_.Unary<v1::FlushResponse>("Flush"),
       [this](const auto& in, auto& out) { return Flush(in, out); },
       of("Flush"));
   AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
-      server, [this](auto... call) { grpc_.RequestSetEvictionPolicy(call...); },
+      server, grpc_.Unary<v1::SetEvictionPolicyResponse>("SetEvictionPolicy"),
       [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
       of("SetEvictionPolicy"));
   AddUnaryMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      server, [this](auto... call) { grpc_.RequestListNamespaces(call...); },
+      server, grpc_.Unary<v1::ListNamespacesResponse>("ListNamespaces"),
       [this](const auto& in, auto& out) { return ListNamespaces(in, out); },
       of("ListNamespaces"));
   AddUnaryMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-      server, [this](auto... call) { grpc_.RequestListSessions(call...); },
+      server, grpc_.Unary<v1::ListSessionsResponse>("ListSessions"),
       [this](const auto& in, auto& out) { return ListSessions(in, out); },
       of("ListSessions"));
   AddUnaryMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestListLocks(call...); },
+      server, grpc_.Unary<v1::ListLocksResponse>("ListLocks"),
       [this](const auto& in, auto& out) { return ListLocks(in, out); },
       of("ListLocks"));
   AddUnaryMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestReleaseLocks(call...); },
+      server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
       [this](const auto& in, auto& out) { return ReleaseLocks(in, out); },
       of("ReleaseLocks"));
   AddUnaryMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
-      server, [this](auto... call) { grpc_.RequestExplainMatch(call...); },
+      server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
       [this](const auto& in, auto& out) { return ExplainMatch(in, out); },
       of("ExplainMatch"));
   AddUnaryMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
-      server, [this](auto... call) { grpc_.RequestCheckInvariants(call...); },
+      server, grpc_.Unary<v1::CheckInvariantsResponse>("CheckInvariants"),
       [this](const auto& in, auto& out) { return CheckInvariants(in, out); },
       of("CheckInvariants"));
   AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
-      server, [this](auto... call) { grpc_.RequestDrain(call...); },
+      server, grpc_.Unary<v1::DrainResponse>("Drain"),
       [this](const auto& in, auto& out) { return Drain(in, out); },
       of("Drain"));
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
-          &server, [this](auto... call) { grpc_.RequestDumpTree(call...); },
+          &server, grpc_.ServerStream<v1::DumpTreeResponse>("DumpTree"),
           [this](const auto& in) { return DumpTree(in); },
           of("DumpTree", "server_stream"));
 }
@@ -210,7 +188,7 @@ AdminService::DumpTree(const v1::DumpTreeRequest& request) {
   if (request.namespace_number() != 0) {
     ns = NamespaceNumber(request.namespace_number());
   }
-  return std::make_unique<DumpStream>(
+  return tree_dumps_.Begin(
       cache_->DumpTree(LimitOf(request.limit(), kDumped), ns));
 }
 

@@ -13,6 +13,8 @@
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
+#include "service/handlers/tree_dumps.h"
+#include "service/rpc/async_service.h"
 #include "service/self_check.h"
 
 namespace pando {
@@ -64,7 +66,8 @@ class AdminService {
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
   const Config config_;
-  v1::Admin::AsyncService grpc_;
+  AsyncService<v1::Admin> grpc_;
+  TreeDumps tree_dumps_;
   std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
       dumps_;
 };

@@ -11,6 +11,7 @@
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/handlers/pending_matches.h"
 #include "service/memory/page_verifier.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
@@ -62,7 +63,7 @@ class PrefixCacheService {
   const uint32_t max_tokens_;
   const uint64_t epoch_;
   const std::atomic<bool>* const is_draining_;
-  v1::PrefixCache::AsyncService grpc_;
+  AsyncService<v1::PrefixCache> grpc_;
 };
 
 }  // namespace pando

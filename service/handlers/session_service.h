@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/session.grpc.pb.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
@@ -79,7 +80,7 @@ class SessionService {
   const std::atomic<bool>* const is_draining_;
   const Config config_;
   absl::Duration grace_;
-  v1::Sessions::AsyncService grpc_;
+  AsyncService<v1::Sessions> grpc_;
   std::unique_ptr<MethodMetrics> metrics_;
   bool drain_announced_ = false;
   absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;

@@ -14,7 +14,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "service/rpc/call_rates.h"
 #include "service/rpc/event.h"
@@ -98,12 +100,27 @@ class RpcServer {
     return {call, peers_.Find(call.peer())};
   }
   std::string PeerNameOf(const grpc::ServerContext& call) const;
-  // Ok, or why a call with this request is refused.
+  // Who calls, or why whoever it is may not make such a call, whatever it
+  // requests. Null: everybody may.
+  absl::StatusOr<const Credential*> Identify(
+      const Permission& needed, const grpc::ServerContext& call) const {
+    if (access_ == nullptr || !needed.role.has_value()) return nullptr;
+    return access_->Identify(needed, CallerOf(call));
+  }
+  // Ok, or why a call of this credential with this request is refused.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Credential* credential,
+                     const Request& request) const {
+    if (credential == nullptr) return absl::OkStatus();
+    return access_->Admit(needed, *credential, request);
+  }
+  // Both at once.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
-    if (access_ == nullptr) return absl::OkStatus();
-    return access_->Admit(needed, CallerOf(call), request);
+    ASSIGN_OR_RETURN(const Credential* const credential,
+                     Identify(needed, call));
+    return Admit(needed, credential, request);
   }
   // Whether the caller may see what is in all namespaces.
   bool SpansNamespaces(const grpc::ServerContext& call) const {

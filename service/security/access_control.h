@@ -46,17 +46,22 @@ class AccessControl {
   // not be any more.
   bool RefreshTokens();
 
-  // Ok, or why the caller may not make this call with this request.
-  template <typename Request>
-  absl::Status Admit(const Permission& needed, const Caller& caller,
-                     const Request& request) const {
-    if (!needed.role.has_value()) return absl::OkStatus();
+  // The credential of a caller, who may make such a call with some request; or
+  // why not. REQUIRES: it needs a role.
+  absl::StatusOr<const Credential*> Identify(const Permission& needed,
+                                             const Caller& caller) const {
     ASSIGN_OR_RETURN(const Credential* const credential, Identify(caller));
-    absl::Status status =
-        CheckRole(*credential, needed, RoleFor(needed, request));
-    if (status.ok()) status = CheckSession(*credential, SessionOf(request));
-    if (status.ok()) status = CheckNamespaces(*credential, request);
-    return status;
+    RETURN_IF_ERROR(CheckRole(*credential, needed, *needed.role));
+    return credential;
+  }
+  // Ok, or why this credential may not make this call with this request.
+  // REQUIRES: Identify gave the credential.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Credential& credential,
+                     const Request& request) const {
+    RETURN_IF_ERROR(CheckRole(credential, needed, RoleFor(needed, request)));
+    RETURN_IF_ERROR(CheckSession(credential, SessionOf(request)));
+    return CheckNamespaces(credential, request);
   }
 
   // That of the credential of a caller whose call was admitted; empty: it needs
