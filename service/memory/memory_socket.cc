@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "service/logging/log.h"
+#include "service/sockets/accept.h"
 
 namespace pando {
 namespace {
@@ -158,7 +159,7 @@ void MemorySocket::AcceptPeers() {
     const bool is_full = peers_.size() >= config_.max_peers;
     if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
-    AcceptResult accepted = listener_->Accept();
+    AcceptResult accepted = AcceptFrom(listener_->fd());
     if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
     if (!accepted.fd.valid()) return;
     const UnixPeer identity = UnixPeerOf(accepted.fd.get());

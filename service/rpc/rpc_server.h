@@ -24,8 +24,11 @@
 #include "service/rpc/wakeup.h"
 #include "service/security/access_control.h"
 #include "service/security/permissions.h"
+#include "service/sockets/acceptor.h"
+#include "service/sockets/peer_filter.h"
 #include "service/sockets/peer_table.h"
-#include "service/sockets/unix_acceptor.h"
+#include "service/sockets/tcp_listener.h"
+#include "service/sockets/unix_listener.h"
 #include "service/sockets/unix_peer.h"
 
 namespace pando {
@@ -138,7 +141,8 @@ class RpcServer {
   class Stop;
 
   absl::Status Listen(const Config& config);
-  void AddConnection(UniqueFd fd, const UnixPeer& peer);
+  void AddUnixConnection(UniqueFd fd, PeerFilter* filter);
+  void AddTcpConnection(UniqueFd fd);
   void Poll();
 
   std::vector<grpc::Service*> services_;
@@ -153,7 +157,10 @@ class RpcServer {
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
   AccessControl* access_ = nullptr;
-  std::unique_ptr<UnixAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_door_;
+  std::unique_ptr<UnixListener> unix_listener_;
+  std::unique_ptr<TcpListener> tcp_listener_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone
   std::thread thread_;

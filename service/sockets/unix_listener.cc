@@ -112,13 +112,4 @@ std::optional<UnixListener::FileId> UnixListener::FileAt(
   return FileId(info.st_dev, info.st_ino);
 }
 
-AcceptResult UnixListener::Accept() const {
-  UniqueFd fd(
-      accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  const bool is_out_of_descriptors =
-      !fd.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-                      errno == ENOMEM);
-  return {std::move(fd), is_out_of_descriptors};
-}
-
 }  // namespace pando
