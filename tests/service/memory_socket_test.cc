@@ -1,6 +1,8 @@
 #include "service/memory/memory_socket.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <thread>
 
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
@@ -421,3 +424,19 @@ TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
 
 }  // namespace
 }  // namespace pando
+// Between the look at what is there and its own listening a server keeps out
+// the others: here one that has bound its socket and does not listen yet.
+TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
+  const UniqueFd folder(open(dir_.c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
+  const UniqueFd starting = SocketFor(config_.socket.path, bind);
+  absl::Status second;
+  std::thread thread([&] { second = TryStart().status(); });
+  ASSERT_EQ(listen(starting.get(), 1), 0);
+  ASSERT_EQ(flock(folder.get(), LOCK_UN), 0);
+  thread.join();
+  EXPECT_EQ(second.message(),
+            "another server listens on " + config_.socket.path);
+  EXPECT_TRUE(std::filesystem::exists(config_.socket.path));
+}
+
