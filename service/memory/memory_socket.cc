@@ -24,6 +24,7 @@ namespace {
 constexpr uint32_t kWireVersion = 1;
 constexpr std::chrono::milliseconds kDescriptorRetry{100};
 // What a peer has at least to send its token, whoever else wants its place.
+constexpr int kAcceptedAtOnce = 64;
 constexpr std::chrono::milliseconds kFairTime{50};
 
 static_assert(std::endian::native == std::endian::little,
@@ -104,8 +105,7 @@ MemorySocket::MemorySocket(Config config, const KvPool* pool,
       on_attached_(std::move(on_attached)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      tokens_(config_.token_ttl, config_.max_tokens,
-              config_.max_tokens_per_session),
+      tokens_(config_.token_ttl, config_.max_tokens_per_session),
       thread_([this] { Run(); }) {}
 
 MemorySocket::~MemorySocket() {
@@ -119,7 +119,8 @@ MemorySocket::Stats MemorySocket::stats() const {
 
 void MemorySocket::Run() {
   std::vector<pollfd> polled;
-  while (true) {
+  // Those who are here are heard, too, however many others come.
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     const bool accepts = Clock::now() >= accept_after_;
     // A negative descriptor is one that poll leaves out.
     polled.assign({{stop_.get(), POLLIN, 0},
@@ -138,6 +139,7 @@ void MemorySocket::Run() {
         ++index;
       }
     }
+    if (peers_.size() > config_.max_peers) DropOldest();
     DropLatePeers();
     AcceptPeers();
   }
@@ -156,32 +158,47 @@ int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
 void MemorySocket::AcceptPeers() {
   while (true) {
     const Clock::time_point now = Clock::now();
-    const bool is_full = peers_.size() >= config_.max_peers;
-    if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
     AcceptResult accepted = AcceptFrom(listener_->fd());
     if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
+// Whoever has no token can only have come to take a place.
+bool MemorySocket::DropIntruder() {
+  const auto intruder = std::find_if(
+      peers_.begin(), peers_.end(),
+      [this](const Peer& peer) { return !tokens_.AreFor(peer.identity); });
+  if (intruder == peers_.end()) return false;
+  ++dropped_;
+  peers_.erase(intruder);
+  return true;
+}
+
+void MemorySocket::DropOldest() {
+  ++dropped_;
+  peers_.pop_front();
+}
+
     if (!accepted.fd.valid()) return;
     const UnixPeer identity = UnixPeerOf(accepted.fd.get());
     if (config_.filter != nullptr && !config_.filter->Admit(identity, path())) {
       continue;
     }
-    if (is_full) {
+    const bool is_full = peers_.size() == config_.max_peers;
+    if (is_full && !tokens_.AreFor(identity)) {
       ++dropped_;
-      peers_.pop_front();
+      continue;
+    }
+    if (is_full && !DropIntruder()) {
+      // One too many, until the oldest has had its time.
+      accept_after_ = peers_.front().arrived + kFairTime;
     }
     peers_.push_back({std::move(accepted.fd), identity, now,
-                      now + absl::ToChronoNanoseconds(config_.peer_deadline),
-                      AttachToken{}});
+                      now + absl::ToChronoNanoseconds(config_.peer_deadline)});
   }
 }
 
 void MemorySocket::DropLatePeers() {
   const Clock::time_point now = Clock::now();
-  while (!peers_.empty() && peers_.front().deadline <= now) {
-    ++dropped_;
-    peers_.pop_front();
-  }
+  while (!peers_.empty() && peers_.front().deadline <= now) DropOldest();
 }
 
 bool MemorySocket::ReceiveToken(Peer& peer) {

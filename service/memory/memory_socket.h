@@ -58,12 +58,12 @@ class MemorySocket {
     // Who may connect; outlives the socket. Null: all.
     PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
-    size_t max_tokens = 1024;
     size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // Beyond it the peer that has been silent longest makes room, once it has
-    // had a fair time.
+    // Beyond it nobody is let in who cannot have a token. Others take the place
+    // of a peer who cannot, or else of the one that has been silent longest,
+    // once it has had a fair time.
     size_t max_peers = 64;
   };
 
@@ -106,7 +106,7 @@ class MemorySocket {
     UnixPeer identity;
     Clock::time_point arrived;
     Clock::time_point deadline;
-    AttachToken token;
+    AttachToken token = {};
     size_t received = 0;
   };
 
@@ -122,6 +122,9 @@ class MemorySocket {
   void DropLatePeers();
   // False when the connection is done with.
   bool ReceiveToken(Peer& peer);
+  // A peer who cannot have a token. False: there is none.
+  bool DropIntruder();
+  void DropOldest();
   void Answer(const Peer& peer);
 
   const Config config_;
