@@ -309,6 +309,13 @@ absl::Status Server::StartHttp() {
       .collectables = {std::make_shared<MetricsCollector>(
           MetricsCollector::Sources{.cache = &cache_,
                                     .self_check = &self_check_,
+    if (access_ != nullptr) {
+      config.admits = [this](const std::string& token) {
+        static const Permission needed =
+            PermissionFor(v1::Admin::service_full_name(), "ExplainMatch");
+        return access_->AdmitsToken(needed, token);
+      };
+    }
                                     .verifier = verifier_.get(),
                                     .regret = regret_.get(),
                                     .pending_matches = &pending_matches_,
@@ -341,7 +348,8 @@ void Server::MakeConsole() {
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),
       .model = options_.model,
-      .shows_tokens = options_.console_show_tokens});
+      .shows_tokens = options_.console_show_tokens,
+      .explains_fully = access_ != nullptr});
 }
 
 void Server::BeginDrain() {

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "pando/v1/types.pb.h"
@@ -32,7 +34,7 @@ struct Caller {
 
 // Decides on each call by the list of credentials: who the caller is, what its
 // role permits, which namespaces it may name, whose session it is. Owned by
-// Server; lives on the polling thread.
+// Server; lives on the polling thread, but for what says otherwise.
 class AccessControl {
  public:
   // Whether a session is still open; those that are not are forgotten.
@@ -41,6 +43,9 @@ class AccessControl {
   // An error: a token file cannot be read.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
       std::vector<Credential> credentials, IsLive is_live);
+
+  // Whether whoever shows this bearer token may make such a call. Thread-safe.
+  bool AdmitsToken(const Permission& needed, std::string_view token) const;
 
   // Reads token files that have changed. True: what was admitted before might
   // not be any more.
@@ -131,7 +136,10 @@ class AccessControl {
 
   const std::vector<Credential> credentials_;
   const IsLive is_live_;
-  std::vector<std::optional<TokenFile>> token_files_;  // of each credential
+  mutable absl::Mutex tokens_mutex_;
+  // Of each credential.
+  std::vector<std::optional<TokenFile>> token_files_
+      ABSL_GUARDED_BY(tokens_mutex_);
   absl::flat_hash_map<SessionId, const Credential*> owners_;
   size_t forget_at_ =
       0;  // so many owners: time to forget those of old sessions
