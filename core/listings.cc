@@ -43,7 +43,16 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),
-      .is_attached = session.is_attached};
+      .is_attached = session.writers.has_mapped()};
+}
+
+QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
+  return {.number = batch.number,
+          .client_name = batch.client_name,
+          .pages = static_cast<uint32_t>(batch.pages.size()),
+          .age = now - batch.since,
+          .writers = batch.writers.living(),
+          .has_unwatched = batch.writers.has_unwatched()};
 }
 
 // Appends the nodes of `ns`, each after its parent, until there are `limit`.
@@ -94,6 +103,7 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.nodes = tree.node_count();
   stats.namespaces = tree.namespace_count();
   stats.waits = parts.pending.wait_count();
+  stats.held_pages = parts.holdings.quarantine().held_page_count();
   stats.eviction_policy = tree.policy();
   if (const LockRecord* oldest = parts.sessions.oldest_lock();
       oldest != nullptr) {
@@ -167,6 +177,17 @@ std::vector<LockInfo> OldestLocks(const CacheParts& parts,
                      .node = lock->node->id});
   }
   return infos;
+}
+
+QuarantineList ListQuarantine(const CacheParts& parts, uint32_t limit) {
+  const auto& batches = parts.holdings.quarantine().batches();
+  QuarantineList list{.sessions = {},
+                      .total = static_cast<uint32_t>(batches.size())};
+  for (const Quarantine::Batch& batch : batches) {
+    if (list.sessions.size() == limit) break;
+    list.sessions.push_back(InfoOf(batch, parts.journal.time()));
+  }
+  return list;
 }
 
 TreeDump DumpTree(const RadixTree& tree, uint32_t limit,

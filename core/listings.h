@@ -24,6 +24,8 @@ SessionList ListSessions(const CacheParts& parts, uint32_t limit);
 // Of one session, or of all.
 LockList ListLocks(const CacheParts& parts, uint32_t limit,
                    std::optional<SessionNumber> session);
+// The longest in quarantine first.
+QuarantineList ListQuarantine(const CacheParts& parts, uint32_t limit);
 // Of one namespace, or of all.
 TreeDump DumpTree(const RadixTree& tree, uint32_t limit,
                   std::optional<NamespaceNumber> ns);

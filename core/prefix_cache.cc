@@ -370,11 +370,15 @@ SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
   return parts_.holdings.Open(id, std::move(client_name));
 }
 
-absl::Status PrefixCache::AttachSession(SessionId id) {
+absl::Status PrefixCache::AttachSession(SessionId id,
+                                        std::optional<WriterId> writer) {
   Hold hold(this);
   ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
-  session->is_attached = true;
-  session->is_process_gone = false;
+  if (writer.has_value()) {
+    session->writers.Add(*writer);
+  } else {
+    session->writers.AddUnwatched();
+  }
   return absl::OkStatus();
 }
 
@@ -400,9 +404,9 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
   return parts_.sessions.Get(id).status();
 }
 
-void PrefixCache::ProcessGone(SessionId id) {
+void PrefixCache::WriterGone(WriterId writer) {
   Hold hold(this);
-  parts_.holdings.ProcessGone(id);
+  parts_.holdings.WriterGone(writer);
 }
 
 ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
@@ -455,6 +459,16 @@ absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber number) {
   if (session == nullptr) {
     return MakeError(
         Reason::kSessionLost, Subject::kSessionNumber,
+QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
+  Hold hold(this);
+  return pando::ListQuarantine(parts_, limit);
+}
+
+absl::StatusOr<uint32_t> PrefixCache::FreeQuarantine(SessionNumber number) {
+  Hold hold(this);
+  return parts_.holdings.FreeQuarantine(number);
+}
+
         absl::StrCat(number.value(),
                      " is not the number of a session that is open"));
   }

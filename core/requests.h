@@ -121,7 +121,7 @@ struct AllocateRequest {
 struct ExpiredSessions {
   // Lost since the last call, by time or because their processes ended.
   std::vector<SessionNumber> lost;
-  // Lost, now or earlier, and no page of theirs is left to wait for.
+  // Lost, now or earlier, and no page of theirs is left in quarantine.
   std::vector<SessionId> gone;
 };
 

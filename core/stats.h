@@ -69,6 +69,8 @@ struct CacheStats {
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
   uint32_t waits = 0;
+  // Quarantined pages that writers are known to hold.
+  uint32_t held_pages = 0;
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
   // Empty when no class is configured.

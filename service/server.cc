@@ -126,9 +126,9 @@ Server::~Server() {
   BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
-  KeepHouse();
+  if (attachments_ != nullptr) KeepHouse();
   memory_.reset();
-  watcher_.reset();
+  attachments_.reset();
 }
 
 absl::Status Server::MakeVerifier() {
@@ -159,38 +159,20 @@ UnixSocket Server::SocketAt(const std::string& path) const {
 }
 
 absl::Status Server::StartMemorySocket() {
-  absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
-      ProcessWatcher::Start(
-          [this](SessionId session) { cache_.ProcessGone(session); });
-  if (!watcher.ok()) return watcher.status();
-  watcher_ = *std::move(watcher);
+  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get()));
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
       {.socket = SocketAt(options_.memory_socket),
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
       pool_.get(), [this](SessionId session, pid_t pid) {
-        return OnAttached(session, pid);
+        return attachments_->Attach(session, pid);
       });
   if (!memory.ok()) {
     return WithOption(memory.status(), "--socket or --memory-socket");
   }
   memory_ = *std::move(memory);
   return absl::OkStatus();
-}
-
-bool Server::OnAttached(SessionId session, pid_t pid) {
-  if (!cache_.AttachSession(session).ok()) return false;
-  if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
-    Log(LogLevel::kWarning,
-        "a process cannot be watched: the pages it leaves wait for the "
-        "quarantine time",
-        {{"pid", pid}, {"error", watched.message()}});
-  }
-  // It may have ended, and been forgotten, before it was watched.
-  if (IsLive(session)) return true;
-  watcher_->Forget(session);
-  return false;
 }
 
 void Server::MakeServices() {
@@ -209,12 +191,16 @@ void Server::MakeServices() {
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_,
-      AdminService::Config{.epoch = epoch_,
-                           .max_tokens = options_.max_tokens_per_request,
-                           .drain = [this](bool exit) {
-                             BeginDrain();
-                             if (exit) on_exit_();
-                           }});
+      AdminService::Config{
+          .epoch = epoch_,
+          .max_tokens = options_.max_tokens_per_request,
+          .pid_of =
+              [this](WriterId writer) { return attachments_->PidOf(writer); },
+          .drain =
+              [this](bool exit) {
+                BeginDrain();
+                if (exit) on_exit_();
+              }});
 
   events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
                                                     options_.event_history);
@@ -244,6 +230,7 @@ void Server::MakeServices() {
 
 void Server::KeepHouse() {
   ++turns_;
+  attachments_->Look();
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
@@ -255,7 +242,7 @@ void Server::KeepHouse() {
 }
 
 void Server::Forget(SessionId ended) {
-  watcher_->Forget(ended);
+  attachments_->Forget(ended);
   memory_->ForgetTokens(ended);
 }
 
@@ -309,13 +296,6 @@ absl::Status Server::StartHttp() {
       .collectables = {std::make_shared<MetricsCollector>(
           MetricsCollector::Sources{.cache = &cache_,
                                     .self_check = &self_check_,
-    if (access_ != nullptr) {
-      config.admits = [this](const std::string& token) {
-        static const Permission needed =
-            PermissionFor(v1::Admin::service_full_name(), "ExplainMatch");
-        return access_->AdmitsToken(needed, token);
-      };
-    }
                                     .verifier = verifier_.get(),
                                     .regret = regret_.get(),
                                     .pending_matches = &pending_matches_,
@@ -329,6 +309,13 @@ absl::Status Server::StartHttp() {
     MakeConsole();
     config.console = [this](const auto& in) { return console_->Answer(in); };
     config.max_body_bytes = console_->max_body_bytes();
+    if (access_ != nullptr) {
+      config.admits = [this](const std::string& token) {
+        static const Permission needed =
+            PermissionFor(v1::Admin::service_full_name(), "ExplainMatch");
+        return access_->AdmitsToken(needed, token);
+      };
+    }
   }
   absl::StatusOr<std::unique_ptr<HttpServer>> http =
       HttpServer::Start(std::move(config));

@@ -21,9 +21,9 @@
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
 #include "service/http/http_server.h"
+#include "service/memory/attachments.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
-#include "service/memory/process_watcher.h"
 #include "service/metrics/regret_meter.h"
 #include "service/options/option_changes.h"
 #include "service/options/options.h"
@@ -85,8 +85,6 @@ class Server {
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
   bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
-  // False when the session has ended meanwhile.
-  bool OnAttached(SessionId session, pid_t pid);
 
   // Once it serves they change on the polling thread alone, while the thread
   // that started it waits for that.
@@ -105,7 +103,7 @@ class Server {
   std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.
-  std::unique_ptr<ProcessWatcher> watcher_;
+  std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
   RpcServer rpc_;
   PendingMatches pending_matches_;

@@ -66,6 +66,14 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
       [this](const auto& in, auto& out) { return ReleaseLocks(in, out); },
       of("ReleaseLocks"));
+  AddUnaryMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
+      server, grpc_.Unary<v1::ListQuarantineResponse>("ListQuarantine"),
+      [this](const auto& in, auto& out) { return ListQuarantine(in, out); },
+      of("ListQuarantine"));
+  AddUnaryMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
+      server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
+      [this](const auto& in, auto& out) { return FreeQuarantine(in, out); },
+      of("FreeQuarantine"));
   AddUnaryMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
       server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
       [this](const auto& in, auto& out) { return ExplainMatch(in, out); },
@@ -170,6 +178,35 @@ absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
   response.set_released_locks(released);
   Log(LogLevel::kInfo, "an operator released locks",
       {{"session", request.session_number()}, {"locks", released}});
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::ListQuarantine(
+    const v1::ListQuarantineRequest& request,
+    v1::ListQuarantineResponse& response) {
+  const QuarantineList list =
+      cache_->ListQuarantine(LimitOf(request.limit(), kListed));
+  for (const QuarantineInfo& lost : list.sessions) {
+    v1::QuarantineInfo& out = *response.add_sessions();
+    FillQuarantined(lost, &out);
+    for (WriterId writer : lost.writers) {
+      const std::optional<pid_t> pid = config_.pid_of(writer);
+      if (pid.has_value()) out.add_living_pids(*pid);
+    }
+  }
+  response.set_total(list.total);
+  return absl::OkStatus();
+}
+
+absl::Status AdminService::FreeQuarantine(
+    const v1::FreeQuarantineRequest& request,
+    v1::FreeQuarantineResponse& response) {
+  const absl::StatusOr<uint32_t> freed =
+      cache_->FreeQuarantine(SessionNumber(request.session_number()));
+  if (!freed.ok()) return freed.status();
+  response.set_freed_pages(*freed);
+  Log(LogLevel::kWarning, "an operator freed pages in quarantine",
+      {{"session", request.session_number()}, {"pages", *freed}});
   return absl::OkStatus();
 }
 

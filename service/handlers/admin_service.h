@@ -1,20 +1,23 @@
 #ifndef PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
+#include "service/handlers/tree_dumps.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
-#include "service/handlers/tree_dumps.h"
-#include "service/rpc/async_service.h"
 #include "service/self_check.h"
 
 namespace pando {
@@ -26,6 +29,8 @@ class AdminService {
   struct Config {
     uint64_t epoch = 0;
     uint32_t max_tokens = 0;
+    // The process of a writer, while it lives and can be seen.
+    std::function<std::optional<pid_t>(WriterId)> pid_of = nullptr;
     // Begins to drain, and ends the process too if asked.
     std::function<void(bool exit)> drain;
   };
@@ -50,6 +55,10 @@ class AdminService {
                          v1::ListLocksResponse& response);
   absl::Status ReleaseLocks(const v1::ReleaseLocksRequest& request,
                             v1::ReleaseLocksResponse& response);
+  absl::Status ListQuarantine(const v1::ListQuarantineRequest& request,
+                              v1::ListQuarantineResponse& response);
+  absl::Status FreeQuarantine(const v1::FreeQuarantineRequest& request,
+                              v1::FreeQuarantineResponse& response);
   absl::Status ExplainMatch(const v1::ExplainMatchRequest& request,
                             v1::ExplainMatchResponse& response);
   absl::Status CheckInvariants(const v1::CheckInvariantsRequest& request,

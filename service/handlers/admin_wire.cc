@@ -77,6 +77,16 @@ void FillLocks(const LockList& list, v1::ListLocksResponse* out) {
   out->set_total(list.total);
 }
 
+void FillQuarantined(const QuarantineInfo& session, v1::QuarantineInfo* out) {
+  out->set_session_number(session.number.value());
+  out->set_client_name(session.client_name);
+  out->set_pages(session.pages);
+  out->set_age_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
+  out->set_is_held(!session.writers.empty());
+  out->set_has_unwatched(session.has_unwatched);
+}
+
 void FillExplanation(const MatchExplanation& result,
                      v1::ExplainMatchResponse* out) {
   out->set_matched_tokens(result.matched_tokens);

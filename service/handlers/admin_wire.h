@@ -13,6 +13,8 @@ void FillFlush(const FlushResult& result, v1::FlushResponse* out);
 void FillNamespaces(const NamespaceList& list, v1::ListNamespacesResponse* out);
 void FillSessions(const SessionList& list, v1::ListSessionsResponse* out);
 void FillLocks(const LockList& list, v1::ListLocksResponse* out);
+// All but the processes.
+void FillQuarantined(const QuarantineInfo& session, v1::QuarantineInfo* out);
 void FillExplanation(const MatchExplanation& result,
                      v1::ExplainMatchResponse* out);
 void FillNode(const TreeNodeInfo& node, v1::TreeNode* out);

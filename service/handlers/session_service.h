@@ -32,7 +32,7 @@ class SessionService {
   struct Config {
     v1::PoolDescription pool;
     uint64_t epoch = 0;
-    // Told when a worker closes its session.
+    // Told when a worker closes its session, or one that is lost.
     std::function<void(SessionId)> on_closed;
   };
 
@@ -42,6 +42,8 @@ class SessionService {
   ~SessionService();
 
   void Register(RpcMetrics& metrics);
+  absl::Status End(const v1::EndSessionRequest& request,
+                   v1::EndSessionResponse& response);
   // How long a session whose stream broke may be resumed.
   void set_grace(absl::Duration grace) { grace_ = grace; }
   // Breaks off the sessions of those who may not hold one any more: what they

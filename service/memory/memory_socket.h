@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -76,14 +77,16 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread before the descriptors leave; they do not if
-  // it returns false. pid is the peer's, 0 when it is not visible in this PID
-  // namespace.
-  using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
+  // Called on the socket's thread: the descriptors of the shards, for a process
+  // that may write to them from now on. FAILED_PRECONDITION: the session is
+  // over. pid is the peer's, 0 when it is not visible in this PID namespace.
+  using Attach = std::function<absl::StatusOr<std::vector<UniqueFd>>(
+      SessionId session, pid_t pid)>;
 
   // pool must outlive the socket.
-  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
-      Config config, const KvPool* pool, OnAttached on_attached);
+  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(Config config,
+                                                             const KvPool* pool,
+                                                             Attach attach);
   ~MemorySocket();
   MemorySocket(const MemorySocket&) = delete;
   MemorySocket& operator=(const MemorySocket&) = delete;
@@ -110,7 +113,7 @@ class MemorySocket {
     size_t received = 0;
   };
 
-  MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
+  MemorySocket(Config config, const KvPool* pool, Attach attach,
                std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
   // All of these run on the socket's thread.
@@ -119,17 +122,17 @@ class MemorySocket {
   // deadline.
   int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
-  void DropLatePeers();
-  // False when the connection is done with.
-  bool ReceiveToken(Peer& peer);
   // A peer who cannot have a token. False: there is none.
   bool DropIntruder();
   void DropOldest();
+  void DropLatePeers();
+  // False when the connection is done with.
+  bool ReceiveToken(Peer& peer);
   void Answer(const Peer& peer);
 
   const Config config_;
   const KvPool* const pool_;
-  const OnAttached on_attached_;
+  const Attach attach_;
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;

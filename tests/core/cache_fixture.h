@@ -2,6 +2,7 @@
 #define PANDO_TESTS_CORE_CACHE_FIXTURE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,15 @@ class CacheFixture : public testing::Test {
     const SessionId id(++last_session_);
     cache_.OpenSession(id, "another");
     return id;
+  }
+
+  // A writer of that number maps the pool.
+  void Attach(SessionId session, uint64_t writer) {
+    EXPECT_EQ(Outcome(cache_.AttachSession(session, WriterId(writer))), "OK");
+  }
+  // So does one that cannot be watched.
+  void AttachUnwatched(SessionId session) {
+    EXPECT_EQ(Outcome(cache_.AttachSession(session, std::nullopt)), "OK");
   }
 
   std::vector<PageId> Allocate(uint32_t pages) {

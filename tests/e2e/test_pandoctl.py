@@ -400,6 +400,7 @@ DANGEROUS = [
     ("evict", "1"),
     ("flush", "--all"),
     ("locks", "--release", "1"),
+    ("quarantine", "--free", "1"),
     ("drain",),
 ]
 

@@ -17,9 +17,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
-#include <thread>
 
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
@@ -122,12 +122,19 @@ class MemorySocketTest : public testing::Test {
   ~MemorySocketTest() override { std::filesystem::remove_all(dir_); }
 
   absl::StatusOr<std::unique_ptr<MemorySocket>> TryStart() {
-    return MemorySocket::Start(config_, pool_.get(),
-                               [this](SessionId session, pid_t pid) {
-                                 absl::MutexLock lock(&mutex_);
-                                 attached_.emplace_back(session, pid);
-                                 return !sessions_ended_;
-                               });
+    return MemorySocket::Start(
+        config_, pool_.get(),
+        [this](SessionId session,
+               pid_t pid) -> absl::StatusOr<std::vector<UniqueFd>> {
+          absl::MutexLock lock(&mutex_);
+          attached_.emplace_back(session, pid);
+          if (sessions_ended_) return absl::FailedPreconditionError("over");
+          std::vector<UniqueFd> shards;
+          for (uint32_t i = 0; i < kShards; ++i) {
+            shards.push_back(pool_->ExportShard(i).value());
+          }
+          return shards;
+        });
   }
   std::unique_ptr<MemorySocket> Start() { return TryStart().value(); }
 
@@ -294,7 +301,9 @@ TEST_F(MemorySocketTest, TokensOfASessionAreBoundedWhateverOthersHave) {
       socket->IssueToken(SessionId(7), kAnybody).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "2 attach tokens are outstanding; at most 2 may be");
+            "the session has 2 attach tokens that it has not used; "
+            "max-attach-tokens-per-session is 2");
+  EXPECT_EQ(Attach(*socket, SessionId(2'001)).fds.size(), kShards);
 }
 
 TEST_F(MemorySocketTest, ATokenOfASessionThatIsForgottenIsRefused) {
@@ -352,15 +361,6 @@ TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
   EXPECT_EQ(socket->stats().dropped, 1u);
 }
 
-TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
-  const auto open_fds = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
-                         std::filesystem::directory_iterator());
-  };
-  auto socket = Start();
-  Attach(*socket);
-  socket.reset();
-  const auto before = open_fds();
 // Each takes a place and says nothing, faster than places become free.
 class Flood {
  public:
@@ -396,6 +396,15 @@ TEST_F(MemorySocketTest, AFloodOfPeersWithoutTokensKeepsNobodyOut) {
   }
 }
 
+TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
+  const auto open_fds = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  auto socket = Start();
+  Attach(*socket);
+  socket.reset();
+  const auto before = open_fds();
   socket = Start();
   for (int i = 0; i < 200; ++i) Attach(*socket);
   socket.reset();
@@ -451,21 +460,6 @@ TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
 }
 
-TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {
-  ASSERT_TRUE(UniqueFd(creat(config_.socket.path.c_str(), 0600)).valid());
-  EXPECT_EQ(TryStart().status().message(),
-            config_.socket.path + " exists and is not a socket");
-  EXPECT_TRUE(std::filesystem::is_regular_file(config_.socket.path));
-}
-
-TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
-  config_.socket.path = dir_ + "/" + std::string(200, 'x');
-  EXPECT_THAT(std::string(TryStart().status().message()),
-              HasSubstr("must have from 1 to 107"));
-}
-
-}  // namespace
-}  // namespace pando
 // Between the look at what is there and its own listening a server keeps out
 // the others: here one that has bound its socket and does not listen yet.
 TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
@@ -482,3 +476,18 @@ TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
   EXPECT_TRUE(std::filesystem::exists(config_.socket.path));
 }
 
+TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {
+  ASSERT_TRUE(UniqueFd(creat(config_.socket.path.c_str(), 0600)).valid());
+  EXPECT_EQ(TryStart().status().message(),
+            config_.socket.path + " exists and is not a socket");
+  EXPECT_TRUE(std::filesystem::is_regular_file(config_.socket.path));
+}
+
+TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
+  config_.socket.path = dir_ + "/" + std::string(200, 'x');
+  EXPECT_THAT(std::string(TryStart().status().message()),
+              HasSubstr("must have from 1 to 107"));
+}
+
+}  // namespace
+}  // namespace pando

@@ -205,6 +205,8 @@ class Stats:
     epoch: int
     eviction_policy: str
     waiting_matches: int
+    held_pages: int
+    """Quarantined pages whose memory is known to be held: no time frees them."""
     """Matches that wait for a page that another call computes."""
     quota_classes: list[QuotaClass]
     """Those configured, then the one of all others; empty when none is configured, or
