@@ -20,7 +20,14 @@ struct Unlocked {};
 struct Freed {};
 
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
-                            std::vector<PageId>, Unlocked, Freed>;
+                            AllocateResult, Unlocked, Freed>;
+
+// The first answer, as a repeat gets it.
+template <typename T>
+T Repeated(T first) {
+  first.is_repeat = true;
+  return first;
+}
 
 // The answers to the last calls of one session that had a request id, so that a
 // repeated call gets the first answer. Owned by Session; not thread-safe.

@@ -32,11 +32,6 @@ void KeepAnswer(Session& session, RequestId id, const T& answer) {
   if (id != RequestId()) session.answers.Add(id, answer);
 }
 
-InsertResult Repeated(InsertResult first) {
-  first.is_repeat = true;
-  return first;
-}
-
 absl::Status CheckDistinct(std::span<const LockId> ids) {
   if (ids.size() < 2) return absl::OkStatus();
   std::vector<LockId> sorted(ids.begin(), ids.end());
@@ -135,7 +130,7 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
       ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
-      if (first != nullptr) return *first;
+      if (first != nullptr) return Repeated(*first);
     }
     RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
     if (result.wait != WaitId()) return result;
@@ -250,24 +245,23 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
+absl::StatusOr<AllocateResult> PrefixCache::Allocate(
     const AllocateRequest& request) {
-  std::vector<PageId> allocated;
-  allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  AllocateResult result;
+  result.pages.reserve(std::min(request.pages, options_.capacity_pages));
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
   Hold hold(this, Operation::kAllocate);
   ASSIGN_OR_RETURN(Session* const session,
                    parts_.sessions.Get(request.session));
-  using Pages = std::vector<PageId>;
-  ASSIGN_OR_RETURN(const Pages* const first,
-                   FindAnswer<Pages>(*session, request.request_id));
-  if (first != nullptr) return *first;
+  ASSIGN_OR_RETURN(const AllocateResult* const first,
+                   FindAnswer<AllocateResult>(*session, request.request_id));
+  if (first != nullptr) return Repeated(*first);
   RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, request.pages));
   RETURN_IF_ERROR(parts_.budget.CheckRoom(request.pages, quota_class, 0));
   parts_.budget.Reserve(request.pages, quota_class, session->reserved,
-                        allocated);
-  KeepAnswer(*session, request.request_id, allocated);
-  return allocated;
+                        result.pages);
+  KeepAnswer(*session, request.request_id, result);
+  return result;
 }
 
 absl::Status PrefixCache::Free(SessionId session_id,
@@ -459,6 +453,12 @@ absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber number) {
   if (session == nullptr) {
     return MakeError(
         Reason::kSessionLost, Subject::kSessionNumber,
+        absl::StrCat(number.value(),
+                     " is not the number of a session that is open"));
+  }
+  return parts_.holdings.ReleaseLocks(*session, LockEnd::kOperator);
+}
+
 QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
   Hold hold(this);
   return pando::ListQuarantine(parts_, limit);
@@ -467,12 +467,6 @@ QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
 absl::StatusOr<uint32_t> PrefixCache::FreeQuarantine(SessionNumber number) {
   Hold hold(this);
   return parts_.holdings.FreeQuarantine(number);
-}
-
-        absl::StrCat(number.value(),
-                     " is not the number of a session that is open"));
-  }
-  return parts_.holdings.ReleaseLocks(*session, LockEnd::kOperator);
 }
 
 // Takes the mutex for each other namespace anew, so that nobody waits for all.

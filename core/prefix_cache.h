@@ -74,7 +74,7 @@ class PrefixCache {
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id = {});
 
-  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
+  absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
   // Evicts up to `pages` pages, none that takes a class below its floor, and

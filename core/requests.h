@@ -49,6 +49,8 @@ struct MatchResult {
   bool is_pending = false;
   // Not none: nothing was locked or reserved; ask again when this wait is over.
   WaitId wait = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 // How a wait for a page that another call computes ended.
@@ -116,6 +118,12 @@ struct AllocateRequest {
   const NamespaceKey& ns;  // whose quota the pages count for
   uint32_t pages;
   RequestId request_id = {};
+};
+
+struct AllocateResult {
+  std::vector<PageId> pages;
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 struct ExpiredSessions {

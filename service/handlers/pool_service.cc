@@ -70,13 +70,16 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
   ASSIGN_OR_RETURN(
-      const std::vector<PageId> pages,
+      const AllocateResult result,
       cache_->Allocate({.session = SessionId(request.session_id()),
                         .ns = *ns,
                         .pages = request.pages(),
                         .request_id = RequestId(request.request_id())}));
-  if (verifier_ != nullptr) verifier_->Reserved(pages);
-  AppendPages(pages, response.mutable_page_ids());
+  // Those of a repeat may be cached by now.
+  if (verifier_ != nullptr && !result.is_repeat) {
+    verifier_->Reserved(result.pages);
+  }
+  AppendPages(result.pages, response.mutable_page_ids());
   return absl::OkStatus();
 }
 

@@ -234,13 +234,14 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   return absl::OkStatus();
 }
 
+// Of the pages in a repeat nothing is known: they may be another session's, and
+// those that were reserved may be cached.
 void PrefixCacheService::Verify(const MatchResult& result) {
-  if (verifier_ == nullptr) return;
+  if (verifier_ == nullptr || result.is_repeat) return;
   verifier_->HandedOut(result.pages);
   verifier_->Reserved(result.reserved);
 }
 
-// Of the pages in a repeat nothing is known: they may be another session's.
 void PrefixCacheService::Verify(std::span<const PageId> inserted,
                                 const InsertResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;

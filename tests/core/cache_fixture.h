@@ -78,7 +78,7 @@ class CacheFixture : public testing::Test {
   std::vector<PageId> Allocate(SessionId session, uint32_t pages) {
     auto allocated = cache_.Allocate({session, kNoNamespace, pages});
     EXPECT_EQ(Outcome(allocated), "OK") << allocated.status();
-    return allocated.value_or(std::vector<PageId>());
+    return std::move(allocated).value_or(AllocateResult()).pages;
   }
 
   // Allocates pages for all letters and inserts them; returns the pages.

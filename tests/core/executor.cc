@@ -164,10 +164,10 @@ void Executor::operator()(const Allocate& allocate) {
                                 .request_id = RequestId(allocate.request_id)};
   const auto real = real_.Allocate(request);
   ReferenceCache::Choice choice;
-  if (real.ok()) choice.pages = *real;
+  if (real.ok()) choice.pages = real->pages;
   const auto model = model_.Allocate(request, choice);
   if (!CompareStatus(real.status(), model.status())) return;
-  differences_.Compare("allocated", *real, *model);
+  differences_.Compare("allocated", real->pages, *model);
 }
 
 void Executor::operator()(const Free& free) {

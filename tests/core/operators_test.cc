@@ -298,7 +298,7 @@ TEST_F(ExplainMatchTest, NamesSixteenNamespacesThatHaveMoreAtMost) {
     ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                     .ns = ns,
                                     .tokens = Spell("a"),
-                                    .pages = *pages})),
+                                    .pages = pages->pages})),
               "OK");
   }
   const auto result = cache.ExplainMatch(kNoNamespace, Spell("a"));
@@ -315,7 +315,7 @@ TEST_F(ExplainMatchTest, LooksAtTenThousandContinuationsAtMost) {
     ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                     .ns = kNoNamespace,
                                     .tokens = page,
-                                    .pages = {&(*pages)[child], 1}})),
+                                    .pages = {&pages->pages[child], 1}})),
               "OK");
   }
   const auto diverged_at = [&](Token child) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -23,7 +24,10 @@ class QuotaTest : public testing::Test {
 
   absl::StatusOr<std::vector<PageId>> Allocate(const NamespaceKey& ns,
                                                uint32_t pages) {
-    return cache_.Allocate({.session = session_, .ns = ns, .pages = pages});
+    ASSIGN_OR_RETURN(
+        AllocateResult allocated,
+        cache_.Allocate({.session = session_, .ns = ns, .pages = pages}));
+    return std::move(allocated.pages);
   }
   std::vector<PageId> Publish(const NamespaceKey& ns,
                               const std::vector<Token>& tokens) {
@@ -183,8 +187,10 @@ class WatermarkTest : public testing::Test {
   WatermarkTest() { cache_.OpenSession(session_, "one"); }
 
   void Publish(uint32_t pages) {
-    const auto allocated = *cache_.Allocate(
-        {.session = session_, .ns = kNoNamespace, .pages = pages});
+    const auto allocated =
+        cache_
+            .Allocate({.session = session_, .ns = kNoNamespace, .pages = pages})
+            ->pages;
     const std::vector<Token> tokens(pages, ++last_token_);
     ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
                                      .ns = kNoNamespace,

@@ -2,8 +2,10 @@
 // nothing.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -14,10 +16,12 @@ class RequestIdTest : public CacheFixture {
   static constexpr RequestId kId{7};
 
   absl::StatusOr<std::vector<PageId>> AllocateAs(RequestId id, uint32_t pages) {
-    return cache_.Allocate({.session = session_,
-                            .ns = kNoNamespace,
-                            .pages = pages,
-                            .request_id = id});
+    ASSIGN_OR_RETURN(AllocateResult allocated,
+                     cache_.Allocate({.session = session_,
+                                      .ns = kNoNamespace,
+                                      .pages = pages,
+                                      .request_id = id}));
+    return std::move(allocated.pages);
   }
   absl::StatusOr<LockResult> LockAs(RequestId id, std::string_view letters) {
     const auto tokens = Spell(letters);
@@ -49,6 +53,8 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   EXPECT_EQ(second->lock, first->lock);
   EXPECT_EQ(second->reserved, first->reserved);
   EXPECT_EQ(second->handle, first->handle);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
   EXPECT_EQ(Repeats(), 1u);
   EXPECT_EQ(Counts().reserved, 2u);
   EXPECT_EQ(cache_.Stats().locks, 1u);
@@ -162,7 +168,7 @@ TEST_F(RequestIdTest, IsTheSessionsOwn) {
   const auto first = AllocateAs(kId, 1);
   const auto second = cache_.Allocate(
       {.session = other, .ns = kNoNamespace, .pages = 1, .request_id = kId});
-  EXPECT_NE(*first, *second);
+  EXPECT_NE(*first, second->pages);
 }
 
 TEST_F(RequestIdTest, TheLast256AnswersAreKept) {
@@ -183,10 +189,12 @@ TEST_F(RequestIdTest, AnswersOfMoreThan262144PageIdsAreNotKept) {
   PrefixCache cache({1, 3 * kPages + 1});
   cache.OpenSession(session_, "large");
   const auto allocate = [&](uint64_t id) {
-    return *cache.Allocate({.session = session_,
-                            .ns = kNoNamespace,
-                            .pages = kPages,
-                            .request_id = RequestId(id)});
+    return cache
+        .Allocate({.session = session_,
+                   .ns = kNoNamespace,
+                   .pages = kPages,
+                   .request_id = RequestId(id)})
+        ->pages;
   };
   const auto first = allocate(1);
   const auto second = allocate(2);
@@ -214,7 +222,9 @@ TEST_F(RequestIdTest, TheLastAnswerIsKeptHoweverLarge) {
   ASSERT_EQ(Outcome(first), "OK");
   const auto second = allocate();
   ASSERT_EQ(Outcome(second), "OK");
-  EXPECT_EQ(*second, *first);
+  EXPECT_EQ(second->pages, first->pages);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
 }
 
 TEST_F(RequestIdTest, OfAMatchNeedsALock) {

@@ -178,7 +178,7 @@ TEST_F(SingleFlightTest, APageThatIsReservedAnewIsNotTheMarkedOne) {
                                    .pages = first})),
             "OK");
   ASSERT_EQ(cache_.Evict(1), 1u);
-  ASSERT_EQ(*cache_.Allocate({other_, kNoNamespace, 1}), first);
+  ASSERT_EQ(cache_.Allocate({other_, kNoNamespace, 1})->pages, first);
   EXPECT_EQ(Outcome(cache_.Free(other_, first)), "OK");
   EXPECT_THAT(over_, IsEmpty());
   EXPECT_TRUE(IsPending("abc"));

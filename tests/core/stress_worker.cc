@@ -136,14 +136,15 @@ void StressWorker::LockAndUnlock() {
 }
 
 void StressWorker::AllocateAndFree() {
-  const auto pages =
+  const auto allocated =
       world_.cache.Allocate({session_, kNamespaces[0], Below(6)});
-  if (!pages.ok()) return;
-  allocated_pages_ += pages->size();
-  BeginWriting(*pages);
-  for (PageId page : *pages) world_.content[page.value()] = page.value();
-  EndWriting(*pages);
-  ExpectOk(world_.cache.Free(session_, *pages));
+  if (!allocated.ok()) return;
+  const std::vector<PageId>& pages = allocated->pages;
+  allocated_pages_ += pages.size();
+  BeginWriting(pages);
+  for (PageId page : pages) world_.content[page.value()] = page.value();
+  EndWriting(pages);
+  ExpectOk(world_.cache.Free(session_, pages));
 }
 
 void StressWorker::MakeMistakes() {
@@ -182,16 +183,16 @@ void StressWorker::Die() {
     EndWriting(match->reserved);
   }
   ++lost_sessions_;
-  if (Below(2) == 0) {
   Attach();
   const WriterId process(session_.value());
+  if (Below(2) == 0) {
     cache.WriterGone(process);
     cache.SuspendSession(session_, absl::InfiniteFuture());
   } else {
     cache.SuspendSession(session_, absl::UnixEpoch());
     cache.ExpireSessions(absl::UnixEpoch(), absl::Seconds(Below(2)));
-  }
     cache.WriterGone(process);
+  }
   OpenSession();
 }
 
