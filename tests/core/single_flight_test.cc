@@ -194,7 +194,7 @@ TEST_F(SingleFlightTest, TheEndOfTheOwnersSessionEndsTheWait) {
 TEST_F(SingleFlightTest, TheDeathOfTheOwnerEndsTheWait) {
   Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
-  Attach(owner_, 1);
+  ASSERT_TRUE(cache_.AttachSession(owner_, WriterId(1)).ok());
   cache_.WriterGone(WriterId(1));
   EXPECT_THAT(over_, IsEmpty());  // its stream may live on
   cache_.SuspendSession(owner_, absl::InfiniteFuture());
