@@ -205,14 +205,14 @@ class Stats:
     epoch: int
     eviction_policy: str
     waiting_matches: int
-    held_pages: int
-    """Quarantined pages whose memory is known to be held: no time frees them."""
     """Matches that wait for a page that another call computes."""
     quota_classes: list[QuotaClass]
     """Those configured, then the one of all others; empty when none is configured, or
     the caller's credential is limited to namespaces."""
     version: str
     """Of pandod."""
+    held_pages: int
+    """Quarantined pages whose memory is known to be held: no time frees them."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
