@@ -4,7 +4,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
-DESCRIPTOR: _descriptor.UniqueFd
+DESCRIPTOR: _descriptor.FileDescriptor
 DTYPE_BFLOAT16: DType
 DTYPE_FLOAT16: DType
 DTYPE_FLOAT32: DType
