@@ -16,12 +16,14 @@ SOAK_SEED ?=
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build package demo test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz soak coverage bench format clean
+.PHONY: help setup build package demo show test check test-unit test-python test-asan \
+        test-tsan test-fuzz test-fleet fuzz soak coverage bench format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
+	@echo "make show   something to watch in the console, until Ctrl-C"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make test-fleet  real routers on two machines; downloads them once"
 	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
 	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
@@ -53,12 +55,17 @@ demo:
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl replay
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
-	@echo; echo "A recorded chat trace, 3,000 requests, through two client processes:"
+	@echo; echo "A recorded chat trace, 3,000 requests:"
 	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
-	  --pandod build/release/bin/pandod --clients 2 \
+	  --pandod build/release/bin/pandod --clients 1 \
 	  --pool-tokens 5000000
-	@echo "The two clients do not wait for each other: the order of the requests, and with"
-	@echo "it the hit rate, differs from run to run."
+	@echo; echo "Next: make show, and the README. build/release/bin has pandod and pandoctl."
+
+show:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl
+	@$(PYTHON) examples/demo/show.py --pandod build/release/bin/pandod
 
 # All stages, whatever fails, and one summary.
 STAGES := check test-unit test-python test-asan test-tsan test-fuzz
@@ -84,7 +91,14 @@ test-python: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
-	  $(junit_of_pytest) tests
+	  $(junit_of_pytest) tests --ignore tests/fleet
+
+# Routers that are downloaded, once, into ${PANDO_CACHE:-~/.cache/pando}; what
+# cannot be had is named and not tested.
+test-fleet: setup
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.

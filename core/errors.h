@@ -45,6 +45,7 @@ enum class Subject {
   kRequestId,
   kNamespace,
   kHandle,  // `after`
+  kTokens,
   kReserveTokens,
   kWait,
   kAnchor,
@@ -54,6 +55,7 @@ enum class Subject {
   kLocks,
   kMaxLocks,
   kMaxReservedPages,
+  kMaxHeldTokens,
 };
 
 // "POOL_EXHAUSTED" and so on.

@@ -36,10 +36,10 @@ uint32_t PageBudget::UsedPages(uint32_t quota_class) const {
 }
 
 uint32_t PageBudget::SparePages(uint32_t quota_class) const {
-  const uint32_t used = UsedPages(quota_class);
+  const uint32_t cached = tree_->cached_pages(quota_class);
   const uint32_t floor = limits_[quota_class].floor_pages;
   return std::min(tree_->evictable_pages(quota_class),
-                  used - std::min(used, floor));
+                  cached - std::min(cached, floor));
 }
 
 absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
@@ -140,16 +140,23 @@ uint32_t PageBudget::EvictToWatermark(uint32_t pages) {
                EvictionReason::kWatermark);
 }
 
-PageBudget::Flushed PageBudget::Flush(Namespace& ns, uint32_t pages) {
-  const bool stays = tree_->EvictFrom(
-      ns, pages,
-      [&](const Node& leaf, uint32_t kept_pages) {
-        NoteTrimmed(leaf, kept_pages, EvictionReason::kFlush);
-      },
-      evicted_);
-  const uint32_t evicted = FreeEvicted(EvictionReason::kFlush);
-  if (evicted > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
-  return {.pages = evicted, .is_gone = !stays};
+PageBudget::Flushed PageBudget::Flush(uint32_t begin, uint32_t end,
+                                      std::optional<NamespaceNumber> ns,
+                                      uint32_t pages) {
+  Flushed flushed{.next = begin};
+  for (; flushed.next < end && evicted_.size() < pages; ++flushed.next) {
+    tree_->EvictFrom(
+        flushed.next, ns, pages - static_cast<uint32_t>(evicted_.size()),
+        [&](const Node& leaf, uint32_t kept_pages) {
+          NoteTrimmed(leaf, kept_pages, EvictionReason::kFlush);
+        },
+        evicted_);
+  }
+  flushed.pages = FreeEvicted(EvictionReason::kFlush);
+  // The last node may have more.
+  if (flushed.pages == pages) --flushed.next;
+  if (flushed.pages > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
+  return flushed;
 }
 
 uint32_t PageBudget::EvictWithin(uint32_t pages, EvictionReason reason) {

@@ -11,10 +11,12 @@
 
 namespace pando {
 
-// Reserved pages of lost sessions, whose writers may still be writing to them.
-// As long as one of these is known to be there the pages wait, however long
-// that is. A time ends the wait only for writers that nobody watches. Owned by
-// PrefixCache; not thread-safe.
+// The reserved pages of lost sessions, whose writers may still be writing to
+// them. As long as one of these is known to be there nobody else gets the
+// pages, however long that is. Only for writers that nobody watches a time ends
+// the wait.
+//
+// Owned by SessionHoldings; not thread-safe.
 class Quarantine {
  public:
   // The pages of one lost session.
@@ -31,7 +33,8 @@ class Quarantine {
     bool is_held() const { return !writers.living().empty(); }
   };
 
-  void Add(Batch batch) { batches_.push_back(std::move(batch)); }
+  // REQUIRES: no other batch has its session number.
+  void Add(Batch batch);
   // The writer is gone.
   void Remove(WriterId writer);
   // Takes out what nobody writes to any more, as far as is known at `now`.
@@ -40,16 +43,20 @@ class Quarantine {
   std::vector<Batch> TakeOf(SessionId owner);
   std::vector<Batch> TakeOf(SessionNumber owner);
 
-  // The longest in quarantine first.
-  const std::vector<Batch>& batches() const { return batches_; }
+  // The one with the next higher session number; null: there is none.
+  const Batch* BatchAfter(SessionNumber number) const;
+  uint32_t batch_count() const {
+    return static_cast<uint32_t>(batches_.size());
+  }
   uint32_t page_count() const;
   uint32_t held_page_count() const;
 
  private:
+  std::vector<Batch>::const_iterator After(SessionNumber number) const;
   template <typename Predicate>
   std::vector<Batch> TakeIf(Predicate&& matches);
 
-  std::vector<Batch> batches_;  // few: one for each lost session
+  std::vector<Batch> batches_;  // in the order of their session numbers
 };
 
 }  // namespace pando

@@ -2,8 +2,9 @@
 #define PANDO_CORE_REQUESTS_H_
 
 // What PrefixCache is asked and what it answers: plain structs, so that any
-// transport can speak to it. The meaning of each field is the one of the field
-// of the same name in proto/pando/v1/prefix_cache.proto.
+// transport can speak to it. A field means what the field of the same name
+// means in proto/pando/v1/prefix_cache.proto. There `anchor` is called lock_id,
+// `pages` page_ids, `wait` is a pending_wait_ms that is not zero.
 
 #include <cstdint>
 #include <optional>
@@ -15,9 +16,10 @@
 
 namespace pando {
 
-// Where a match or an insert ended: `tokens` from the prompt's start, in a node
-// or above it. Weak: it keeps nothing alive. A node's end is never moved by a
-// split, so that the handle outlives splits. Default: none, the prompt's start.
+// Names where a match or an insert ended: `tokens` tokens from the prompt's
+// start, in `node` or above it. It keeps nothing alive. A split never moves the
+// end of a node, so that a handle outlives splits. The default names the
+// prompt's start.
 struct PrefixHandle {
   uint64_t node = 0;
   uint32_t tokens = 0;

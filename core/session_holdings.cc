@@ -1,23 +1,11 @@
 #include "core/session_holdings.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
 
 namespace pando {
-namespace {
-
-// Oldest first: the order in which locks go decides what is evicted first, and
-// that of the hash table differs from run to run.
-void SortByAge(std::vector<Session*>& sessions) {
-  std::sort(
-      sessions.begin(), sessions.end(),
-      [](const Session* a, const Session* b) { return a->number < b->number; });
-}
-
-}  // namespace
 
 LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
   tree_->Lock(node);
@@ -29,7 +17,7 @@ void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
   // Still marked: the insert went another way.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
   tree_->Lock(descendant, lock.node);
-  lock.node = &descendant;
+  sessions_->MoveLock(lock, descendant);
 }
 
 void SessionHoldings::ReleaseLock(LockRecord& lock, LockEnd end) {
@@ -53,8 +41,7 @@ uint32_t SessionHoldings::ReleaseLocks(Session& session, LockEnd end) {
 }
 
 void SessionHoldings::FreePage(Session& session, PageId page) {
-  pending_->End(pending_->FindReserved(pool_->reservation(page)),
-                PendingOutcome::kGivenUp);
+  pending_->EndReserved(pool_->reservation(page));
   pool_->Release(session.reserved, page);
 }
 
@@ -91,20 +78,19 @@ void SessionHoldings::WriterGone(WriterId writer) {
       lost.push_back(&session);
     }
   });
-  SortByAge(lost);
   for (Session* session : lost) EndLost(*session);
 }
 
 ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
   const absl::Time now = journal_->time();
   FreeBatches(quarantine_.TakeFree(now));
+  // The order in which locks go decides what is evicted first.
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
       lost.push_back(&session);
     }
   });
-  SortByAge(lost);
   for (Session* session : lost) {
     if (session->writers.MayWrite() && !session->reserved.pages.empty()) {
       QuarantineLost(*session, now + quarantine);

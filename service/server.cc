@@ -79,6 +79,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->ResolveGroup());
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
+  RETURN_IF_ERROR(server->StartKvEvents());
   server->MakeServices();
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
@@ -86,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       {{"socket", options.socket},
        {"tcp", options.tcp},
        {"http", options.http},
+       {"kv_events", options.kv_events},
        {"pages", server->pool_->capacity_pages()},
        {"page_tokens", options.page_tokens},
        {"bytes",
@@ -115,10 +117,14 @@ Server::Server(const Options& options, std::function<void()> on_exit,
       self_check_(&cache_),
       peer_filter_(options.allowed_uids),
       pending_matches_(&cache_, &rpc_),
+      stepped_calls_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
+      })),
+      check_step_(rpc_.AddWakeup([this] {
+        if (!self_check_.Step()) check_step_->Request();
       })) {}
 
 // What others call is stopped before what they call.
@@ -126,7 +132,7 @@ Server::~Server() {
   BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
-  if (attachments_ != nullptr) KeepHouse();
+  if (attachments_ != nullptr) RunHousekeeping();
   memory_.reset();
   attachments_.reset();
 }
@@ -175,12 +181,18 @@ absl::Status Server::StartMemorySocket() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartKvEvents() {
+  if (options_.kv_events.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(kv_events_, pando::StartKvEvents(options_));
+  return absl::OkStatus();
+}
+
 void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, &pending_matches_, verifier_.get(),
-      options_.max_tokens_per_request, epoch_, &is_draining_);
+      &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
+      options_.max_tokens_per_request, epoch_);
   pool_service_ = std::make_unique<PoolService>(
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -190,7 +202,7 @@ void Server::MakeServices() {
                              .on_closed = [this](SessionId s) { Forget(s); }});
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
-      &cache_, &self_check_,
+      &cache_, &self_check_, &stepped_calls_,
       AdminService::Config{
           .epoch = epoch_,
           .max_tokens = options_.max_tokens_per_request,
@@ -202,8 +214,8 @@ void Server::MakeServices() {
                 if (exit) on_exit_();
               }});
 
-  events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
-                                                    options_.event_history);
+  events_service_ = std::make_unique<EventsService>(
+      &cache_, &rpc_, epoch_, options_.event_history, kv_events_.get());
 
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,
@@ -221,14 +233,14 @@ void Server::MakeServices() {
   rpc_.call_rates().SetLimit(options_.max_calls_per_second);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-  rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
+  rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
-                               [this] { self_check_.Run(); });
+                               [this] { check_step_->Request(); });
 }
 
-void Server::KeepHouse() {
+void Server::RunHousekeeping() {
   ++turns_;
   attachments_->Look();
   const ExpiredSessions expired =
@@ -259,8 +271,8 @@ absl::Status Server::MakeAccessControl() {
   access_ = *std::move(access);
   rpc_.AddTimer(kTokenPeriod, [this] {
     if (!access_->RefreshTokens()) return;
-    session_service_->AdmitAgain();
-    events_service_->AdmitAgain();
+    session_service_->EndIfNotAdmitted();
+    events_service_->EndIfNotAdmitted();
   });
   return absl::OkStatus();
 }
@@ -300,6 +312,7 @@ absl::Status Server::StartHttp() {
                                     .regret = regret_.get(),
                                     .pending_matches = &pending_matches_,
                                     .events = events_service_.get(),
+                                    .kv_events = kv_events_.get(),
                                     .rpc = &rpc_metrics_,
                                     .peers = &peer_filter_,
                                     .is_draining = &is_draining_,
@@ -328,9 +341,10 @@ void Server::MakeConsole() {
   console_ = std::make_unique<Console>(Console::Config{
       .cache = &cache_,
       .rpc = &rpc_metrics_,
+      .is_draining = &is_draining_,
       .explain =
           [this](const auto& request, auto& response) {
-            return admin_service_->ExplainMatch(request, response);
+            return admin_service_->ExplainMatchHere(request, response);
           },
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),
@@ -341,6 +355,7 @@ void Server::MakeConsole() {
 
 void Server::BeginDrain() {
   is_draining_ = true;
+  cache_.BeginDrain();
   drain_announcement_->Request();
 }
 

@@ -20,7 +20,9 @@
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/http/http_server.h"
+#include "service/kv_events/kv_events.h"
 #include "service/memory/attachments.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
@@ -74,13 +76,15 @@ class Server {
   absl::Status ResolveGroup();
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
+  absl::Status StartKvEvents();
   void MakeServices();
   absl::Status MakeAccessControl();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // Looks for lost sessions and for pages that leave quarantine.
-  void KeepHouse();
+  // What has to be done again and again: sessions whose time is over end, pages
+  // leave quarantine, and what the log and the call rates remember is pruned.
+  void RunHousekeeping();
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
@@ -105,10 +109,13 @@ class Server {
   // In the order of their start: each may use those before it.
   std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
+  std::unique_ptr<KvEvents> kv_events_;  // null: off
   RpcServer rpc_;
   PendingMatches pending_matches_;
+  SteppedCalls stepped_calls_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
+  Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
   std::unique_ptr<HealthService> health_service_;

@@ -38,13 +38,14 @@ ROOMS = {
     "options": {"security"},
     "memory": {"logging", "options", "sockets"},
     "rpc": {"logging", "process", "security", "sockets"},
-    "http": set(),
+    "http": {"process"},
     "self_check.h": {"logging"},
     "handlers": {"logging", "memory", "process", "rpc", "self_check.h"},
     "events": {"handlers", "process", "rpc"},
+    "kv_events": {"events", "options", "process"},
     "metrics": {
-        "events", "handlers", "memory", "process", "rpc", "self_check.h",
-        "sockets",
+        "events", "handlers", "kv_events", "memory", "process", "rpc",
+        "self_check.h", "sockets",
     },
     "console": {"http", "process", "rpc"},
 }  # fmt: skip

@@ -1,5 +1,7 @@
 #include "service/events/events_service.h"
 
+#include <vector>
+
 #include "service/events/event_watch.h"
 
 namespace pando {
@@ -8,16 +10,26 @@ namespace {
 // Beside the number of events: what they may take together.
 constexpr size_t kMaxHistoryBytes = size_t{128} << 20;
 
+std::vector<EventSink*> SinksOf(EventSink* watchers, EventSink* routers) {
+  std::vector<EventSink*> sinks = {watchers};
+  if (routers != nullptr) sinks.push_back(routers);
+  return sinks;
+}
+
 }  // namespace
 
 EventsService::EventsService(PrefixCache* cache, RpcServer* server,
-                             uint64_t epoch, uint32_t history_events)
+                             uint64_t epoch, uint32_t history_events,
+                             EventSink* routers)
     : server_(server),
       epoch_(epoch),
-      publisher_(cache, {.events = history_events, .bytes = kMaxHistoryBytes},
-                 [wakeup = server->AddWakeup([this] { watches_->Resume(); })] {
-                   wakeup->Request();
-                 }) {}
+      feed_({.events = history_events, .bytes = kMaxHistoryBytes},
+            [wakeup = server->AddWakeup([this] { watches_->Resume(); })] {
+              wakeup->Request();
+            }),
+      publisher_(cache, SinksOf(&feed_, routers)) {
+  if (routers != nullptr) publisher_.Start();
+}
 
 void EventsService::Register(RpcMetrics& metrics) {
   server_->AddService(&grpc_);
@@ -30,8 +42,9 @@ void EventsService::Register(RpcMetrics& metrics) {
 
 absl::StatusOr<std::unique_ptr<EventsService::Source>> EventsService::Watch(
     const v1::WatchRequest& request) {
+  feed_.Start();
   publisher_.Start();
-  return std::make_unique<EventWatch>(request, epoch_, &publisher_.history());
+  return std::make_unique<EventWatch>(request, epoch_, &feed_.history());
 }
 
 }  // namespace pando

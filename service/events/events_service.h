@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/events.grpc.pb.h"
+#include "service/events/event_feed.h"
 #include "service/events/event_publisher.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
@@ -21,18 +22,19 @@ namespace pando {
 // Server; lives on the polling thread.
 class EventsService {
  public:
-  // `cache` and `server` outlive the service. `history_events` are kept for
-  // watchers that fall behind or come back.
+  // `cache`, `server` and `routers` outlive the service. `history_events` are
+  // kept for watchers that fall behind or come back. `routers` are told of the
+  // same events, whether there are watchers or not; null: nobody else is.
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
-                uint32_t history_events);
+                uint32_t history_events, EventSink* routers);
 
   void Register(RpcMetrics& metrics);
 
   // Ends the watches of those who may not watch any more.
-  void AdmitAgain() { watches_->AdmitAgain(); }
+  void EndIfNotAdmitted() { watches_->EndIfNotAdmitted(); }
 
   // Events that watchers were told they lost. Thread-safe.
-  uint64_t dropped_events() const { return publisher_.history().lost_events(); }
+  uint64_t dropped_events() const { return feed_.history().lost_events(); }
 
  private:
   using Source = StreamSource<grpc::ByteBuffer>;
@@ -46,6 +48,7 @@ class EventsService {
   const uint64_t epoch_;
   AsyncService<v1::Events> grpc_;
   std::unique_ptr<Watches> watches_;
+  EventFeed feed_;
   EventPublisher publisher_;
 };
 

@@ -6,9 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/eviction_policy.h"
+#include "core/eviction_work.h"
+#include "core/listings.h"
+#include "core/tree_dump.h"
 #include "service/handlers/admin_wire.h"
 #include "service/handlers/wire.h"
 #include "service/logging/log.h"
@@ -19,12 +23,32 @@ namespace {
 
 constexpr uint32_t kListed = 1'000;
 constexpr uint32_t kDumped = 10'000;
-constexpr uint32_t kMaxListed = 100'000;
+// As many as can be written into one answer while others wait.
+constexpr uint32_t kMaxListed = 10'000;
+constexpr uint32_t kMaxDumped = 100'000;
+// Between two steps on a thread of its own: others get the mutex meanwhile.
+constexpr absl::Duration kPause = absl::Microseconds(50);
 
-// Of a list: what was asked for, in bounds.
-uint32_t LimitOf(uint32_t asked, uint32_t standard) {
-  return asked == 0 ? standard : std::min(asked, kMaxListed);
+// How many entries are listed, when `asked` for: none says the standard.
+uint32_t LimitOf(uint32_t asked, uint32_t standard, uint32_t most) {
+  return asked == 0 ? standard : std::min(asked, most);
 }
+
+// Takes steps of the self-check until one that began after this has ended.
+class CheckWork final : public SteppedCalls::Work {
+ public:
+  explicit CheckWork(SelfCheck* check)
+      : check_(check), awaited_(check->begun() + 1) {}
+
+  bool Step() override {
+    check_->Step();
+    return check_->ended() >= awaited_;
+  }
+
+ private:
+  SelfCheck* const check_;
+  const uint64_t awaited_;
+};
 
 }  // namespace
 
@@ -42,45 +66,61 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
         return status;
       },
       of("GetStats"), Waiting::kNever);
-  AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
+  AddWaitingMethod<v1::FlushRequest, v1::FlushResponse>(
       server, grpc_.Unary<v1::FlushResponse>("Flush"),
-      [this](const auto& in, auto& out) { return Flush(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return Flush(in, out, call);
+      },
       of("Flush"));
   AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
       server, grpc_.Unary<v1::SetEvictionPolicyResponse>("SetEvictionPolicy"),
       [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
       of("SetEvictionPolicy"));
-  AddUnaryMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
+  AddWaitingMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
       server, grpc_.Unary<v1::ListNamespacesResponse>("ListNamespaces"),
-      [this](const auto& in, auto& out) { return ListNamespaces(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListNamespaces(in, out, call);
+      },
       of("ListNamespaces"));
-  AddUnaryMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+  AddWaitingMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
       server, grpc_.Unary<v1::ListSessionsResponse>("ListSessions"),
-      [this](const auto& in, auto& out) { return ListSessions(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListSessions(in, out, call);
+      },
       of("ListSessions"));
-  AddUnaryMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
+  AddWaitingMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
       server, grpc_.Unary<v1::ListLocksResponse>("ListLocks"),
-      [this](const auto& in, auto& out) { return ListLocks(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListLocks(in, out, call);
+      },
       of("ListLocks"));
-  AddUnaryMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
+  AddWaitingMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
       server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
-      [this](const auto& in, auto& out) { return ReleaseLocks(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ReleaseLocks(in, out, call);
+      },
       of("ReleaseLocks"));
-  AddUnaryMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
+  AddWaitingMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
       server, grpc_.Unary<v1::ListQuarantineResponse>("ListQuarantine"),
-      [this](const auto& in, auto& out) { return ListQuarantine(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListQuarantine(in, out, call);
+      },
       of("ListQuarantine"));
   AddUnaryMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
       server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
       [this](const auto& in, auto& out) { return FreeQuarantine(in, out); },
       of("FreeQuarantine"));
-  AddUnaryMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
+  AddWaitingMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
       server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
-      [this](const auto& in, auto& out) { return ExplainMatch(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ExplainMatch(in, out, call);
+      },
       of("ExplainMatch"));
-  AddUnaryMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
+  AddWaitingMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
       server, grpc_.Unary<v1::CheckInvariantsResponse>("CheckInvariants"),
-      [this](const auto& in, auto& out) { return CheckInvariants(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return CheckInvariants(in, out, call);
+      },
       of("CheckInvariants"));
   AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
       server, grpc_.Unary<v1::DrainResponse>("Drain"),
@@ -101,31 +141,34 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
   return absl::OkStatus();
 }
 
-absl::Status AdminService::Flush(const v1::FlushRequest& request,
-                                 v1::FlushResponse& response) {
-  switch (request.which_case()) {
-    case v1::FlushRequest::kNamespace: {
-      ASSIGN_OR_RETURN(const NamespaceKey ns,
-                       NamespaceOf(request.namespace_()));
-      FillFlush(cache_->FlushNamespace(ns), &response);
-      break;
-    }
-    case v1::FlushRequest::kNamespaceNumber:
-      FillFlush(
-          cache_->FlushNamespace(NamespaceNumber(request.namespace_number())),
-          &response);
-      break;
-    case v1::FlushRequest::WHICH_NOT_SET:
-      FillFlush(cache_->Flush(), &response);
-      break;
-  }
-  Log(LogLevel::kInfo, "an operator flushed",
-      {{"what", request.which_case() == v1::FlushRequest::WHICH_NOT_SET
-                    ? "all"
-                    : "one namespace"},
-       {"namespace", request.namespace_number()},
-       {"evicted_pages", response.evicted_pages()}});
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
+                                                v1::FlushResponse& response,
+                                                WaitingCall& call) {
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  return stepped_->AnswerFromCache<FlushWork>(
+      call,
+      [&] {
+        switch (request.which_case()) {
+          case v1::FlushRequest::kNamespace:
+            return FlushWork(*ns);
+          case v1::FlushRequest::kNamespaceNumber:
+            return FlushWork(NamespaceNumber(request.namespace_number()));
+          case v1::FlushRequest::WHICH_NOT_SET:
+            break;
+        }
+        return FlushWork();
+      },
+      [&](FlushWork& done) {
+        FillFlush(done.result(), &response);
+        const bool is_all =
+            request.which_case() == v1::FlushRequest::WHICH_NOT_SET;
+        Log(LogLevel::kInfo, "an operator flushed",
+            {{"what", is_all ? "all" : "one namespace"},
+             {"namespace", request.namespace_number()},
+             {"evicted_pages", response.evicted_pages()}});
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::SetEvictionPolicy(
@@ -144,58 +187,93 @@ absl::Status AdminService::SetEvictionPolicy(
   return absl::OkStatus();
 }
 
-absl::Status AdminService::ListNamespaces(
+std::optional<absl::Status> AdminService::ListNamespaces(
     const v1::ListNamespacesRequest& request,
-    v1::ListNamespacesResponse& response) {
-  FillNamespaces(cache_->ListNamespaces(LimitOf(request.limit(), kListed)),
-                 &response);
-  return absl::OkStatus();
+    v1::ListNamespacesResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<NamespaceListing>(
+      call,
+      [&] {
+        return NamespaceListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](NamespaceListing& done) {
+        FillNamespaces(done.Take(), &response);
+        return absl::OkStatus();
+      });
 }
 
-absl::Status AdminService::ListSessions(const v1::ListSessionsRequest& request,
-                                        v1::ListSessionsResponse& response) {
-  FillSessions(cache_->ListSessions(LimitOf(request.limit(), kListed)),
-               &response);
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::ListSessions(
+    const v1::ListSessionsRequest& request, v1::ListSessionsResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<SessionListing>(
+      call,
+      [&] {
+        return SessionListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](SessionListing& done) {
+        FillSessions(done.Take(), &response);
+        return absl::OkStatus();
+      });
 }
 
-absl::Status AdminService::ListLocks(const v1::ListLocksRequest& request,
-                                     v1::ListLocksResponse& response) {
-  std::optional<SessionNumber> session;
-  if (request.session_number() != 0) {
-    session = SessionNumber(request.session_number());
-  }
-  FillLocks(cache_->ListLocks(LimitOf(request.limit(), kListed), session),
-            &response);
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::ListLocks(
+    const v1::ListLocksRequest& request, v1::ListLocksResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<LockListing>(
+      call,
+      [&] {
+        std::optional<SessionNumber> session;
+        if (request.session_number() != 0) {
+          session = SessionNumber(request.session_number());
+        }
+        return LockListing(LimitOf(request.limit(), kListed, kMaxListed),
+                           session);
+      },
+      [&](LockListing& done) {
+        FillLocks(done.Take(), &response);
+        return absl::OkStatus();
+      });
 }
 
-absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
-                                        v1::ReleaseLocksResponse& response) {
-  ASSIGN_OR_RETURN(
-      const uint32_t released,
-      cache_->ReleaseLocks(SessionNumber(request.session_number())));
-  response.set_released_locks(released);
-  Log(LogLevel::kInfo, "an operator released locks",
-      {{"session", request.session_number()}, {"locks", released}});
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::ReleaseLocks(
+    const v1::ReleaseLocksRequest& request, v1::ReleaseLocksResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<LockRelease>(
+      call,
+      [&] { return LockRelease(SessionNumber(request.session_number())); },
+      [&](LockRelease& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint32_t released, done.result());
+        response.set_released_locks(released);
+        Log(LogLevel::kInfo, "an operator released locks",
+            {{"session", request.session_number()}, {"locks", released}});
+        return absl::OkStatus();
+      });
 }
 
-absl::Status AdminService::ListQuarantine(
+std::optional<absl::Status> AdminService::ExplainMatch(
+    const v1::ExplainMatchRequest& request, v1::ExplainMatchResponse& response,
+    WaitingCall& call) {
+  const absl::StatusOr<Explanation> explanation = MakeExplanation(request);
+  if (!explanation.ok()) return explanation.status();
+  return stepped_->AnswerFromCache<Explanation>(
+      call, [&] { return *explanation; },
+      [&](Explanation& done) {
+        FillExplanation(done.Take(), &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ListQuarantine(
     const v1::ListQuarantineRequest& request,
-    v1::ListQuarantineResponse& response) {
-  const QuarantineList list =
-      cache_->ListQuarantine(LimitOf(request.limit(), kListed));
-  for (const QuarantineInfo& lost : list.sessions) {
-    v1::QuarantineInfo& out = *response.add_sessions();
-    FillQuarantined(lost, &out);
-    for (WriterId writer : lost.writers) {
-      const std::optional<pid_t> pid = config_.pid_of(writer);
-      if (pid.has_value()) out.add_living_pids(*pid);
-    }
-  }
-  response.set_total(list.total);
-  return absl::OkStatus();
+    v1::ListQuarantineResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<QuarantineListing>(
+      call,
+      [&] {
+        return QuarantineListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](QuarantineListing& done) {
+        FillQuarantine(done.Take(), config_.pid_of, &response);
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::FreeQuarantine(
@@ -210,13 +288,21 @@ absl::Status AdminService::FreeQuarantine(
   return absl::OkStatus();
 }
 
-absl::Status AdminService::ExplainMatch(const v1::ExplainMatchRequest& request,
-                                        v1::ExplainMatchResponse& response) {
-  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
-  const auto tokens = TokensOf(request.tokens(), config_.max_tokens);
-  if (!tokens.ok()) return tokens.status();
-  FillExplanation(cache_->ExplainMatch(ns, *tokens), &response);
+absl::Status AdminService::ExplainMatchHere(
+    const v1::ExplainMatchRequest& request,
+    v1::ExplainMatchResponse& response) {
+  ASSIGN_OR_RETURN(Explanation explanation, MakeExplanation(request));
+  while (!cache_->Step(explanation)) absl::SleepFor(kPause);
+  FillExplanation(explanation.Take(), &response);
   return absl::OkStatus();
+}
+
+absl::StatusOr<Explanation> AdminService::MakeExplanation(
+    const v1::ExplainMatchRequest& request) const {
+  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), config_.max_tokens));
+  return Explanation(std::move(ns), tokens);
 }
 
 absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>
@@ -226,15 +312,20 @@ AdminService::DumpTree(const v1::DumpTreeRequest& request) {
     ns = NamespaceNumber(request.namespace_number());
   }
   return tree_dumps_.Begin(
-      cache_->DumpTree(LimitOf(request.limit(), kDumped), ns));
+      TreeDumpWork(LimitOf(request.limit(), kDumped, kMaxDumped), ns));
 }
 
-absl::Status AdminService::CheckInvariants(
-    const v1::CheckInvariantsRequest&, v1::CheckInvariantsResponse& response) {
-  for (std::string& violation : self_check_->Run()) {
-    response.add_violations(std::move(violation));
-  }
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::CheckInvariants(
+    const v1::CheckInvariantsRequest&, v1::CheckInvariantsResponse& response,
+    WaitingCall& call) {
+  return stepped_->Answer<CheckWork>(
+      call, [&] { return std::make_unique<CheckWork>(self_check_); },
+      [&](CheckWork&) {
+        for (const std::string& violation : self_check_->last_violations()) {
+          response.add_violations(violation);
+        }
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::Drain(const v1::DrainRequest& request,

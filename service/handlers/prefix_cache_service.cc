@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "core/eviction_work.h"
 #include "service/handlers/wire.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
@@ -93,9 +94,11 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
       server, grpc_.Unary<v1::UnlockResponse>("Unlock"),
       [this](const auto& in, auto& out) { return Unlock(in, out); },
       of("Unlock"));
-  AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
+  AddWaitingMethod<v1::EvictRequest, v1::EvictResponse>(
       server, grpc_.Unary<v1::EvictResponse>("Evict"),
-      [this](const auto& in, auto& out) { return Evict(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return Evict(in, out, call);
+      },
       of("Evict"));
 }
 
@@ -107,9 +110,6 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (waits) waited = pending_->End(call);
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   RETURN_IF_ERROR(CheckMatch(request));
-  if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();
@@ -251,9 +251,6 @@ void PrefixCacheService::Verify(std::span<const PageId> inserted,
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
                                       v1::LockResponse& response) {
-  if (is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();
@@ -288,10 +285,15 @@ absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
                         RequestId(request.request_id()));
 }
 
-absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,
-                                       v1::EvictResponse& response) {
-  response.set_evicted_pages(cache_->Evict(request.pages()));
-  return absl::OkStatus();
+std::optional<absl::Status> PrefixCacheService::Evict(
+    const v1::EvictRequest& request, v1::EvictResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<EvictionWork>(
+      call, [&] { return EvictionWork(request.pages()); },
+      [&](EvictionWork& done) {
+        response.set_evicted_pages(done.evicted_pages());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace pando

@@ -52,8 +52,9 @@ void SessionService::Arm() {
 
 void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
-void SessionService::AdmitAgain() {
-  for (const auto& [session, current] : current_) current.stream->AdmitAgain();
+void SessionService::EndIfNotAdmitted() {
+  for (const auto& [session, current] : current_)
+    current.stream->EndIfNotAdmitted();
 }
 
 void SessionService::AnnounceDrain() {

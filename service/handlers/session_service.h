@@ -48,7 +48,7 @@ class SessionService {
   void set_grace(absl::Duration grace) { grace_ = grace; }
   // Breaks off the sessions of those who may not hold one any more: what they
   // held goes as that of a worker whose stream broke.
-  void AdmitAgain();
+  void EndIfNotAdmitted();
   // Tells every session, once, that the server is draining.
   void AnnounceDrain();
 

@@ -70,8 +70,8 @@ void SessionStream::OnRead(bool ok) {
 
 void SessionStream::OnWritten(bool ok) {
   is_writing_ = false;
-  if (owed_finish_.has_value()) {
-    Finish(*owed_finish_);
+  if (finish_after_write_.has_value()) {
+    Finish(*finish_after_write_);
   } else if (ok && owes_draining_) {
     SendDraining();
   }
@@ -96,7 +96,7 @@ void SessionStream::OnDone() {
   OperationDone();
 }
 
-void SessionStream::AdmitAgain() {
+void SessionStream::EndIfNotAdmitted() {
   v1::OpenSessionRequest resume;
   resume.set_resume_session_id(session_.value());
   const absl::Status admitted = service_->Admit(resume, context_);
@@ -135,7 +135,7 @@ void SessionStream::Write() {
 void SessionStream::Finish(const absl::Status& status) {
   if (is_finishing_) return;
   if (is_writing_) {
-    owed_finish_ = status;
+    finish_after_write_ = status;
     return;
   }
   finished_with_ = status;

@@ -27,7 +27,7 @@ class SessionStream {
   void Arm();
   void SendDraining();
   // Ends, as by a refusal, if its caller may not resume the session.
-  void AdmitAgain();
+  void EndIfNotAdmitted();
 
  private:
   void OnArrived(bool ok);
@@ -59,7 +59,8 @@ class SessionStream {
   bool is_done_ = false;
   bool owes_draining_ = false;
   absl::Status finished_with_;
-  std::optional<absl::Status> owed_finish_;  // after the write that runs
+  std::optional<absl::Status>
+      finish_after_write_;  // set while a write is under way
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
   Step on_first_read_{[this](bool ok) { OnFirstRead(ok); }};

@@ -1,6 +1,7 @@
 #include "service/handlers/tree_dumps.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,34 +10,32 @@
 namespace pando {
 namespace {
 
-constexpr size_t kNodesOfAMessage = 1'000;
-// Four of the longest dumps.
-constexpr size_t kMaxWaitingNodes = 400'000;
+// Of a wide tree, each keeps up to 2.4 MB.
+constexpr size_t kMaxDumps = 16;
 
 }  // namespace
 
 class TreeDumps::Stream final : public Source {
  public:
-  Stream(TreeDumps* dumps, TreeDump dump)
+  Stream(TreeDumps* dumps, TreeDumpWork work)
       : dumps_(dumps),
-        dump_(std::move(dump)),
-        place_(dumps->waiting_.insert(dumps->waiting_.end(), this)) {
-    dumps_->nodes_ += dump_.nodes.size();
-  }
-  ~Stream() override { Release(); }
+        work_(std::move(work)),
+        place_(dumps->under_way_.insert(dumps->under_way_.end(), this)) {}
+  ~Stream() override { End(); }
 
   Next Fill(v1::DumpTreeResponse& message) override {
-    if (is_over_) return Next::kEnd;
-    const size_t end = std::min(dump_.nodes.size(), sent_ + kNodesOfAMessage);
-    for (; sent_ < end; ++sent_) {
-      FillNode(dump_.nodes[sent_], message.add_nodes());
+    if (!work_.has_value()) return Next::kEnd;
+    const bool is_complete = dumps_->cache_->Step(*work_);
+    for (const TreeNodeInfo& node : work_->TakeNodes()) {
+      FillNode(node, message.add_nodes());
     }
-    if (sent_ < dump_.nodes.size()) {
-      dumps_->waiting_.splice(dumps_->waiting_.end(), dumps_->waiting_, place_);
-      return Next::kMessage;
+    if (is_complete) {
+      message.set_omitted(work_->omitted());
+      End();
+    } else {
+      auto& under_way = dumps_->under_way_;
+      under_way.splice(under_way.end(), under_way, place_);
     }
-    message.set_omitted(dump_.omitted);
-    Release();
     return Next::kMessage;
   }
 
@@ -46,29 +45,25 @@ class TreeDumps::Stream final : public Source {
   void CutOff() {
     end_ = absl::ResourceExhaustedError(
         "the dump was read too slowly; others needed its memory");
-    Release();
+    End();
   }
 
  private:
-  void Release() {
-    if (std::exchange(is_over_, true)) return;
-    dumps_->waiting_.erase(place_);
-    dumps_->nodes_ -= dump_.nodes.size();
-    dump_ = TreeDump();  // its memory, too
+  void End() {
+    if (!work_.has_value()) return;
+    work_.reset();  // its memory, too
+    dumps_->under_way_.erase(place_);
   }
 
   TreeDumps* const dumps_;
-  TreeDump dump_;
+  std::optional<TreeDumpWork> work_;  // none: the dump is over
   const std::list<Stream*>::iterator place_;
-  size_t sent_ = 0;
-  bool is_over_ = false;
   absl::Status end_;
 };
 
-std::unique_ptr<TreeDumps::Source> TreeDumps::Begin(TreeDump dump) {
-  auto stream = std::make_unique<Stream>(this, std::move(dump));
-  while (nodes_ > kMaxWaitingNodes) waiting_.front()->CutOff();
-  return stream;
+std::unique_ptr<TreeDumps::Source> TreeDumps::Begin(TreeDumpWork work) {
+  if (under_way_.size() == kMaxDumps) under_way_.front()->CutOff();
+  return std::make_unique<Stream>(this, std::move(work));
 }
 
 }  // namespace pando

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "service/options/option_checks_kv_events.h"
 
 namespace pando {
 namespace {
@@ -162,7 +163,7 @@ absl::Status CompleteOptions(Options& options) {
         CheckSocketPath("memory-socket", options.memory_socket),
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
-        ResolvePool(options)}) {
+        ResolvePool(options), CompleteKvEvents(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

@@ -69,8 +69,8 @@ class StreamMethod {
   }
 
   // Ends each stream whose caller would not be admitted any more.
-  void AdmitAgain() {
-    for (const auto& [stream, owned] : streams_) stream->AdmitAgain();
+  void EndIfNotAdmitted() {
+    for (const auto& [stream, owned] : streams_) stream->EndIfNotAdmitted();
   }
 
   // Asks each stream that had nothing to send again.
@@ -123,7 +123,7 @@ class ServerStream {
 
   // Ends, after the message that is on its way, if its caller would not be
   // admitted any more.
-  void AdmitAgain() {
+  void EndIfNotAdmitted() {
     if (source_ == nullptr || is_over_) return;
     refusal_ = LoggedRefusal(
         method_->server_->Admit(method_->permission_, context_, request_));

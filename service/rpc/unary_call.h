@@ -142,8 +142,8 @@ class UnaryCall final : public Event, public WaitingCall {
     handling_ += MonotonicNow() - start;
     if (status.has_value()) {
       Reply(*status);
-    } else if (!std::exchange(is_relieved_, true)) {
-      Relieve();
+    } else if (!std::exchange(has_successor_, true)) {
+      AddPlaceForNextCall();
     }
   }
 
@@ -172,7 +172,7 @@ class UnaryCall final : public Event, public WaitingCall {
     return call;
   }
 
-  void Relieve() {
+  void AddPlaceForNextCall() {
     server_->StartCall(std::make_unique<UnaryCall>(server_, arm_, handler_,
                                                    metrics_, waiting_));
   }
@@ -188,7 +188,7 @@ class UnaryCall final : public Event, public WaitingCall {
 
   void OperationDone() {
     if (--operations_ > 0) return;
-    if (is_relieved_) {
+    if (has_successor_) {
       server_->RemoveCall(this);  // deletes this
     } else {
       Rearm();
@@ -215,7 +215,7 @@ class UnaryCall final : public Event, public WaitingCall {
   const Waiting waiting_;
   Next next_ = Next::kArm;
   int operations_ = 1;  // that have not completed; the first: to be started
-  bool is_relieved_ = false;
+  bool has_successor_ = false;
   bool is_cancelled_ = false;
   absl::Duration handling_;
   grpc::ByteBuffer bytes_;  // of the request, until it is parsed

@@ -38,8 +38,8 @@ HostAndPort Split(const std::string& address) {
 }
 
 absl::Status Error(const std::string& address) {
-  return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ",
-                                             std::strerror(errno)));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno)));
 }
 
 // What connections inherit.
@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Start(
   addrinfo* found = nullptr;
   const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (failed != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", address, ": ", gai_strerror(failed)));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, ": ", gai_strerror(failed)));
   }
   const absl::Cleanup free_found = [found] { freeaddrinfo(found); };
   std::vector<UniqueFd> sockets;

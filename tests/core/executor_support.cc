@@ -49,6 +49,12 @@ std::vector<std::string> Executor::Run(const Operation& operation) {
   std::visit([this](const auto& kind) { (*this)(kind); }, operation);
   CompareWaitsOver();
   CompareStats();
+  // Step by step between the operations, and all at once.
+  const auto violations = real_.CheckInvariantsStep();
+  for (const std::string& violation :
+       violations.value_or(std::vector<std::string>())) {
+    differences_.Add(violation);
+  }
   if (++operations_ % check_every_ == 0) {
     for (const std::string& violation : real_.CheckInvariants()) {
       differences_.Add(violation);

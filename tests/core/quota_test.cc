@@ -147,6 +147,25 @@ TEST_F(QuotaTest, OthersNeverEvictBelowAFloor) {
   EXPECT_EQ(Class("sure").cached_pages, 3u);
 }
 
+TEST_F(QuotaTest, ReservedPagesDoNotCountForAFloor) {
+  Publish(kSure, {1, 2, 3});
+  ASSERT_EQ(Outcome(Allocate(kSure, 3)), "OK");
+  EXPECT_EQ(Outcome(Allocate(kOther, 5)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(Allocate(kOther, 4)), "OK");
+  EXPECT_EQ(cache_.Evict(100), 0u);
+  EXPECT_EQ(Class("sure").cached_pages, 3u);
+}
+
+TEST_F(QuotaTest, AKeyIsComparedBeyondAZeroByte) {
+  const std::string capped("capped\0x", 8);
+  ASSERT_EQ(Outcome(Allocate({.extra_key = capped, .cache_salt = {}}, 1)),
+            "OK");
+  EXPECT_EQ(Class("capped").reserved_pages, 0u);
+  const std::string sure("sure/\0x", 7);
+  ASSERT_EQ(Outcome(Allocate({.extra_key = sure, .cache_salt = {}}, 1)), "OK");
+  EXPECT_EQ(Class("sure").reserved_pages, 1u);
+}
+
 TEST_F(QuotaTest, AClassMayEvictBelowItsOwnFloor) {
   Publish(kSure, {1, 2, 3});
   ASSERT_EQ(Outcome(Allocate(kOther, 7)), "OK");

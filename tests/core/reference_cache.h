@@ -99,6 +99,7 @@ class ReferenceCache {
     LockId id;
     Place place;
     std::vector<Token> prompt = {};  // held, from the end of `place` on
+    size_t held_tokens = 0;          // as long as any of the prompt is held
   };
 
   static constexpr size_t kKeptAnswers = 256;  // of a session
@@ -186,9 +187,10 @@ class ReferenceCache {
   // `held_back` evictable pages of the class are not counted.
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
-  // Whether the session may have so many locks and reserved pages more.
+  // Whether the session may have so many locks, reserved pages and held
+  // tokens more.
   absl::Status CheckLimits(const Session& session, uint32_t locks,
-                           uint32_t pages) const;
+                           uint32_t pages, size_t held) const;
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
   bool EvictOne(const ReferenceIndex::Filter& may_evict);

@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<PageId>> ReferenceCache::Allocate(
   if (*answer != nullptr) {
     return std::get<std::vector<PageId>>((*answer)->result);
   }
-  if (absl::Status limits = CheckLimits(*session, 0, request.pages);
+  if (absl::Status limits = CheckLimits(*session, 0, request.pages, 0);
       !limits.ok()) {
     return limits;
   }
@@ -98,14 +98,14 @@ bool ReferenceCache::EvictOne(const ReferenceIndex::Filter& may_evict) {
   return victim.has_value();
 }
 
-// Namespaces of classes that have more than their floor, or that are of
+// Namespaces of classes that have more cached than their floor, or that are of
 // `quota_class`.
 ReferenceIndex::Filter ReferenceCache::AboveFloor(
     std::optional<size_t> quota_class) const {
   return [=, this](const NamespaceKey& ns) {
     const size_t c = quota_.ClassOf(ns);
     return c == quota_class ||
-           AccountOf(c).used() > quota_.classes()[c].floor_pages;
+           AccountOf(c).cached > quota_.classes()[c].floor_pages;
   };
 }
 
@@ -146,14 +146,18 @@ absl::Status ReferenceCache::CheckOwned(const Session& session,
 }
 
 absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
-                                         uint32_t pages) const {
+                                         uint32_t pages, size_t held) const {
   const SessionLimits& limits = options_.session_limits;
   const bool has_locks = limits.max_locks == 0 || locks == 0 ||
                          session.locks.size() + locks <= limits.max_locks;
   const bool has_pages =
       limits.max_reserved_pages == 0 || pages == 0 ||
       session.reserved.size() + pages <= limits.max_reserved_pages;
-  if (has_locks && has_pages) return absl::OkStatus();
+  size_t all_held = held;
+  for (const HeldLock& lock : session.locks) all_held += lock.held_tokens;
+  const bool has_memory = limits.max_held_tokens == 0 || held == 0 ||
+                          all_held <= limits.max_held_tokens;
+  if (has_locks && has_pages && has_memory) return absl::OkStatus();
   return MakeError(Reason::kSessionLimit, "");
 }
 
@@ -174,8 +178,8 @@ absl::Status ReferenceCache::CheckRoom(size_t quota_class, uint32_t pages,
   for (size_t c = 0; c < quota_.classes().size(); ++c) {
     const Account other = AccountOf(c);
     const uint32_t floor = quota_.classes()[c].floor_pages;
-    if (c == quota_class || other.used() <= floor) continue;
-    room += std::min(other.evictable, other.used() - floor);
+    if (c == quota_class || other.cached <= floor) continue;
+    room += std::min(other.evictable, other.cached - floor);
   }
   if (pages <= room) return absl::OkStatus();
   ++counters_.allocation_failures;
@@ -233,7 +237,6 @@ absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
 void ReferenceCache::Release(Session& session, PageId page) {
   std::erase_if(session.reserved,
                 [&](const ReservedPage& own) { return own.id == page; });
-  flights_.Forget(page);
 }
 
 void ReferenceCache::GiveUpPages(std::span<const PageId> pages) {

@@ -131,6 +131,9 @@ CacheStats ReferenceCache::Stats() const {
   stats.sessions = static_cast<uint32_t>(sessions_.size());
   for (const Session& session : sessions_) {
     stats.locks += static_cast<uint32_t>(session.locks.size());
+    for (const HeldLock& lock : session.locks) {
+      stats.held_tokens += lock.held_tokens;
+    }
   }
   for (const auto& [ns, pages] : index_.namespaces()) {
     const bool is_locked = std::any_of(

@@ -60,6 +60,43 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   EXPECT_EQ(cache_.Stats().locks, 1u);
 }
 
+TEST_F(RequestIdTest, WhileDrainingARepeatGetsItsFirstAnswer) {
+  Publish("ab");
+  const auto tokens = Spell("abc");
+  const auto admit = [&](RequestId id) {
+    return cache_.Match({.session = session_,
+                         .ns = kNoNamespace,
+                         .tokens = tokens,
+                         .lock = true,
+                         .reserve_tokens = 3 * kPageTokens,
+                         .request_id = id});
+  };
+  const auto match = admit(RequestId(1));
+  const auto lock = LockAs(RequestId(2), "ab");
+  const auto pages = AllocateAs(RequestId(3), 2);
+  cache_.BeginDrain();
+  EXPECT_EQ(admit(RequestId(1))->lock, match->lock);
+  EXPECT_EQ(LockAs(RequestId(2), "ab")->lock, lock->lock);
+  EXPECT_EQ(*AllocateAs(RequestId(3), 2), *pages);
+  const auto before = Snapshot();
+  EXPECT_EQ(Outcome(admit(RequestId(4))), "DRAINING");
+  EXPECT_EQ(Outcome(LockAs(RequestId(5), "ab")), "DRAINING");
+  EXPECT_EQ(Outcome(AllocateAs(RequestId(6), 1)), "DRAINING");
+  EXPECT_EQ(Snapshot(), before);
+}
+
+TEST_F(RequestIdTest, WhileDrainingWhatWasAdmittedFinishes) {
+  const auto match = MatchAndLock("ab", 2 * kPageTokens);
+  const auto spare = Allocate(1);
+  cache_.BeginDrain();
+  Touch("ab");
+  EXPECT_EQ(Outcome(InsertAt(match->lock, "ab", match->reserved,
+                             LockAction::kUnlock)),
+            "OK");
+  EXPECT_EQ(Outcome(cache_.Free(session_, spare)), "OK");
+  EXPECT_TRUE(cache_.IsIdle());
+}
+
 TEST_F(RequestIdTest, AnIdOfAnotherKindOfCallUnlocksNothing) {
   Publish("a");
   const auto lock = LockAs(kId, "a");

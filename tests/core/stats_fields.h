@@ -58,6 +58,7 @@ inline auto StatsFields(const CacheStats& stats) {
       {"pending_waits_given_up", count.pending_waits_given_up},
       {"pending_waits_timed_out", count.pending_waits_timed_out},
       {"repeated_requests", count.repeated_requests},
+      {"held_tokens", stats.held_tokens},
       {"sessions", stats.sessions},
       {"locks", stats.locks},
       {"nodes", stats.nodes},

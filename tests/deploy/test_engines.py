@@ -43,8 +43,7 @@ def test_they_serve_and_are_probed_on_the_port_that_they_declare(path):
         (declared,) = [port["containerPort"] for port in engine["ports"]]
         assert re.findall(r"--port=(\d+)", " ".join(spoken(engine))) == [str(declared)]
         for kind in ("startupProbe", "readinessProbe"):
-            if kind in engine:
-                assert engine[kind]["httpGet"]["port"] == declared
+            assert engine[kind]["httpGet"]["port"] == declared
 
 
 @pytest.mark.parametrize("name", ["sglang", "vllm"])

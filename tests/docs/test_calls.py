@@ -69,6 +69,36 @@ def test_python(title, pandod, http, tmp_path):
     expect_every_method_called(http)
 
 
+# Python's last steps begin while gRPC's thread half-closes the stream: the worst
+# moment for a program that has not waited for the stream's end.
+SLOW_HALF_CLOSE = """
+import atexit, threading, time
+from grpc._cython import cygrpc
+
+begun, half_close = threading.Event(), cygrpc.SendCloseFromClientOperation
+
+def slow_half_close(flags):
+    begun.set()
+    time.sleep(1)
+    return half_close(flags)
+
+cygrpc.SendCloseFromClientOperation = slow_half_close
+atexit.register(begun.wait, 10)
+"""
+
+
+def test_python_by_hand_ends_although_grpc_is_slow(pandod, tmp_path):
+    program = DocProgram(CALLS, "By hand", "python")
+    script = tmp_path / "calls.py"
+    end = "requests.put(None)"
+    source = program.source(pandod.address)
+    assert source.count(end) == 1
+    script.write_text(source.replace(end, f"import slow_half_close\n{end}"))
+    # A module of its own: it must not keep the program's variables alive.
+    (tmp_path / "slow_half_close.py").write_text(SLOW_HALF_CLOSE)
+    program.check(sys.executable, script)
+
+
 def test_cpp(pandod, http, tmp_path):
     program = DocProgram(CALLS, "C++", "cpp")
     source, built = tmp_path / "calls.cc", tmp_path / "calls"

@@ -158,11 +158,12 @@ def test_the_handles_of_an_earlier_boot_are_gone(start_pandod):
 def test_a_handle_shows_nothing_to_other_namespaces(start_pandod):
     with protocol_worker(start_pandod().address) as worker:
         handle = worker.cache(PROMPT, namespace={"cache_salt": "secret"}).handle
-        refused = ("INVALID_ARGUMENT", "NAMESPACE_MISMATCH")
         for namespace in ({}, {"cache_salt": "other"}, {"extra_key": "secret"}):
             for method in ("MatchPrefix", "Insert", "Lock"):
                 fields = {"after": handle, "namespace": namespace}
-                assert worker.failure(method, **fields) == refused
+                assert worker.failure(method, **fields) == GONE
+            query = {"after": handle, "namespace": namespace}
+            assert worker.call("MatchPrefixes", queries=[query]).scores[0].is_handle_gone
 
 
 # Scoring a queue.

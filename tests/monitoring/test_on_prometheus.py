@@ -26,6 +26,7 @@ ZERO = {
     "pando-calls: Found by self-checks A",
     "pando-calls: Violated invariants A",
     "pando-sessions: Events that watchers missed A",
+    "pando-fleet: Dropped frames A",
     "pando-overview: Draining A",
     "pando-fleet: Servers L",
 }
