@@ -20,7 +20,8 @@ class RequestReader final : public nlohmann::json_sax<json> {
   RequestReader(uint32_t max_tokens, v1::ExplainMatchRequest* request)
       : max_tokens_(max_tokens), request_(request) {}
 
-  bool has_too_many_tokens() const { return has_too_many_tokens_; }
+  // How many were sent; those above the limit are only counted.
+  uint64_t tokens() const { return tokens_; }
 
   bool start_object(size_t) override {
     if (place_ == Place::kOutside && !is_read_) return Enter(Place::kRequest);
@@ -43,12 +44,10 @@ class RequestReader final : public nlohmann::json_sax<json> {
 
   bool number_unsigned(uint64_t token) override {
     if (place_ != Place::kTokens || token > UINT32_MAX) return false;
-    has_too_many_tokens_ =
-        static_cast<uint32_t>(request_->tokens_size()) == max_tokens_;
-    if (!has_too_many_tokens_) {
+    if (++tokens_ <= max_tokens_) {
       request_->add_tokens(static_cast<uint32_t>(token));
     }
-    return !has_too_many_tokens_;
+    return true;
   }
   bool string(std::string& text) override {
     if (place_ != Place::kNamespace) return false;
@@ -90,7 +89,7 @@ class RequestReader final : public nlohmann::json_sax<json> {
   v1::ExplainMatchRequest* const request_;
   Place place_ = Place::kOutside;
   bool is_read_ = false;
-  bool has_too_many_tokens_ = false;
+  uint64_t tokens_ = 0;
   std::string key_;
 };
 
@@ -100,15 +99,17 @@ absl::StatusOr<v1::ExplainMatchRequest> ExplainRequestOf(
     const std::string& body, uint32_t max_tokens) {
   v1::ExplainMatchRequest request;
   RequestReader reader(max_tokens, &request);
-  if (json::sax_parse(body, &reader)) return request;
-  if (reader.has_too_many_tokens()) {
+  if (!json::sax_parse(body, &reader)) {
+    // Without what was sent.
     return absl::InvalidArgumentError(
-        absl::StrCat("tokens has more than ", max_tokens, " entries"));
+        "the body must be an ExplainMatchRequest as JSON, for example "
+        R"({"namespace": {"extra_key": "a"}, "tokens": [1, 2]})");
   }
-  // Without what was sent.
-  return absl::InvalidArgumentError(
-      "the body must be an ExplainMatchRequest as JSON, for example "
-      R"({"namespace": {"extra_key": "a"}, "tokens": [1, 2]})");
+  if (reader.tokens() > max_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tokens has ", reader.tokens(), " entries; the limit is ", max_tokens));
+  }
+  return request;
 }
 
 nlohmann::json ExplanationJson(const v1::ExplainMatchResponse& response) {
