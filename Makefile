@@ -77,7 +77,7 @@ RESULTS :=
 junit_of_ctest = $(if $(RESULTS),--output-junit $(RESULTS)/$@.xml)
 junit_of_pytest = $(if $(RESULTS),--junitxml $(RESULTS)/$@.xml)
 
-# Layers and formatting.
+# Layers, formatting, and what ruff finds in Python.
 check: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/check_format.sh
@@ -157,7 +157,10 @@ bench: setup
 	@$(PYTHON) bench/run.py --build build/release
 
 format:
-	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+	@tools/setup.sh test
+	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format -i
+	@build/venv/bin/ruff check --fix-only --quiet .
+	@build/venv/bin/ruff format --quiet .
 
 clean:
 	rm -rf build

@@ -26,7 +26,7 @@ FOLDERS = {
     "bench": {
         "base", "client", "core", "cuda", "gpu", "proto", "replay", "service",
     },
-}
+}  # fmt: skip
 
 # The same for the rooms of service, lower ones first. What stands at the top
 # may include all of them.

@@ -113,8 +113,7 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
         name,
         f"{prompt:7,}{sent:8,}{matched:9,}{matched / prompt:6.0%}",
         f"{written_by['A']:7,}{written_by['B']:8,}",
-        f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}"
-        f"{faster:>9}",
+        f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}{faster:>9}",
     )
 
 

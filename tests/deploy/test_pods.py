@@ -260,7 +260,9 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
         for container in pod_of(fleet)["containers"]
         for port in container["ports"]
     ]
-    assert values["--worker-urls"] == [f"http://{n}:{p}" for n in names for p in engines]
+    assert values["--worker-urls"] == [
+        f"http://{n}:{p}" for n in names for p in engines
+    ]
     (config,) = [
         yaml.safe_load(document["data"][CONFIG])
         for document in of_kind(documents, "ConfigMap")

@@ -134,7 +134,9 @@ def test_show_has_something_to_watch_and_leaves_nothing(pandod, folder):
     )
     lines = iter(show.stdout.readline, "")
     address = next(
-        found[0] for found in (re.search(r"http://\S+", line) for line in lines) if found
+        found[0]
+        for found in (re.search(r"http://\S+", line) for line in lines)
+        if found
     )
 
     def stats() -> dict:

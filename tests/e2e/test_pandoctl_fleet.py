@@ -156,10 +156,9 @@ def test_watch_shows_what_routers_hear(tmp_path, form):
                 *("-n", 3, "-o", output),
             )
             eventually(
-                lambda before=known: MetricsPage(http).sum(
-                    "pando_kv_event_announcements_total"
+                lambda before=known: (
+                    MetricsPage(http).sum("pando_kv_event_announcements_total") > before
                 )
-                > before
             )
             admit_and_publish(client, prompt(2), namespace=Namespace("lora"))
             client.flush()

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys

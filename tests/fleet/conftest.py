@@ -35,7 +35,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for why in _missing:
-        terminalreporter.write_line(f"NOT TESTED, for want of packages: {why}", red=True)
+        terminalreporter.write_line(
+            f"NOT TESTED, for want of packages: {why}", red=True
+        )
 
 
 def _required(name: str) -> Path:

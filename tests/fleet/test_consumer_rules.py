@@ -87,7 +87,9 @@ def check_map(event: Any) -> None:
     check_array([event["type"], *(event.get(name) for name in names)])
 
 
-@pytest.mark.parametrize(("form", "check"), [("array", check_array), ("map", check_map)])
+@pytest.mark.parametrize(
+    ("form", "check"), [("array", check_array), ("map", check_map)]
+)
 def test_every_event_is_what_llm_d_and_aibrix_read(start_machine, form, check):
     chance = random.Random(5)
     machine = start_machine(

@@ -42,7 +42,9 @@ def test_both_routers_send_each_request_to_the_longest_prefix(
     print("seed", number)
     chance = random.Random(number)
     machines, sources = fleet
-    documents = [document(chance, chance.randint(4, 16), PAGE_TOKENS) for _ in range(12)]
+    documents = [
+        document(chance, chance.randint(4, 16), PAGE_TOKENS) for _ in range(12)
+    ]
     for i, tokens in enumerate(documents):
         machines[i % 2].put(tokens + QUESTION)
     # Something that both hold, one of them more of it.

@@ -43,9 +43,7 @@ class Storm:
             machine.put([*tokens, 1], ADAPTER if chance.random() < 0.2 else None)
 
     def probes(self) -> list[list[int]]:
-        return [
-            [*self._chance.choice(self._prompts), 1, 2, 3] for _ in range(PROBES)
-        ]
+        return [[*self._chance.choice(self._prompts), 1, 2, 3] for _ in range(PROBES)]
 
 
 def test_after_each_storm_both_routers_know_what_the_machines_know(

@@ -111,8 +111,9 @@ def test_replays_and_live_frames_are_the_same(start_machine):
         for i in range(20):
             machine.put(list(range(1000 * i, 1000 * i + PAGE_TOKENS + 1)))
             subscriber.wait_for_blocks(i + 1)
-        assert replay(machine.replay, subscriber.frames[1].sequence) == (
-            subscriber.frames[1:]
+        assert (
+            replay(machine.replay, subscriber.frames[1].sequence)
+            == (subscriber.frames[1:])
         )
 
 

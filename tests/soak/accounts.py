@@ -129,9 +129,7 @@ def more_than(before: Figures, now: Figures) -> list[str]:
     """Descriptors and threads that were not there before."""
     wrong = []
     if now.descriptors > before.descriptors:
-        wrong.append(
-            f"descriptors are {now.descriptors}, may be {before.descriptors}"
-        )
+        wrong.append(f"descriptors are {now.descriptors}, may be {before.descriptors}")
     for name, count in now.threads.items():
         limit = _MAX_TIMER_THREADS if name == _TIMER_THREAD else before.threads[name]
         if count > limit:

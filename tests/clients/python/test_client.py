@@ -367,7 +367,9 @@ def test_the_pool_describes_the_layout_that_the_client_computes(client):
 def test_a_worker_may_state_its_model_alone(tmp_path):
     with serving(tmp_path, model="llama") as pandod, Client(pandod.address) as client:
         client.attach_pool(model="llama").close()
-        with pytest.raises(LayoutMismatchError, match="model is '', the pool's is 'llama'"):
+        with pytest.raises(
+            LayoutMismatchError, match="model is '', the pool's is 'llama'"
+        ):
             client.attach_pool(model="")
 
 
@@ -411,5 +413,7 @@ def test_a_namespace_that_is_none_is_an_error_that_does_not_show_it(client):
         lambda ns: client.flush(ns),
         lambda ns: client.explain([1], namespace=ns),
     ):
-        with pytest.raises(TypeError, match="^namespace is a str; must be a pando_kv.N"):
+        with pytest.raises(
+            TypeError, match="^namespace is a str; must be a pando_kv.N"
+        ):
             call("a salt")

@@ -25,9 +25,7 @@ def fleet(q: Queries) -> Dashboard:
 
 def _servers(each: Queries) -> Table:
     start = each.most("process_start_time_seconds")
-    p99 = each.quantile(
-        0.99, "grpc_server_handling_seconds", grpc_method="MatchPrefix"
-    )
+    p99 = each.quantile(0.99, "grpc_server_handling_seconds", grpc_method="MatchPrefix")
     return Table(
         "Servers",
         "One line for each server, as of now.",

@@ -115,7 +115,8 @@ def _require_same(stated: dict[str, object], of_pool: dict[str, object]) -> None
         if value != of_pool[field]:
             raise LayoutMismatchError(
                 "LAYOUT_MISMATCH",
-                f"{field} is {_plain(value)!r}, the pool's is {_plain(of_pool[field])!r}",
+                f"{field} is {_plain(value)!r}, "
+                f"the pool's is {_plain(of_pool[field])!r}",
             )
 
 
