@@ -97,9 +97,9 @@ def test_dumps_that_nobody_reads_take_a_bounded_memory(start_pandod):
 def test_watchers_of_the_health_are_bounded(start_pandod):
     pandod = start_pandod()
     with contextlib.ExitStack() as stack:
-        watch = stack.enter_context(
-            grpc.insecure_channel(pandod.address)
-        ).unary_stream(HEALTH_WATCH)
+        watch = stack.enter_context(grpc.insecure_channel(pandod.address)).unary_stream(
+            HEALTH_WATCH
+        )
         watches = [watch(b"") for _ in range(1024)]
         for call in watches:
             assert next(call) == b"\x08\x01"

@@ -20,9 +20,7 @@ from worker_process import CHUNK_PAGES, PROMPT_PAGES, prompt
 class Worker:
     def __init__(self, address: str, first_token: int) -> None:
         self.lost: list[Session] = []
-        self.client = Client(
-            address, name="worker", on_session_lost=self.lost.append
-        )
+        self.client = Client(address, name="worker", on_session_lost=self.lost.append)
         self.tokens = prompt(self.client.pool.layout.page_tokens, first_token)
         self.page_tokens = self.client.pool.layout.page_tokens
         self.session_id = self.client.session_id

@@ -97,7 +97,9 @@ def _sessions(q: Queries) -> list[Panel]:
             "these become free when it ends, the others after the quarantine time.",
             "short",
             [
-                Query(each.now("pando_pool_pages", state="quarantined"), "{{instance}}"),
+                Query(
+                    each.now("pando_pool_pages", state="quarantined"), "{{instance}}"
+                ),
                 Query(each.now("pando_quarantine_held_pages"), "{{instance}}, held"),
             ],
         ),

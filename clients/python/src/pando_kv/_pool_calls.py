@@ -62,9 +62,7 @@ def free_pages(
 
 def end_session(session_id: int) -> Call[None]:
     request = session_pb2.EndSessionRequest(session_id=session_id)
-    return Call(
-        "/pando.v1.Sessions/End", request.SerializeToString(), lambda _: None
-    )
+    return Call("/pando.v1.Sessions/End", request.SerializeToString(), lambda _: None)
 
 
 def describe_pool() -> Call[PoolDescription]:

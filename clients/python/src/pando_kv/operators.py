@@ -86,7 +86,7 @@ class QuarantineInfo:
     age_ms: int
     """Since the session was lost."""
     is_held: bool
-    """Somebody is known to hold the memory: until nobody does, no time frees the pages."""
+    """Somebody is known to hold the memory: no time frees the pages meanwhile."""
     living_pids: list[int]
     """Those who attached themselves and that pandod can see; no heirs of theirs."""
     has_unwatched: bool
