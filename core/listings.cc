@@ -26,7 +26,16 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),
-      .is_attached = session.is_attached};
+      .is_attached = session.writers.has_mapped()};
+}
+
+QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
+  return {.number = batch.number,
+          .client_name = batch.client_name,
+          .pages = static_cast<uint32_t>(batch.pages.size()),
+          .age = now - batch.since,
+          .writers = batch.writers.living(),
+          .has_unwatched = batch.writers.has_unwatched()};
 }
 
 }  // namespace
@@ -54,6 +63,7 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.namespaces = tree.namespace_count();
   stats.held_tokens = parts.sessions.held_tokens();
   stats.waits = parts.pending.wait_count();
+  stats.held_pages = parts.holdings.quarantine().held_page_count();
   stats.eviction_policy = tree.policy();
   if (const LockRecord* oldest = parts.sessions.oldest_lock();
       oldest != nullptr) {
@@ -102,6 +112,19 @@ bool SessionListing::Step(CacheParts& parts) {
     if (session == nullptr) return true;
     last_ = session->number;
     list_.sessions.push_back(InfoOf(*session, parts.journal.time()));
+  }
+  return false;
+}
+
+bool QuarantineListing::Step(CacheParts& parts) {
+  const Quarantine& quarantine = parts.holdings.quarantine();
+  list_.total = quarantine.batch_count();
+  for (uint32_t i = 0; i < kStepEntries; ++i) {
+    if (list_.sessions.size() == limit_) return true;
+    const Quarantine::Batch* batch = quarantine.BatchAfter(last_);
+    if (batch == nullptr) return true;
+    last_ = batch->number;
+    list_.sessions.push_back(InfoOf(*batch, parts.journal.time()));
   }
   return false;
 }

@@ -58,6 +58,20 @@ class SessionListing : public SteppedWork {
   SessionList list_;
 };
 
+// At most `limit` lost sessions with pages in quarantine, the oldest first.
+class QuarantineListing : public SteppedWork {
+ public:
+  explicit QuarantineListing(uint32_t limit) : limit_(limit) {}
+
+  bool Step(CacheParts& parts) override;
+  QuarantineList Take() { return std::move(list_); }
+
+ private:
+  const uint32_t limit_;
+  SessionNumber last_;  // that was looked at
+  QuarantineList list_;
+};
+
 // At most `limit` locks, the oldest first.
 class OldestLocks {
  public:

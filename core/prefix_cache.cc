@@ -24,11 +24,6 @@ void KeepAnswer(Session& session, RequestId id, const T& answer) {
   if (id != RequestId()) session.answers.Add(id, answer);
 }
 
-InsertResult Repeated(InsertResult first) {
-  first.is_repeat = true;
-  return first;
-}
-
 absl::Status CheckDistinct(std::span<const LockId> ids) {
   if (ids.size() < 2) return absl::OkStatus();
   std::vector<LockId> sorted(ids.begin(), ids.end());
@@ -136,7 +131,7 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
       ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
-      if (first != nullptr) return WithRoom(*first);
+      if (first != nullptr) return Repeated(WithRoom(*first));
       RETURN_IF_ERROR(CheckAdmits());
     }
     RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
@@ -257,7 +252,7 @@ absl::StatusOr<AllocateResult> PrefixCache::Allocate(
                    parts_.sessions.Get(request.session));
   ASSIGN_OR_RETURN(const AllocateResult* const first,
                    FindAnswer<AllocateResult>(*session, request.request_id));
-  if (first != nullptr) return WithRoom(*first);
+  if (first != nullptr) return Repeated(WithRoom(*first));
   RETURN_IF_ERROR(CheckAdmits());
   const uint32_t most = std::min(parts_.sessions.MostPages(*session),
                                  parts_.budget.MostPages(quota_class));
@@ -327,11 +322,15 @@ SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
   return parts_.holdings.Open(id, std::move(client_name));
 }
 
-absl::Status PrefixCache::AttachSession(SessionId id) {
+absl::Status PrefixCache::AttachSession(SessionId id,
+                                        std::optional<WriterId> writer) {
   Hold hold(this);
   ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
-  session->is_attached = true;
-  session->is_process_gone = false;
+  if (writer.has_value()) {
+    session->writers.Add(*writer);
+  } else {
+    session->writers.AddUnwatched();
+  }
   return absl::OkStatus();
 }
 
@@ -357,9 +356,9 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
   return parts_.sessions.Get(id).status();
 }
 
-void PrefixCache::ProcessGone(SessionId id) {
+void PrefixCache::WriterGone(WriterId writer) {
   Hold hold(this);
-  parts_.holdings.ProcessGone(id);
+  parts_.holdings.WriterGone(writer);
 }
 
 ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
@@ -461,6 +460,15 @@ LockList PrefixCache::ListLocks(uint32_t limit,
 
 absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber session) {
   return Run(LockRelease(session)).result();
+}
+
+QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
+  return Run(QuarantineListing(limit)).Take();
+}
+
+absl::StatusOr<uint32_t> PrefixCache::FreeQuarantine(SessionNumber number) {
+  Hold hold(this);
+  return parts_.holdings.FreeQuarantine(number);
 }
 
 MatchExplanation PrefixCache::ExplainMatch(const NamespaceKey& ns,

@@ -126,23 +126,26 @@ class PrefixCache {
   // A new session: one worker process. REQUIRES: `id` is random, so that nobody
   // can guess it, and not 0.
   SessionNumber OpenSession(SessionId id, std::string client_name);
-  // The worker maps the pool: from now on it may write to its reserved pages.
-  absl::Status AttachSession(SessionId id);
+  // Somebody maps the pool for the session, and may write to its reserved pages
+  // from now on. No writer: one that cannot be watched, of whose end nobody
+  // will tell.
+  absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   // The worker is done, also with its writes: its locks are released, its pages
-  // are free.
+  // are free, also those that a session which is lost has in quarantine.
   void CloseSession(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless resumed,
-  // and at once if its processes are gone.
+  // and at once if its writers are gone.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
   // OK while the session lives.
   absl::Status CheckSession(SessionId id);
-  // The processes that mapped the pool for the session are gone and write no
-  // more: pages that it left in quarantine are free, and once its stream has
-  // broken too, the session is lost at once and its pages are free.
-  void ProcessGone(SessionId id);
-  // Ends the sessions that are lost by `now`, whose pages go to quarantine for
-  // `quarantine`, and frees the pages that have waited there long enough.
+  // A writer is gone. When it was the last one of a session, pages that the
+  // session left in quarantine are free; a session whose stream has broken too
+  // is lost at once and its pages are free.
+  void WriterGone(WriterId writer);
+  // Ends the sessions that are lost by `now`, whose pages go to quarantine, and
+  // frees the pages there that nobody writes to any more: the writers that are
+  // watched are gone, and for the others `quarantine` has passed.
   ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   // From now on what enters and leaves the cache is logged. Idempotent.
@@ -182,6 +185,11 @@ class PrefixCache {
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
   // LockRelease: returns how many it released.
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
+  // The lost sessions with pages in quarantine, the oldest first.
+  QuarantineList ListQuarantine(uint32_t limit);
+  // Frees what a lost session has in quarantine although its writers may still
+  // be writing to it. Returns how many pages that were.
+  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
   // Of one namespace, or of all.

@@ -60,6 +60,8 @@ struct MatchResult {
   // Not none: nothing was locked or reserved; ask again when this wait is over.
   WaitId wait = {};
   PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 // How a wait for a page that another call computes ended.
@@ -135,12 +137,14 @@ struct AllocateRequest {
 struct AllocateResult {
   std::vector<PageId> pages;
   PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 struct ExpiredSessions {
   // Lost since the last call, by time or because their processes ended.
   std::vector<SessionNumber> lost;
-  // Lost, now or earlier, and no page of theirs is left to wait for.
+  // Lost, now or earlier, and no page of theirs is left in quarantine.
   std::vector<SessionId> gone;
 };
 

@@ -21,6 +21,7 @@
 #include "core/page_pool.h"
 #include "core/session_limits.h"
 #include "core/slab.h"
+#include "core/writers.h"
 
 namespace pando {
 
@@ -39,10 +40,8 @@ struct Session {
   uint32_t lock_count = 0;
   uint64_t held_tokens = 0;  // LockRecord::held_tokens of its locks
   Answers answers;
-  // The worker has mapped the pool, so it may write to its reserved pages.
-  bool is_attached = false;
-  // All processes that had mapped the pool are gone.
-  bool is_process_gone = false;
+  // Who may write to its reserved pages.
+  Writers writers;
   // Set while the liveness stream is broken: when the session is lost.
   std::optional<absl::Time> lost_at;
 };

@@ -28,7 +28,7 @@ constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// Of a request, beside its tokens.
+// Of a request, beside its tokens and pages.
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
@@ -55,11 +55,15 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
       absl::StrCat(status.message(), "; choose another with ", option));
 }
 
-// Room for twice the allowed tokens and for page ids, so that a list that is a
-// little too long gets an error that says so.
-int MaxReceiveBytes(uint32_t max_tokens) {
-  const int64_t bytes =
-      int64_t{max_tokens} * 4 * sizeof(Token) + kMessageOverheadBytes;
+// Room for the allowed tokens, their page ids and the ids of pages to free.
+// What is above, a list that is a little too long uses, to get an error that
+// says so.
+int MaxReceiveBytes(const Options& options) {
+  const int64_t max_tokens = options.max_tokens_per_request;
+  const int64_t max_pages = max_tokens / options.page_tokens + 1;
+  const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
+                        2 * max_pages * int64_t{sizeof(PageId)} +
+                        kMessageOverheadBytes;
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
 }
 
@@ -128,9 +132,9 @@ Server::~Server() {
   BeginDrain();
   http_.reset();
   rpc_.Shutdown(kStopGrace);
-  RunHousekeeping();
+  if (attachments_ != nullptr) RunHousekeeping();
   memory_.reset();
-  watcher_.reset();
+  attachments_.reset();
 }
 
 absl::Status Server::MakeVerifier() {
@@ -161,18 +165,14 @@ UnixSocket Server::SocketAt(const std::string& path) const {
 }
 
 absl::Status Server::StartMemorySocket() {
-  absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
-      ProcessWatcher::Start(
-          [this](SessionId session) { cache_.ProcessGone(session); });
-  if (!watcher.ok()) return watcher.status();
-  watcher_ = *std::move(watcher);
+  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get()));
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
       {.socket = SocketAt(options_.memory_socket),
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
       pool_.get(), [this](SessionId session, pid_t pid) {
-        return OnAttached(session, pid);
+        return attachments_->Attach(session, pid);
       });
   if (!memory.ok()) {
     return WithOption(memory.status(), "--socket or --memory-socket");
@@ -185,20 +185,6 @@ absl::Status Server::StartKvEvents() {
   if (options_.kv_events.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(kv_events_, pando::StartKvEvents(options_));
   return absl::OkStatus();
-}
-
-bool Server::OnAttached(SessionId session, pid_t pid) {
-  if (!cache_.AttachSession(session).ok()) return false;
-  if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
-    Log(LogLevel::kWarning,
-        "a process cannot be watched: the pages it leaves wait for the "
-        "quarantine time",
-        {{"pid", pid}, {"error", watched.message()}});
-  }
-  // It may have ended, and been forgotten, before it was watched.
-  if (IsLive(session)) return true;
-  watcher_->Forget(session);
-  return false;
 }
 
 void Server::MakeServices() {
@@ -217,12 +203,16 @@ void Server::MakeServices() {
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_, &stepped_calls_,
-      AdminService::Config{.epoch = epoch_,
-                           .max_tokens = options_.max_tokens_per_request,
-                           .drain = [this](bool exit) {
-                             BeginDrain();
-                             if (exit) on_exit_();
-                           }});
+      AdminService::Config{
+          .epoch = epoch_,
+          .max_tokens = options_.max_tokens_per_request,
+          .pid_of =
+              [this](WriterId writer) { return attachments_->PidOf(writer); },
+          .drain =
+              [this](bool exit) {
+                BeginDrain();
+                if (exit) on_exit_();
+              }});
 
   events_service_ = std::make_unique<EventsService>(
       &cache_, &rpc_, epoch_, options_.event_history, kv_events_.get());
@@ -252,6 +242,7 @@ void Server::MakeServices() {
 
 void Server::RunHousekeeping() {
   ++turns_;
+  attachments_->Look();
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
@@ -263,7 +254,7 @@ void Server::RunHousekeeping() {
 }
 
 void Server::Forget(SessionId ended) {
-  watcher_->Forget(ended);
+  attachments_->Forget(ended);
   memory_->ForgetTokens(ended);
 }
 
@@ -302,7 +293,7 @@ absl::Status Server::StartRpc() {
   config.slow_call = options_.slow_call;
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
-  config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
+  config.max_receive_bytes = MaxReceiveBytes(options_);
   const absl::Status started = rpc_.Start(config);
   return WithOption(started,
                     absl::IsAlreadyExists(started) ? "--socket" : "--tcp");
@@ -331,6 +322,13 @@ absl::Status Server::StartHttp() {
     MakeConsole();
     config.console = [this](const auto& in) { return console_->Answer(in); };
     config.max_body_bytes = console_->max_body_bytes();
+    if (access_ != nullptr) {
+      config.admits = [this](const std::string& token) {
+        static const Permission needed =
+            PermissionFor(v1::Admin::service_full_name(), "ExplainMatch");
+        return access_->AdmitsToken(needed, token);
+      };
+    }
   }
   absl::StatusOr<std::unique_ptr<HttpServer>> http =
       HttpServer::Start(std::move(config));
@@ -351,7 +349,8 @@ void Server::MakeConsole() {
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),
       .model = options_.model,
-      .shows_tokens = options_.console_show_tokens});
+      .shows_tokens = options_.console_show_tokens,
+      .explains_fully = access_ != nullptr});
 }
 
 void Server::BeginDrain() {

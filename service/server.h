@@ -23,9 +23,9 @@
 #include "service/handlers/stepped_calls.h"
 #include "service/http/http_server.h"
 #include "service/kv_events/kv_events.h"
+#include "service/memory/attachments.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
-#include "service/memory/process_watcher.h"
 #include "service/metrics/regret_meter.h"
 #include "service/options/option_changes.h"
 #include "service/options/options.h"
@@ -89,8 +89,6 @@ class Server {
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
   bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
-  // False when the session has ended meanwhile.
-  bool OnAttached(SessionId session, pid_t pid);
 
   // Once it serves they change on the polling thread alone, while the thread
   // that started it waits for that.
@@ -109,7 +107,7 @@ class Server {
   std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.
-  std::unique_ptr<ProcessWatcher> watcher_;
+  std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
   std::unique_ptr<KvEvents> kv_events_;  // null: off
   RpcServer rpc_;

@@ -38,7 +38,7 @@ ROOMS = {
     "options": {"security"},
     "memory": {"logging", "options", "sockets"},
     "rpc": {"logging", "process", "security", "sockets"},
-    "http": set(),
+    "http": {"process"},
     "self_check.h": {"logging"},
     "handlers": {"logging", "memory", "process", "rpc", "self_check.h"},
     "events": {"handlers", "process", "rpc"},

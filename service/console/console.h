@@ -37,6 +37,10 @@ class Console {
     uint64_t page_bytes = 0;  // of all shards
     std::string model = {};
     bool shows_tokens = false;
+    // Only known callers ask, who may ask Admin.ExplainMatch as well. Otherwise
+    // an explanation is as exact as a match: it says how many whole pages are
+    // cached, of the namespace that was asked about.
+    bool explains_fully = false;
   };
 
   explicit Console(Config config);

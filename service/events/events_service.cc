@@ -1,11 +1,8 @@
 #include "service/events/events_service.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include <vector>
 
 #include "service/events/event_watch.h"
-#include "service/rpc/grpc_status.h"
 
 namespace pando {
 namespace {
@@ -37,20 +34,14 @@ EventsService::EventsService(PrefixCache* cache, RpcServer* server,
 void EventsService::Register(RpcMetrics& metrics) {
   server_->AddService(&grpc_);
   watches_ = std::make_unique<Watches>(
-      server_, [this](auto... call) { grpc_.RequestWatch(call...); },
-      [this](const grpc::ByteBuffer& bytes) { return Watch(bytes); },
+      server_, grpc_.ServerStream<grpc::ByteBuffer>("Watch"),
+      [this](const v1::WatchRequest& request) { return Watch(request); },
       metrics.ForMethod(v1::Events::service_full_name(), "Watch",
                         "server_stream"));
 }
 
 absl::StatusOr<std::unique_ptr<EventsService::Source>> EventsService::Watch(
-    const grpc::ByteBuffer& bytes) {
-  grpc::ByteBuffer copy = bytes;
-  v1::WatchRequest request;
-  if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&copy, &request)
-           .ok()) {
-    return absl::InternalError("the request is no WatchRequest");
-  }
+    const v1::WatchRequest& request) {
   feed_.Start();
   publisher_.Start();
   return std::make_unique<EventWatch>(request, epoch_, &feed_.history());

@@ -11,6 +11,7 @@
 #include "pando/v1/events.grpc.pb.h"
 #include "service/events/event_feed.h"
 #include "service/events/event_publisher.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
@@ -38,13 +39,14 @@ class EventsService {
  private:
   using Source = StreamSource<grpc::ByteBuffer>;
   // Events are encoded once for all watchers, so that this thread writes bytes.
-  using Watches = StreamMethod<grpc::ByteBuffer, grpc::ByteBuffer>;
+  using Watches = StreamMethod<v1::WatchRequest, grpc::ByteBuffer>;
 
-  absl::StatusOr<std::unique_ptr<Source>> Watch(const grpc::ByteBuffer& bytes);
+  absl::StatusOr<std::unique_ptr<Source>> Watch(
+      const v1::WatchRequest& request);
 
   RpcServer* const server_;
   const uint64_t epoch_;
-  v1::Events::WithRawMethod_Watch<v1::Events::Service> grpc_;
+  AsyncService<v1::Events> grpc_;
   std::unique_ptr<Watches> watches_;
   EventFeed feed_;
   EventPublisher publisher_;

@@ -34,28 +34,6 @@ uint32_t LimitOf(uint32_t asked, uint32_t standard, uint32_t most) {
   return asked == 0 ? standard : std::min(asked, most);
 }
 
-// Sends a dump as it is made: each message is a step of it.
-class DumpStream : public StreamSource<v1::DumpTreeResponse> {
- public:
-  DumpStream(PrefixCache* cache, TreeDumpWork work)
-      : cache_(cache), work_(std::move(work)) {}
-
-  Next Fill(v1::DumpTreeResponse& message) override {
-    if (is_complete_) return Next::kEnd;
-    is_complete_ = cache_->Step(work_);
-    for (const TreeNodeInfo& node : work_.TakeNodes()) {
-      FillNode(node, message.add_nodes());
-    }
-    if (is_complete_) message.set_omitted(work_.omitted());
-    return Next::kMessage;
-  }
-
- private:
-  PrefixCache* const cache_;
-  TreeDumpWork work_;
-  bool is_complete_ = false;
-};
-
 // Takes steps of the self-check until one that began after this has ended.
 class CheckWork final : public SteppedCalls::Work {
  public:
@@ -80,7 +58,7 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
   };
   server.AddService(&grpc_);
   AddWaitingMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
-      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
+      server, grpc_.Unary<v1::GetStatsResponse>("GetStats"),
       [this](const auto& in, auto& out, const WaitingCall& call) {
         absl::Status status = GetStats(in, out);
         // Each is some tenant's.
@@ -89,58 +67,68 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics) {
       },
       of("GetStats"), Waiting::kNever);
   AddWaitingMethod<v1::FlushRequest, v1::FlushResponse>(
-      server, [this](auto... call) { grpc_.RequestFlush(call...); },
+      server, grpc_.Unary<v1::FlushResponse>("Flush"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return Flush(in, out, call);
       },
       of("Flush"));
   AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
-      server, [this](auto... call) { grpc_.RequestSetEvictionPolicy(call...); },
+      server, grpc_.Unary<v1::SetEvictionPolicyResponse>("SetEvictionPolicy"),
       [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
       of("SetEvictionPolicy"));
   AddWaitingMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      server, [this](auto... call) { grpc_.RequestListNamespaces(call...); },
+      server, grpc_.Unary<v1::ListNamespacesResponse>("ListNamespaces"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return ListNamespaces(in, out, call);
       },
       of("ListNamespaces"));
   AddWaitingMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-      server, [this](auto... call) { grpc_.RequestListSessions(call...); },
+      server, grpc_.Unary<v1::ListSessionsResponse>("ListSessions"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return ListSessions(in, out, call);
       },
       of("ListSessions"));
   AddWaitingMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestListLocks(call...); },
+      server, grpc_.Unary<v1::ListLocksResponse>("ListLocks"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return ListLocks(in, out, call);
       },
       of("ListLocks"));
   AddWaitingMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestReleaseLocks(call...); },
+      server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return ReleaseLocks(in, out, call);
       },
       of("ReleaseLocks"));
+  AddWaitingMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
+      server, grpc_.Unary<v1::ListQuarantineResponse>("ListQuarantine"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListQuarantine(in, out, call);
+      },
+      of("ListQuarantine"));
+  AddUnaryMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
+      server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
+      [this](const auto& in, auto& out) { return FreeQuarantine(in, out); },
+      of("FreeQuarantine"));
   AddWaitingMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
-      server, [this](auto... call) { grpc_.RequestExplainMatch(call...); },
+      server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return ExplainMatch(in, out, call);
       },
       of("ExplainMatch"));
   AddWaitingMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
-      server, [this](auto... call) { grpc_.RequestCheckInvariants(call...); },
+      server, grpc_.Unary<v1::CheckInvariantsResponse>("CheckInvariants"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return CheckInvariants(in, out, call);
       },
       of("CheckInvariants"));
   AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
-      server, [this](auto... call) { grpc_.RequestDrain(call...); },
+      server, grpc_.Unary<v1::DrainResponse>("Drain"),
       [this](const auto& in, auto& out) { return Drain(in, out); },
       of("Drain"));
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
-          &server, [this](auto... call) { grpc_.RequestDumpTree(call...); },
+          &server, grpc_.ServerStream<v1::DumpTreeResponse>("DumpTree"),
           [this](const auto& in) { return DumpTree(in); },
           of("DumpTree", "server_stream"));
 }
@@ -274,6 +262,32 @@ std::optional<absl::Status> AdminService::ExplainMatch(
       });
 }
 
+std::optional<absl::Status> AdminService::ListQuarantine(
+    const v1::ListQuarantineRequest& request,
+    v1::ListQuarantineResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<QuarantineListing>(
+      call,
+      [&] {
+        return QuarantineListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](QuarantineListing& done) {
+        FillQuarantine(done.Take(), config_.pid_of, &response);
+        return absl::OkStatus();
+      });
+}
+
+absl::Status AdminService::FreeQuarantine(
+    const v1::FreeQuarantineRequest& request,
+    v1::FreeQuarantineResponse& response) {
+  const absl::StatusOr<uint32_t> freed =
+      cache_->FreeQuarantine(SessionNumber(request.session_number()));
+  if (!freed.ok()) return freed.status();
+  response.set_freed_pages(*freed);
+  Log(LogLevel::kWarning, "an operator freed pages in quarantine",
+      {{"session", request.session_number()}, {"pages", *freed}});
+  return absl::OkStatus();
+}
+
 absl::Status AdminService::ExplainMatchHere(
     const v1::ExplainMatchRequest& request,
     v1::ExplainMatchResponse& response) {
@@ -297,8 +311,8 @@ AdminService::DumpTree(const v1::DumpTreeRequest& request) {
   if (request.namespace_number() != 0) {
     ns = NamespaceNumber(request.namespace_number());
   }
-  return std::make_unique<DumpStream>(
-      cache_, TreeDumpWork(LimitOf(request.limit(), kDumped, kMaxDumped), ns));
+  return tree_dumps_.Begin(
+      TreeDumpWork(LimitOf(request.limit(), kDumped, kMaxDumped), ns));
 }
 
 std::optional<absl::Status> AdminService::CheckInvariants(

@@ -1,6 +1,8 @@
 #ifndef PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +15,8 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/handlers/stepped_calls.h"
+#include "service/handlers/tree_dumps.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
@@ -28,6 +32,8 @@ class AdminService {
   struct Config {
     uint64_t epoch = 0;
     uint32_t max_tokens = 0;
+    // The process of a writer, while it lives and can be seen.
+    std::function<std::optional<pid_t>(WriterId)> pid_of = nullptr;
     // Begins to drain, and ends the process too if asked.
     std::function<void(bool exit)> drain;
   };
@@ -38,7 +44,8 @@ class AdminService {
       : cache_(cache),
         self_check_(self_check),
         stepped_(stepped),
-        config_(std::move(config)) {}
+        config_(std::move(config)),
+        tree_dumps_(cache) {}
 
   void Register(RpcServer& server, RpcMetrics& metrics);
 
@@ -61,6 +68,11 @@ class AdminService {
   std::optional<absl::Status> ReleaseLocks(
       const v1::ReleaseLocksRequest& request,
       v1::ReleaseLocksResponse& response, WaitingCall& call);
+  std::optional<absl::Status> ListQuarantine(
+      const v1::ListQuarantineRequest& request,
+      v1::ListQuarantineResponse& response, WaitingCall& call);
+  absl::Status FreeQuarantine(const v1::FreeQuarantineRequest& request,
+                              v1::FreeQuarantineResponse& response);
   std::optional<absl::Status> ExplainMatch(
       const v1::ExplainMatchRequest& request,
       v1::ExplainMatchResponse& response, WaitingCall& call);
@@ -87,7 +99,8 @@ class AdminService {
   SelfCheck* const self_check_;
   SteppedCalls* const stepped_;
   const Config config_;
-  v1::Admin::AsyncService grpc_;
+  AsyncService<v1::Admin> grpc_;
+  TreeDumps tree_dumps_;
   std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
       dumps_;
 };

@@ -17,21 +17,21 @@ void PoolService::Register(RpcServer& server, RpcMetrics& metrics) {
   };
   server.AddService(&grpc_);
   AddUnaryMethod<v1::DescribePoolRequest, v1::DescribePoolResponse>(
-      server, [this](auto... call) { grpc_.RequestDescribePool(call...); },
+      server, grpc_.Unary<v1::DescribePoolResponse>("DescribePool"),
       [this](const auto& in, auto& out) { return DescribePool(in, out); },
       of("DescribePool"));
   AddWaitingMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
-      server, [this](auto... call) { grpc_.RequestAttachPool(call...); },
+      server, grpc_.Unary<v1::AttachPoolResponse>("AttachPool"),
       [this](const auto& in, auto& out, const WaitingCall& call) {
         return AttachPool(in, out, call.peer());
       },
       of("AttachPool"), Waiting::kNever);
   AddUnaryMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
-      server, [this](auto... call) { grpc_.RequestAllocatePages(call...); },
+      server, grpc_.Unary<v1::AllocatePagesResponse>("AllocatePages"),
       [this](const auto& in, auto& out) { return AllocatePages(in, out); },
       of("AllocatePages"));
   AddUnaryMethod<v1::FreePagesRequest, v1::FreePagesResponse>(
-      server, [this](auto... call) { grpc_.RequestFreePages(call...); },
+      server, grpc_.Unary<v1::FreePagesResponse>("FreePages"),
       [this](const auto& in, auto& out) { return FreePages(in, out); },
       of("FreePages"));
 }
@@ -79,7 +79,10 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
                         .pages = request.pages(),
                         .min_pages = min_pages,
                         .request_id = RequestId(request.request_id())}));
-  if (verifier_ != nullptr) verifier_->Reserved(result.pages);
+  // Those of a repeat may be cached by now.
+  if (verifier_ != nullptr && !result.is_repeat) {
+    verifier_->Reserved(result.pages);
+  }
   AppendPages(result.pages, response.mutable_page_ids());
   response.set_free_pages(result.room.free);
   response.set_evictable_pages(result.room.evictable);

@@ -10,6 +10,7 @@
 #include "pando/v1/pool.grpc.pb.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 
@@ -47,7 +48,7 @@ class PoolService {
   PageVerifier* const verifier_;
   const v1::PoolDescription description_;
   const uint64_t epoch_;
-  v1::PagePool::AsyncService grpc_;
+  AsyncService<v1::PagePool> grpc_;
 };
 
 }  // namespace pando

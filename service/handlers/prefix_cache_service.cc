@@ -74,28 +74,28 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics) {
   };
   server.AddService(&grpc_);
   AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-      server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
+      server, grpc_.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return MatchPrefix(in, out, call);
       },
       of("MatchPrefix"));
   AddUnaryMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
-      server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
+      server, grpc_.Unary<v1::MatchPrefixesResponse>("MatchPrefixes"),
       [this](const auto& in, auto& out) { return MatchPrefixes(in, out); },
       of("MatchPrefixes"));
   AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
-      server, [this](auto... call) { grpc_.RequestInsert(call...); },
+      server, grpc_.Unary<v1::InsertResponse>("Insert"),
       [this](const auto& in, auto& out) { return Insert(in, out); },
       of("Insert"));
   AddUnaryMethod<v1::LockRequest, v1::LockResponse>(
-      server, [this](auto... call) { grpc_.RequestLock(call...); },
+      server, grpc_.Unary<v1::LockResponse>("Lock"),
       [this](const auto& in, auto& out) { return Lock(in, out); }, of("Lock"));
   AddUnaryMethod<v1::UnlockRequest, v1::UnlockResponse>(
-      server, [this](auto... call) { grpc_.RequestUnlock(call...); },
+      server, grpc_.Unary<v1::UnlockResponse>("Unlock"),
       [this](const auto& in, auto& out) { return Unlock(in, out); },
       of("Unlock"));
   AddWaitingMethod<v1::EvictRequest, v1::EvictResponse>(
-      server, [this](auto... call) { grpc_.RequestEvict(call...); },
+      server, grpc_.Unary<v1::EvictResponse>("Evict"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return Evict(in, out, call);
       },
@@ -238,13 +238,14 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   return absl::OkStatus();
 }
 
+// Of the pages in a repeat nothing is known: they may be another session's, and
+// those that were reserved may be cached.
 void PrefixCacheService::Verify(const MatchResult& result) {
-  if (verifier_ == nullptr) return;
+  if (verifier_ == nullptr || result.is_repeat) return;
   verifier_->HandedOut(result.pages);
   verifier_->Reserved(result.reserved);
 }
 
-// Of the pages in a repeat nothing is known: they may be another session's.
 void PrefixCacheService::Verify(std::span<const PageId> inserted,
                                 const InsertResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;

@@ -11,6 +11,7 @@
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/method_metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
@@ -63,7 +64,7 @@ class PrefixCacheService {
   PageVerifier* const verifier_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;
-  v1::PrefixCache::AsyncService grpc_;
+  AsyncService<v1::PrefixCache> grpc_;
 };
 
 }  // namespace pando

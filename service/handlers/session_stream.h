@@ -37,6 +37,8 @@ class SessionStream {
   // The call is over on both sides.
   void OnDone();
 
+  // With what the first message asks for.
+  absl::StatusOr<SessionId> Open();
   void Read(Step& then);
   void Write();
   void Refuse(const absl::Status& status);
@@ -45,8 +47,8 @@ class SessionStream {
 
   SessionService* const service_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1::SessionEvent, v1::OpenSessionRequest>
-      stream_;
+  grpc::ServerAsyncReaderWriter<v1::SessionEvent, grpc::ByteBuffer> stream_;
+  grpc::ByteBuffer bytes_;  // of the message that was read last
   v1::OpenSessionRequest request_;
   v1::SessionEvent event_;
   SessionId session_;  // none until opened

@@ -18,49 +18,65 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
       static_cast<ssize_t>(token.size())) {
     return absl::ErrnoToStatus(errno, "getrandom");
   }
-  const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(grants_, [now](const auto& entry) {
-    return entry.second.expires <= now;
-  });
-  const auto own = absl::c_count_if(grants_, [session](const auto& entry) {
-    return entry.second.session == session;
-  });
-  if (static_cast<size_t>(own) >= max_per_session_) {
+  Grants& own = sessions_[session];
+  if (own.size() >= max_per_session_) DropExpired(own);
+  if (own.size() >= max_per_session_) {
     return MakeError(Reason::kSessionLimit,
                      absl::StrFormat("the session has %u attach tokens that it "
                                      "has not used; "
                                      "max-attach-tokens-per-session is %u",
-                                     own, max_per_session_));
+                                     own.size(), max_per_session_));
   }
-  if (grants_.size() >= max_outstanding_) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("%u attach tokens are outstanding; at most %u may be",
-                        grants_.size(), max_outstanding_));
-  }
-  grants_[token] = {session, holder, now + ttl_};
+  own[token] = {holder, Clock::now() + ttl_};
+  owners_[token] = session;
   return token;
+}
+
+void AttachTokens::DropExpired(Grants& grants) {
+  const Clock::time_point now = Clock::now();
+  absl::erase_if(grants, [&](const auto& entry) {
+    if (entry.second.expires > now) return false;
+    owners_.erase(entry.first);
+    return true;
+  });
 }
 
 std::optional<SessionId> AttachTokens::Redeem(const AttachToken& token,
                                               const UnixPeer& shown_by) {
   absl::MutexLock lock(&mutex_);
-  const auto found = grants_.find(token);
-  if (found == grants_.end()) return std::nullopt;
-  const Grant grant = found->second;
-  grants_.erase(found);
+  const auto owner = owners_.find(token);
+  if (owner == owners_.end()) return std::nullopt;
+  const SessionId session = owner->second;
+  const auto own = sessions_.find(session);
+  const Grant grant = own->second.at(token);
+  own->second.erase(token);
+  if (own->second.empty()) sessions_.erase(own);
+  owners_.erase(owner);
   if (grant.expires <= Clock::now() ||
       grant.holder.value_or(shown_by) != shown_by) {
     return std::nullopt;
   }
-  return grant.session;
+  return session;
+}
+
+bool AttachTokens::AreFor(const UnixPeer& peer) {
+  const Clock::time_point now = Clock::now();
+  absl::MutexLock lock(&mutex_);
+  return absl::c_any_of(sessions_, [&](const auto& session) {
+    return absl::c_any_of(session.second, [&](const auto& entry) {
+      const Grant& grant = entry.second;
+      return grant.expires > now && grant.holder.value_or(peer) == peer;
+    });
+  });
 }
 
 void AttachTokens::Forget(SessionId session) {
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(grants_, [session](const auto& entry) {
-    return entry.second.session == session;
-  });
+  const auto own = sessions_.find(session);
+  if (own == sessions_.end()) return;
+  for (const auto& [token, grant] : own->second) owners_.erase(token);
+  sessions_.erase(own);
 }
 
 }  // namespace pando

@@ -21,14 +21,14 @@ namespace pando {
 using AttachToken = std::array<char, 16>;
 
 // The tokens handed out and not yet shown. Owned by MemorySocket; any thread
-// may call it. Holds at most max_outstanding tokens, at most max_per_session of
-// a session, each valid once and for ttl at most.
+// may call it. Holds at most max_per_session of a session, each valid once and
+// for ttl at most. How many there are in all is bounded by how many sessions
+// there are: what one session does with its tokens leaves those of the others
+// alone.
 class AttachTokens {
  public:
-  AttachTokens(absl::Duration ttl, size_t max_outstanding,
-               size_t max_per_session)
+  AttachTokens(absl::Duration ttl, size_t max_per_session)
       : ttl_(absl::ToChronoNanoseconds(ttl)),
-        max_outstanding_(max_outstanding),
         max_per_session_(max_per_session) {}
 
   // For `holder` alone, who asked for it; none: it is not known who did.
@@ -40,23 +40,29 @@ class AttachTokens {
   std::optional<SessionId> Redeem(const AttachToken& token,
                                   const UnixPeer& shown_by);
 
-  // The session has ended: it leaves room for others.
+  // Whether this peer may show a token that is outstanding.
+  bool AreFor(const UnixPeer& peer);
+
+  // The session has ended.
   void Forget(SessionId session);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   struct Grant {
-    SessionId session;
     std::optional<UnixPeer> holder;
     Clock::time_point expires;
   };
+  using Grants = absl::flat_hash_map<AttachToken, Grant>;
+
+  void DropExpired(Grants& grants) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::nanoseconds ttl_;
-  const size_t max_outstanding_;
   const size_t max_per_session_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<AttachToken, Grant> grants_ ABSL_GUARDED_BY(mutex_);
+  // No session without tokens, and no more than max_per_session_ of one.
+  absl::flat_hash_map<SessionId, Grants> sessions_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<AttachToken, SessionId> owners_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

@@ -15,7 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "service/logging/log.h"
+#include "service/sockets/accept.h"
 
 namespace pando {
 namespace {
@@ -24,6 +24,7 @@ constexpr uint32_t kWireVersion = 1;
 constexpr std::chrono::milliseconds kDescriptorRetry{100};
 // What a peer has at least to send its token, whoever else wants its place.
 constexpr std::chrono::milliseconds kFairTime{50};
+constexpr int kAcceptedAtOnce = 64;
 
 static_assert(std::endian::native == std::endian::little,
               "the wire format is little endian");
@@ -64,47 +65,28 @@ bool Send(int fd, std::string message, const std::vector<UniqueFd>& shards) {
          static_cast<ssize_t>(message.size());
 }
 
-std::optional<std::vector<UniqueFd>> ExportShards(const KvPool& pool) {
-  std::vector<UniqueFd> fds;
-  for (const KvShard& shard : pool.shards()) {
-    absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
-    if (!fd.ok()) {
-      Log(LogLevel::kError,
-          "a worker could not attach: no descriptor of a shard",
-          {{"shard", shard.index},
-           {"device", shard.device},
-           {"reason", fd.status().message()}});
-      return std::nullopt;
-    }
-    fds.push_back(*std::move(fd));
-  }
-  return fds;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
-    Config config, const KvPool* pool, OnAttached on_attached) {
+    Config config, const KvPool* pool, Attach attach) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
                    UnixListener::Start(config.socket));
   return absl::WrapUnique(
-      new MemorySocket(std::move(config), pool, std::move(on_attached),
+      new MemorySocket(std::move(config), pool, std::move(attach),
                        std::move(listener), std::move(stop)));
 }
 
-MemorySocket::MemorySocket(Config config, const KvPool* pool,
-                           OnAttached on_attached,
+MemorySocket::MemorySocket(Config config, const KvPool* pool, Attach attach,
                            std::unique_ptr<UnixListener> listener,
                            UniqueFd stop)
     : config_(std::move(config)),
       pool_(pool),
-      on_attached_(std::move(on_attached)),
+      attach_(std::move(attach)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      tokens_(config_.token_ttl, config_.max_tokens,
-              config_.max_tokens_per_session),
+      tokens_(config_.token_ttl, config_.max_tokens_per_session),
       thread_([this] { Run(); }) {}
 
 MemorySocket::~MemorySocket() {
@@ -153,34 +135,51 @@ int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
 }
 
 void MemorySocket::AcceptPeers() {
-  while (true) {
+  // Those who are here are heard, too, however many others come.
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     const Clock::time_point now = Clock::now();
-    const bool is_full = peers_.size() >= config_.max_peers;
-    if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
-    AcceptResult accepted = listener_->Accept();
+    if (peers_.size() > config_.max_peers) DropOldest();
+    AcceptResult accepted = AcceptFrom(listener_->fd());
     if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
     if (!accepted.fd.valid()) return;
     const UnixPeer identity = UnixPeerOf(accepted.fd.get());
     if (config_.filter != nullptr && !config_.filter->Admit(identity, path())) {
       continue;
     }
-    if (is_full) {
+    const bool is_full = peers_.size() == config_.max_peers;
+    if (is_full && !tokens_.AreFor(identity)) {
       ++dropped_;
-      peers_.pop_front();
+      continue;
+    }
+    if (is_full && !DropIntruder()) {
+      // One too many, until the oldest has had its time.
+      accept_after_ = peers_.front().arrived + kFairTime;
     }
     peers_.push_back({std::move(accepted.fd), identity, now,
-                      now + absl::ToChronoNanoseconds(config_.peer_deadline),
-                      AttachToken{}});
+                      now + absl::ToChronoNanoseconds(config_.peer_deadline)});
   }
+}
+
+// Whoever has no token can only have come to take a place.
+bool MemorySocket::DropIntruder() {
+  const auto intruder = std::find_if(
+      peers_.begin(), peers_.end(),
+      [this](const Peer& peer) { return !tokens_.AreFor(peer.identity); });
+  if (intruder == peers_.end()) return false;
+  ++dropped_;
+  peers_.erase(intruder);
+  return true;
+}
+
+void MemorySocket::DropOldest() {
+  ++dropped_;
+  peers_.pop_front();
 }
 
 void MemorySocket::DropLatePeers() {
   const Clock::time_point now = Clock::now();
-  while (!peers_.empty() && peers_.front().deadline <= now) {
-    ++dropped_;
-    peers_.pop_front();
-  }
+  while (!peers_.empty() && peers_.front().deadline <= now) DropOldest();
 }
 
 bool MemorySocket::ReceiveToken(Peer& peer) {
@@ -206,8 +205,14 @@ void MemorySocket::Answer(const Peer& peer) {
     Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
     return;
   }
-  const auto shards = ExportShards(*pool_);
-  if (!shards) {
+  const absl::StatusOr<std::vector<UniqueFd>> shards =
+      attach_(*session, peer.identity.pid);
+  if (absl::IsFailedPrecondition(shards.status())) {
+    ++refused_;
+    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
+    return;
+  }
+  if (!shards.ok()) {
     ++dropped_;
     Send(peer.fd.get(), Header(MemorySocketStatus::kUnavailable, 0), {});
     return;
@@ -215,11 +220,6 @@ void MemorySocket::Answer(const Peer& peer) {
   std::string message = Header(MemorySocketStatus::kOk, shards->size());
   for (const KvShard& shard : pool_->shards()) {
     Append(message, shard.size_bytes);
-  }
-  if (!on_attached_(*session, peer.identity.pid)) {
-    ++refused_;
-    Send(peer.fd.get(), Header(MemorySocketStatus::kBadToken, 0), {});
-    return;
   }
   ++attached_;
   Send(peer.fd.get(), std::move(message), *shards);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -58,12 +59,12 @@ class MemorySocket {
     // Who may connect; outlives the socket. Null: all.
     PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
-    size_t max_tokens = 1024;
     size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // Beyond it the peer that has been silent longest makes room, once it has
-    // had a fair time.
+    // Beyond it nobody is let in who cannot have a token. Others take the place
+    // of a peer who cannot, or else of the one that has been silent longest,
+    // once it has had a fair time.
     size_t max_peers = 64;
   };
 
@@ -76,14 +77,16 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread before the descriptors leave; they do not if
-  // it returns false. pid is the peer's, 0 when it is not visible in this PID
-  // namespace.
-  using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
+  // Called on the socket's thread: the descriptors of the shards, for a process
+  // that may write to them from now on. FAILED_PRECONDITION: the session is
+  // over. pid is the peer's, 0 when it is not visible in this PID namespace.
+  using Attach = std::function<absl::StatusOr<std::vector<UniqueFd>>(
+      SessionId session, pid_t pid)>;
 
   // pool must outlive the socket.
-  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
-      Config config, const KvPool* pool, OnAttached on_attached);
+  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(Config config,
+                                                             const KvPool* pool,
+                                                             Attach attach);
   ~MemorySocket();
   MemorySocket(const MemorySocket&) = delete;
   MemorySocket& operator=(const MemorySocket&) = delete;
@@ -106,11 +109,11 @@ class MemorySocket {
     UnixPeer identity;
     Clock::time_point arrived;
     Clock::time_point deadline;
-    AttachToken token;
+    AttachToken token = {};
     size_t received = 0;
   };
 
-  MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
+  MemorySocket(Config config, const KvPool* pool, Attach attach,
                std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
   // All of these run on the socket's thread.
@@ -119,6 +122,9 @@ class MemorySocket {
   // deadline.
   int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
+  // A peer who cannot have a token. False: there is none.
+  bool DropIntruder();
+  void DropOldest();
   void DropLatePeers();
   // False when the connection is done with.
   bool ReceiveToken(Peer& peer);
@@ -126,7 +132,7 @@ class MemorySocket {
 
   const Config config_;
   const KvPool* const pool_;
-  const OnAttached on_attached_;
+  const Attach attach_;
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;

@@ -181,6 +181,8 @@ absl::Status CompleteOptions(Options& options) {
     options.memory_socket =
         std::filesystem::path(options.socket).replace_filename("memory.sock");
   }
+  // Clients are told it, wherever they run.
+  options.memory_socket = std::filesystem::absolute(options.memory_socket);
   for (absl::Status status :
        {CheckSocketPath("socket", options.socket),
         CheckSocketPath("memory-socket", options.memory_socket),

@@ -180,7 +180,8 @@ OptionSpec Mode(std::string name, mode_t Options::*field, std::string help) {
   return {name, "MODE", help,
           [=](const std::string& text, Options& options) {
             static const std::regex form("0?[0-7]{3}");
-            if (!std::regex_match(text, form)) {
+            constexpr size_t kMaxMode = 4;  // a match is as deep as the text
+            if (text.size() > kMaxMode || !std::regex_match(text, form)) {
               return BadValue(name, text, "octal, from 000 to 777");
             }
             options.*field = static_cast<mode_t>(std::stoul(text, nullptr, 8));

@@ -33,7 +33,9 @@ std::vector<std::string> OptionNames() {
 bool IsServiceLink(const std::string& variable) {
   static const std::regex form(
       "\\w+_(SERVICE_HOST|SERVICE_PORT(_\\w+)?|PORT(_\\d+_\\w+)?)");
-  return std::regex_match(variable, form);
+  // Matching takes the library a stack frame for each character.
+  constexpr size_t kMaxLinkName = 256;
+  return variable.size() <= kMaxLinkName && std::regex_match(variable, form);
 }
 
 // For pandoctl and engines, in a shell or a container that they share with

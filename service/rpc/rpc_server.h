@@ -14,7 +14,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "service/rpc/call_rates.h"
 #include "service/rpc/event.h"
@@ -22,8 +24,11 @@
 #include "service/rpc/wakeup.h"
 #include "service/security/access_control.h"
 #include "service/security/permissions.h"
+#include "service/sockets/acceptor.h"
+#include "service/sockets/peer_filter.h"
 #include "service/sockets/peer_table.h"
-#include "service/sockets/unix_acceptor.h"
+#include "service/sockets/tcp_listener.h"
+#include "service/sockets/unix_listener.h"
 #include "service/sockets/unix_peer.h"
 
 namespace pando {
@@ -98,12 +103,27 @@ class RpcServer {
     return {call, peers_.Find(call.peer())};
   }
   std::string PeerNameOf(const grpc::ServerContext& call) const;
-  // Ok, or why a call with this request is refused.
+  // Who calls, or why whoever it is may not make such a call, whatever it
+  // requests. Null: everybody may.
+  absl::StatusOr<const Credential*> Identify(
+      const Permission& needed, const grpc::ServerContext& call) const {
+    if (access_ == nullptr || !needed.role.has_value()) return nullptr;
+    return access_->Identify(needed, CallerOf(call));
+  }
+  // Ok, or why a call of this credential with this request is refused.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Credential* credential,
+                     const Request& request) const {
+    if (credential == nullptr) return absl::OkStatus();
+    return access_->Admit(needed, *credential, request);
+  }
+  // Both at once.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
-    if (access_ == nullptr) return absl::OkStatus();
-    return access_->Admit(needed, CallerOf(call), request);
+    ASSIGN_OR_RETURN(const Credential* const credential,
+                     Identify(needed, call));
+    return Admit(needed, credential, request);
   }
   // Whether the caller may see what is in all namespaces.
   bool SpansNamespaces(const grpc::ServerContext& call) const {
@@ -121,7 +141,8 @@ class RpcServer {
   class Stop;
 
   absl::Status Listen(const Config& config);
-  void AddConnection(UniqueFd fd, const UnixPeer& peer);
+  void AddUnixConnection(UniqueFd fd, PeerFilter* filter);
+  void AddTcpConnection(UniqueFd fd);
   void Poll();
 
   std::vector<grpc::Service*> services_;
@@ -136,7 +157,10 @@ class RpcServer {
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
   AccessControl* access_ = nullptr;
-  std::unique_ptr<UnixAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_door_;
+  std::unique_ptr<UnixListener> unix_listener_;
+  std::unique_ptr<TcpListener> tcp_listener_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone
   std::thread thread_;

@@ -11,11 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "base/status_macros.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/call_log.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/method_metrics.h"
+#include "service/rpc/parse_request.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
 
@@ -49,8 +51,8 @@ class UnaryCall final : public Event, public WaitingCall {
  public:
   using Responder = grpc::ServerAsyncResponseWriter<Response>;
   // Asks gRPC for the next call of the method, with `tag`.
-  using Arm = std::function<void(grpc::ServerContext*, Request*, Responder*,
-                                 grpc::CompletionQueue*,
+  using Arm = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
+                                 Responder*, grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
   // None: the call waits. Both messages live on until it is answered.
   using Handler = std::function<std::optional<absl::Status>(
@@ -105,24 +107,32 @@ class UnaryCall final : public Event, public WaitingCall {
       ++operations_;
       context_->AsyncNotifyWhenDone(&on_done_);
     }
-    arm_(&*context_, &request_, &*responder_, server_->queue(),
-         server_->queue(), this);
+    arm_(&*context_, &bytes_, &*responder_, server_->queue(), server_->queue(),
+         this);
   }
 
-  // The caller may not make this call, or its session calls too often.
   void Begin() {
-    absl::Status admitted = server_->Admit(permission_, *context_, request_);
-    if constexpr (requires { request_.session_id(); }) {
-      if (admitted.ok() && is_limited_) {
-        admitted =
-            server_->CheckRate(SessionId(request_.session_id()), *context_);
-      }
-    }
+    const absl::Status admitted = Admit();
+    bytes_.Clear();
     if (admitted.ok()) {
       Answer();
     } else {
       Reply(admitted);
     }
+  }
+
+  // Whether the caller may make this call, and its session so many. Nothing is
+  // made of the bytes of a caller who may not.
+  absl::Status Admit() {
+    ASSIGN_OR_RETURN(const Credential* const credential,
+                     server_->Identify(permission_, *context_));
+    RETURN_IF_ERROR(ParseRequest(bytes_, request_));
+    RETURN_IF_ERROR(server_->Admit(permission_, credential, request_));
+    if constexpr (requires { request_.session_id(); }) {
+      if (!is_limited_) return absl::OkStatus();
+      return server_->CheckRate(SessionId(request_.session_id()), *context_);
+    }
+    return absl::OkStatus();
   }
 
   void Answer() {
@@ -208,6 +218,7 @@ class UnaryCall final : public Event, public WaitingCall {
   bool has_successor_ = false;
   bool is_cancelled_ = false;
   absl::Duration handling_;
+  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;

@@ -234,7 +234,10 @@ TEST_F(DamageTest, OfReservedPages) {
 }
 
 TEST_F(DamageTest, OfQuarantinedPages) {
-  damaged_.quarantine.Add(session_, {PageId(1)}, absl::InfiniteFuture());
+  Quarantine::Batch batch;
+  batch.owner = session_;
+  batch.pages = {PageId(1)};
+  damaged_.quarantine.Add(std::move(batch));
   EXPECT_THAT(cache_.CheckInvariants(),
               Tells("a quarantined page is in no batch"));
   damaged_.quarantine.TakeOf(session_);

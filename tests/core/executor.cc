@@ -219,7 +219,10 @@ void Executor::operator()(const OpenSession& open) {
 
 void Executor::operator()(const AttachSession& attach) {
   const SessionId session = sessions_[attach.slot];
-  CompareStatus(real_.AttachSession(session), model_.AttachSession(session));
+  std::optional<WriterId> writer;
+  if (attach.writer > 0) writer = WriterId(attach.writer);
+  CompareStatus(real_.AttachSession(session, writer),
+                model_.AttachSession(session, writer));
 }
 
 void Executor::operator()(const CloseSession& close) {
@@ -239,9 +242,21 @@ void Executor::operator()(const ResumeSession& resume) {
                 model_.ResumeSession(session));
 }
 
-void Executor::operator()(const ProcessGone& end) {
-  real_.ProcessGone(sessions_[end.slot]);
-  model_.ProcessGone(sessions_[end.slot]);
+void Executor::operator()(const WriterGone& end) {
+  real_.WriterGone(WriterId(end.writer));
+  model_.WriterGone(WriterId(end.writer));
+}
+
+// The ids of the sessions are their numbers here.
+void Executor::operator()(const FreeQuarantine& free) {
+  const auto number =
+      SessionNumber(static_cast<uint32_t>(sessions_[free.slot].value()));
+  const auto real = real_.FreeQuarantine(number);
+  const auto model = model_.FreeQuarantine(number);
+  CompareStatus(real.status(), model.status());
+  if (real.ok() && model.ok()) {
+    differences_.Compare("freed pages", *real, *model);
+  }
 }
 
 void Executor::operator()(const ExpireSessions& expire) {

@@ -63,7 +63,8 @@ class Executor {
   void operator()(const CloseSession& close);
   void operator()(const SuspendSession& suspend);
   void operator()(const ResumeSession& resume);
-  void operator()(const ProcessGone& end);
+  void operator()(const WriterGone& end);
+  void operator()(const FreeQuarantine& free);
   void operator()(const ExpireSessions& expire);
 
   // Where a prompt begins, and what is sent of it.

@@ -147,7 +147,7 @@ struct Printer {
     out << Slot{open.slot} << "open";
   }
   void operator()(const AttachSession& attach) const {
-    out << Slot{attach.slot} << "attach";
+    out << Slot{attach.slot} << "attach writer " << int{attach.writer};
   }
   void operator()(const CloseSession& close) const {
     out << Slot{close.slot} << "close";
@@ -159,8 +159,11 @@ struct Printer {
   void operator()(const ResumeSession& resume) const {
     out << Slot{resume.slot} << "resume";
   }
-  void operator()(const ProcessGone& end) const {
-    out << Slot{end.slot} << "end-dead";
+  void operator()(const WriterGone& end) const {
+    out << "writer " << int{end.writer} << " gone";
+  }
+  void operator()(const FreeQuarantine& free) const {
+    out << Slot{free.slot} << "free-quarantine";
   }
   void operator()(const ExpireSessions& expire) const {
     out << "expire after " << int{expire.passed_seconds} << " s, quarantine "

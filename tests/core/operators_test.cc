@@ -75,7 +75,7 @@ TEST_F(ListSessionsTest, TheOldestComesFirstWithWhatItHoldsAndItsAge) {
   Lock(other, "a");
   Lock(other, "ab");
   Allocate(other, 3);
-  ASSERT_TRUE(cache_.AttachSession(other).ok());
+  Attach(other, 1);
   SetTime(10);
   const SessionList list = cache_.ListSessions(10);
   EXPECT_EQ(list.total, 2u);

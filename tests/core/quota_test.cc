@@ -1,7 +1,6 @@
 // Caps and floors of classes of namespaces, and the watermark.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/core/cache_fixture.h"
@@ -212,13 +211,15 @@ class WatermarkTest : public testing::Test {
   WatermarkTest() { cache_.OpenSession(session_, "one"); }
 
   void Publish(uint32_t pages) {
-    const auto allocated = *cache_.Allocate(
-        {.session = session_, .ns = kNoNamespace, .pages = pages});
+    const auto allocated =
+        cache_
+            .Allocate({.session = session_, .ns = kNoNamespace, .pages = pages})
+            ->pages;
     const std::vector<Token> tokens(pages, ++last_token_);
     ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
                                      .ns = kNoNamespace,
                                      .tokens = tokens,
-                                     .pages = allocated.pages})),
+                                     .pages = allocated})),
               "OK");
   }
   uint32_t Free() { return cache_.Stats().pages.free; }

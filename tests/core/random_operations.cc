@@ -100,7 +100,7 @@ Operation RandomOperations::AnyOperatorsCall() {
 
 Operation RandomOperations::AnySessionEvent() {
   const uint8_t slot = Slot();
-  switch (Below(16)) {
+  switch (Below(17)) {
     case 0:
       return CloseSession{slot};
     case 1:
@@ -108,16 +108,23 @@ Operation RandomOperations::AnySessionEvent() {
     case 2:
       return ResumeSession{slot};
     case 3:
-      return ProcessGone{slot};
+      return WriterGone{AnyWriter()};
     case 4:
     case 5:
       return ExpireSessions{Pages(4), Pages(6)};
     case 6:
     case 7:
-      return AttachSession{slot};
+      return AttachSession{slot, Percent(80) ? AnyWriter() : uint8_t{0}};
+    case 8:
+      return FreeQuarantine{slot};
     default:
       return OpenSession{slot};
   }
+}
+
+// Few, so that sessions share them.
+uint8_t RandomOperations::AnyWriter() {
+  return static_cast<uint8_t>(1 + Below(6));
 }
 
 // Mostly 'a', so that prompts share long prefixes.

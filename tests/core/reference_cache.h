@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <variant>
 #include <vector>
@@ -60,11 +61,12 @@ class ReferenceCache {
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   void OpenSession(SessionId id);
-  absl::Status AttachSession(SessionId id);
+  absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   void CloseSession(SessionId id);
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::Status ResumeSession(SessionId id);
-  void ProcessGone(SessionId id);
+  void WriterGone(WriterId writer);
+  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber number);
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
@@ -113,8 +115,10 @@ class ReferenceCache {
 
   struct Session {
     SessionId id;
+    SessionNumber number;
     bool is_attached = false;
-    bool is_process_gone = false;
+    bool has_unwatched = false;
+    std::set<uint64_t> writers;  // that are watched and there
     std::optional<absl::Time> lost_at;
     std::vector<ReservedPage> reserved;
     std::vector<HeldLock> locks;  // oldest first
@@ -123,6 +127,9 @@ class ReferenceCache {
 
   struct QuarantinedPages {
     SessionId owner;
+    SessionNumber number;
+    bool has_unwatched;
+    std::set<uint64_t> writers;
     absl::Time until;
     std::vector<ReservedPage> pages;
   };
@@ -135,6 +142,8 @@ class ReferenceCache {
   uint32_t page_tokens() const { return options_.page_tokens; }
   uint32_t CachedCount() const;
   uint32_t LockedCount() const;
+  static bool AreWritersGone(const Session& session);
+  void FreeQuarantinedInTime();
   uint32_t QuarantinedCount() const;
   uint32_t ReservedCount() const;
   uint32_t FreeCount() const;
@@ -208,6 +217,7 @@ class ReferenceCache {
   EvictionPolicyKind policy_;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;
+  absl::Time time_ = absl::UnixEpoch();  // of the last ExpireSessions
   CacheCounters counters_;
   bool is_below_watermark_ = false;  // until the high mark is reached
 };

@@ -49,6 +49,8 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   EXPECT_EQ(second->lock, first->lock);
   EXPECT_EQ(second->reserved, first->reserved);
   EXPECT_EQ(second->handle, first->handle);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
   EXPECT_EQ(Repeats(), 1u);
   EXPECT_EQ(Counts().reserved, 2u);
   EXPECT_EQ(cache_.Stats().locks, 1u);
@@ -254,6 +256,8 @@ TEST_F(RequestIdTest, TheLastAnswerIsKeptHoweverLarge) {
   const auto second = allocate();
   ASSERT_EQ(Outcome(second), "OK");
   EXPECT_EQ(second->pages, first->pages);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
 }
 
 TEST_F(RequestIdTest, OfAMatchNeedsALock) {

@@ -209,7 +209,8 @@ TEST_F(SingleFlightTest, TheEndOfTheOwnersSessionEndsTheWait) {
 TEST_F(SingleFlightTest, TheDeathOfTheOwnerEndsTheWait) {
   Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
-  cache_.ProcessGone(owner_);
+  ASSERT_TRUE(cache_.AttachSession(owner_, WriterId(1)).ok());
+  cache_.WriterGone(WriterId(1));
   EXPECT_THAT(over_, IsEmpty());  // its stream may live on
   cache_.SuspendSession(owner_, absl::InfiniteFuture());
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kOwnerLost)));

@@ -64,6 +64,7 @@ inline auto StatsFields(const CacheStats& stats) {
       {"nodes", stats.nodes},
       {"namespaces", stats.namespaces},
       {"waits", stats.waits},
+      {"held_pages", stats.held_pages},
       {"eviction_policy", static_cast<uint64_t>(stats.eviction_policy)},
   });
 }

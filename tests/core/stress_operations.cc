@@ -54,7 +54,7 @@ void StressWorker::RepeatAllocation() {
   allocated_pages_ += first->pages.size();
   const auto second = cache.Allocate(request);
   ++repeats_;
-  Expect(second.ok() && second->pages == first->pages,
+  Expect(second.ok() && second->pages == first->pages && second->is_repeat,
          "a repeat gets the first answer");
   ExpectOk(cache.Free(session_, first->pages));
 }

@@ -39,7 +39,10 @@ READER = {
     "pando.v1.Events/Watch",
     *(
         f"pando.v1.Admin/{name}"
-        for name in ("GetStats", "ListNamespaces", "ListSessions", "ListLocks")
+        for name in (
+            *("GetStats", "ListNamespaces", "ListSessions", "ListLocks"),
+            "ListQuarantine",
+        )
     ),
     "pando.v1.Admin/ExplainMatch",
     "pando.v1.Admin/DumpTree",
@@ -52,6 +55,7 @@ WORKER = {
     "pando.v1.PagePool/AllocatePages",
     "pando.v1.PagePool/FreePages",
     "pando.v1.Sessions/Open",
+    "pando.v1.Sessions/End",
 }
 
 

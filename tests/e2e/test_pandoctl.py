@@ -403,6 +403,7 @@ DANGEROUS = [
     ("evict", "1"),
     ("flush", "--all"),
     ("locks", "--release", "1"),
+    ("quarantine", "--free", "1"),
     ("drain",),
 ]
 

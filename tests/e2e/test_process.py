@@ -69,6 +69,17 @@ def test_a_socket_in_a_folder_that_does_not_exist_is_an_error_that_says_so(tmp_p
     assert f"the folder {folder} does not exist; make it" in said
 
 
+def test_a_pool_of_more_pages_than_its_index_has_room_for_is_an_error_that_says_so(
+    tmp_path,
+):
+    said = refused_start(
+        tmp_path,
+        *("--pool-pages=4294967295", "--page-tokens=1", "--layers=1"),
+        *("--heads=1", "--head-size=1", "--kv-planes=1", "--dtype=float8_e5m2"),
+    )
+    assert "the pool has 4294967295 pages, whose index alone needs" in said
+
+
 def test_check_config_refuses_what_cannot_be():
     checked = run("--check-config", "--pool-pages", "1")
     assert checked.returncode == 2

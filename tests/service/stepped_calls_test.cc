@@ -94,7 +94,7 @@ class SteppedCallsTest : public testing::Test {
       const auto insert = cache_.Insert({.session = session_,
                                          .ns = ns,
                                          .tokens = tokens,
-                                         .pages = pages.value()});
+                                         .pages = pages.value().pages});
       ASSERT_TRUE(insert.ok());
     }
   }

@@ -66,6 +66,10 @@ class WorkerProcess:
         self._process.send_signal(signal.SIGCONT)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process.poll() is None
 

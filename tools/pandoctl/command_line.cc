@@ -86,6 +86,13 @@ void LockFlags(CLI::App& verb, Options& options) {
       ->type_name(kNumber);
 }
 
+void QuarantineFlags(CLI::App& verb, Options& options) {
+  LimitFlag(verb, options);
+  verb.add_option("--free", options.free_session,
+                  "Give up the pages of this session, by its number")
+      ->type_name(kNumber);
+}
+
 void EvictFlags(CLI::App& verb, Options& options) {
   verb.add_option("PAGES", options.evicted_pages, "How many, at most")
       ->required();
@@ -227,6 +234,10 @@ constexpr Verb kVerbs[] = {
      "  pandoctl locks --limit 10\n"
      "  pandoctl locks --session 3\n"
      "  pandoctl locks --release 3"},
+    {"quarantine", "Pages of lost workers that may still be written to",
+     Quarantine, QuarantineFlags,
+     "  pandoctl quarantine\n"
+     "  pandoctl quarantine --free 3"},
     {"evict", "Evict pages in the order of the policy", Evict, EvictFlags,
      "  pandoctl evict 1000"},
     {"flush", "Evict all that is not locked", Flush, FlushFlags,

@@ -37,6 +37,7 @@ struct Options {
   bool bigram = false;
 
   std::optional<uint32_t> release_session;
+  std::optional<uint32_t> free_session;
   uint32_t evicted_pages = 0;
   bool all = false;
   std::string policy;

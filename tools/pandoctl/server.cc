@@ -165,6 +165,20 @@ absl::StatusOr<v1::ReleaseLocksResponse> Server::ReleaseLocks(
   return stubs().Call(stubs().admin, &v1::Admin::Stub::ReleaseLocks, request);
 }
 
+absl::StatusOr<v1::ListQuarantineResponse> Server::ListQuarantine(
+    uint32_t limit) {
+  v1::ListQuarantineRequest request;
+  request.set_limit(limit);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ListQuarantine, request);
+}
+
+absl::StatusOr<v1::FreeQuarantineResponse> Server::FreeQuarantine(
+    uint32_t session) {
+  v1::FreeQuarantineRequest request;
+  request.set_session_number(session);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::FreeQuarantine, request);
+}
+
 absl::StatusOr<v1::MatchPrefixResponse> Server::MatchPrefix(
     const v1::MatchPrefixRequest& request) {
   return stubs().Call(stubs().prefixes, &v1::PrefixCache::Stub::MatchPrefix,

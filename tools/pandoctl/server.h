@@ -37,6 +37,8 @@ class Server {
   absl::StatusOr<v1::ListLocksResponse> ListLocks(
       const v1::ListLocksRequest& request);
   absl::StatusOr<v1::ReleaseLocksResponse> ReleaseLocks(uint32_t session);
+  absl::StatusOr<v1::ListQuarantineResponse> ListQuarantine(uint32_t limit);
+  absl::StatusOr<v1::FreeQuarantineResponse> FreeQuarantine(uint32_t session);
   absl::StatusOr<v1::MatchPrefixResponse> MatchPrefix(
       const v1::MatchPrefixRequest& request);
   absl::StatusOr<v1::ExplainMatchResponse> ExplainMatch(

@@ -25,6 +25,7 @@ absl::Status Explain(const Context& context);
 absl::Status Namespaces(const Context& context);
 absl::Status Sessions(const Context& context);
 absl::Status Locks(const Context& context);
+absl::Status Quarantine(const Context& context);
 absl::Status Evict(const Context& context);
 absl::Status Flush(const Context& context);
 absl::Status Policy(const Context& context);

@@ -44,6 +44,8 @@ struct ConnectOptions {
   absl::Duration timeout = absl::Seconds(5);
   // Called, on a thread of the client, when a session is lost: every lock and
   // page id obtained before is void. It may use the client but not destroy it.
+  // Once nothing is written to the session's pages any more, EndSession makes
+  // them free.
   std::function<void()> on_session_lost = nullptr;
   // Needed where the server has a certificate.
   std::optional<TlsFiles> tls = {};
@@ -82,8 +84,8 @@ struct WatchOptions {
 // breaks under a call that changes something, the call is repeated for most of
 // a second, and the server acts on it once; only when that ends with
 // UNAVAILABLE, and after DEADLINE_EXCEEDED, one cannot know: what the call may
-// have locked or reserved then stays with the session until it ends, and what
-// it may have released or freed must not be used again.
+// have locked or reserved is then given back in the background, and what it may
+// have released or freed must not be used again.
 //
 // The destructor ends the session, which releases what it holds. Thread-safe.
 class Client {
@@ -149,6 +151,12 @@ class Client {
 
   // Gives reserved pages back; all or nothing.
   absl::Status FreePages(const ReservedPages& pages);
+
+  // Says of a session that was lost while this process lives on: nothing of it
+  // writes any more to the pages that the session had reserved, no kernel on
+  // the device either. Until it says so, has unmapped the pool of that session,
+  // or has ended, nobody gets these pages.
+  absl::Status EndSession(uint64_t session_id);
 
   absl::StatusOr<PoolDescription> DescribePool();
 

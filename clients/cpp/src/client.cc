@@ -40,9 +40,11 @@ absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
     request.set_session_id(session.id);
     FillPlace(options.ns, after, request);
     Fill(tokens.subspan(after.tokens), request.mutable_tokens());
-    return connection_->Mutate(connection_->prefix_cache(),
-                               &v1::PrefixCache::Stub::Lock, request,
-                               &response);
+    absl::Status answered =
+        connection_->Mutate(connection_->prefix_cache(),
+                            &v1::PrefixCache::Stub::Lock, request, &response);
+    connection_->SettleIfUnknown(answered, request);
+    return answered;
   });
   if (!status.ok()) return status;
   return Lock(connection_, session.id, response.lock_id(),

@@ -47,9 +47,11 @@ absl::StatusOr<ReservedPages> Client::AllocatePages(
   if (at_least.has_value()) request.set_min_pages(*at_least);
   if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
   v1::AllocatePagesResponse response;
-  RETURN_IF_ERROR(connection_->Mutate(connection_->page_pool(),
-                                      &v1::PagePool::Stub::AllocatePages,
-                                      request, &response));
+  const absl::Status answered = connection_->Mutate(
+      connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request,
+      &response);
+  connection_->SettleIfUnknown(answered, request);
+  RETURN_IF_ERROR(answered);
   connection_->TakeRoom(response);
   return ReservedPages{.session_id = session.id,
                        .ids = ToVector(response.page_ids())};
@@ -64,6 +66,14 @@ absl::Status Client::FreePages(const ReservedPages& pages) {
   return connection_->Mutate(connection_->page_pool(),
                              &v1::PagePool::Stub::FreePages, request,
                              &response);
+}
+
+absl::Status Client::EndSession(uint64_t session_id) {
+  v1::EndSessionRequest request;
+  request.set_session_id(session_id);
+  return connection_
+      ->Call(connection_->sessions(), &v1::Sessions::Stub::End, request)
+      .status();
 }
 
 absl::StatusOr<PoolDescription> Client::DescribePool() {

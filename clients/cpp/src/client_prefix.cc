@@ -128,7 +128,9 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
     };
     if (!options.lock) return attempt();
     request.set_request_id(connection_->NextRequestId());
-    return connection_->Repeat(session.id, deadline, attempt);
+    absl::Status answered = connection_->Repeat(session.id, deadline, attempt);
+    connection_->SettleIfUnknown(answered, request);
+    return answered;
   });
   if (!status.ok()) return status;
 

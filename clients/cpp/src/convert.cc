@@ -135,6 +135,7 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
           .epoch = stats.epoch(),
           .eviction_policy = stats.eviction_policy(),
           .waiting_matches = stats.waiting_matches(),
+          .held_pages = stats.held_pages(),
           .quota_classes = FromProto(stats.quota_classes()),
           .version = stats.version()};
 }

@@ -118,8 +118,15 @@ class Connection:
     ) -> None:
         """Repeats a call until the server says what it brought. At the end of the
         session there is nothing left of it."""
+        waits = call.pending_wait > 0
         call = replace(call, pending_wait=0.0)
         answer: Awaitable[T] = taking
+        if waits and not taking.done():
+            # Nobody wants what it waits for. It may have been carried out meanwhile.
+            taking.cancel()
+            await asyncio.wait([taking])
+            if taking.cancelled():
+                answer = self._attempt(call)
         while True:
             try:
                 await self._attempt(give_back(await answer))

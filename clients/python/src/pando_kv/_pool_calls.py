@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pando_kv._call import Call, namespace_message
-from pando_kv._proto.pando.v1 import pool_pb2
+from pando_kv._proto.pando.v1 import pool_pb2, session_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32, decode, encode
 from pando_kv.errors import LayoutMismatchError
@@ -64,6 +64,11 @@ def free_pages(
         lambda _: None,
         repeats_in=session,
     )
+
+
+def end_session(session_id: int) -> Call[None]:
+    request = session_pb2.EndSessionRequest(session_id=session_id)
+    return Call("/pando.v1.Sessions/End", request.SerializeToString(), lambda _: None)
 
 
 def describe_pool() -> Call[PoolDescription]:

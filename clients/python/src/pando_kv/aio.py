@@ -258,6 +258,16 @@ class AsyncClient(AsyncOperatorClient):
             _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
 
+    async def end_session(self, session: Session) -> None:
+        """Says of a session that was lost while this process lives on: nothing of it
+        writes any more to the pages that the session had reserved, no kernel on the
+        device either.
+
+        Until it says so, has closed the pool that it attached with that session, or has
+        ended, nobody gets these pages.
+        """
+        await self._connection.send(_pool_calls.end_session(session.session_id))
+
     async def describe_pool(self) -> PoolDescription:
         return await self._connection.send(_pool_calls.describe_pool())
 

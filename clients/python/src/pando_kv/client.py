@@ -257,6 +257,16 @@ class Client(OperatorClient):
             _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
 
+    def end_session(self, session: Session) -> None:
+        """Says of a session that was lost while this process lives on: nothing of it
+        writes any more to the pages that the session had reserved, no kernel on the
+        device either.
+
+        Until it says so, has closed the pool that it attached with that session, or has
+        ended, nobody gets these pages.
+        """
+        self._connection.send(_pool_calls.end_session(session.session_id))
+
     def describe_pool(self) -> PoolDescription:
         return self._connection.send(_pool_calls.describe_pool())
 

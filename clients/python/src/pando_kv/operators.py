@@ -76,6 +76,23 @@ class LockInfo:
     namespace_number: int
 
 
+@dataclass(frozen=True)
+class QuarantineInfo:
+    """A lost session whose pages wait, because its processes may still write."""
+
+    session_number: int
+    client_name: str
+    pages: int
+    age_ms: int
+    """Since the session was lost."""
+    is_held: bool
+    """Somebody is known to hold the memory: no time frees the pages meanwhile."""
+    living_pids: list[int]
+    """Those who attached themselves and that pandod can see; no heirs of theirs."""
+    has_unwatched: bool
+    """A process that mapped the pool cannot be watched: the quarantine time counts."""
+
+
 class MatchEnd(WireEnum):
     """Why a match ended where it did."""
 

@@ -221,6 +221,8 @@ class Stats:
     the caller's credential is limited to namespaces."""
     version: str
     """Of pandod."""
+    held_pages: int
+    """Quarantined pages whose memory is known to be held: no time frees them."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
