@@ -116,7 +116,7 @@ test-engines:
 	@cmake --build --preset dev -j $(JOBS) --target pandod
 	@for engine in $(ENGINES); do \
 	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
-	    -c tests/pytest.ini --rootdir tests tests/engines/$$engine; \
+	    -rs -c tests/pytest.ini --rootdir tests tests/engines; \
 	  code=$$?; \
 	  if [ $$code -eq 75 ]; then \
 	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \

@@ -14,6 +14,10 @@ def pytest_collection_modifyitems(items):
         item.add_marker(pytest.mark.timeout(SECONDS))
 
 
+# mini-SGLang runs on what SGLang needs.
+ENVIRONMENTS = {"sglang": "sglang", "minisgl": "sglang", "vllm": "vllm"}
 collect_ignore = [
-    engine for engine in ("sglang", "vllm") if importlib.util.find_spec(engine) is None
+    engine
+    for engine, package in ENVIRONMENTS.items()
+    if importlib.util.find_spec(package) is None
 ]
