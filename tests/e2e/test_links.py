@@ -1,5 +1,6 @@
 """One process of an engine reserves pages, others write them."""
 
+import os
 import subprocess
 import sys
 
@@ -41,6 +42,10 @@ class Process:
         self.said = self._process.stdout.readline().strip()
         assert self.said, "it ended"
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def kill(self):
         self._process.kill()
         self._process.wait()
@@ -81,6 +86,28 @@ def test_one_writer_that_lives_keeps_them(pandod):
         other.insert(tokens, other.allocate_pages(1))
         assert pages(pandod).quarantined == 5
     writers[1].kill()
+    eventually(lambda: pages(pandod).quarantined == 0)
+
+
+def test_a_closed_client_keeps_nothing(pandod):
+    scheduler = Process(SCHEDULER, pandod.address)
+    writer = Process(WRITER, pandod.address, scheduler.said)
+    linked = Client(pandod.address, name="linked")
+    linked.link_session(int(scheduler.said))
+    scheduler.kill()
+    with Operator(pandod.address) as operator:
+
+        def writers():
+            return [
+                pid for lost in operator.quarantine().items for pid in lost.living_pids
+            ]
+
+        eventually(lambda: writers() == sorted((writer.pid, os.getpid())))
+        linked.close()
+        # The look that finds one of them gone finds the other one there.
+        eventually(lambda: writers() == [writer.pid])
+        assert operator.stats().pages.quarantined == 5
+    writer.kill()
     eventually(lambda: pages(pandod).quarantined == 0)
 
 

@@ -166,8 +166,9 @@ class Client {
 
   // Says that this process writes pages that another process of its engine has
   // reserved in that session, its client's session_id(). When that session is
-  // lost, its pages are not given to others before this process is gone, too,
-  // or a time has passed. Who knows a session's id may act in its name.
+  // lost, its pages are not given to others before this client or its process
+  // is gone, too; where pandod cannot tell that, before a time has passed. Who
+  // knows a session's id may act in its name.
   absl::Status LinkSession(uint64_t session_id);
 
   absl::StatusOr<Stats> GetStats();

@@ -126,10 +126,11 @@ absl::Status Client::LinkSession(uint64_t session_id) {
   ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
                    connection_->Call(connection_->page_pool(),
                                      &v1::PagePool::Stub::AttachPool, request));
-  // Received and closed: the server knows of this process then.
-  return ReceiveShards(grant.memory_socket(), grant.token(),
-                       connection_->timeout())
-      .status();
+  ASSIGN_OR_RETURN(ReceivedShards received,
+                   ReceiveShards(grant.memory_socket(), grant.token(),
+                                 connection_->timeout()));
+  connection_->Keep(std::move(received.descriptors));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Stats> Client::GetStats() {

@@ -164,6 +164,11 @@ absl::Status Connection::Repeated(Stub& stub,
                   absl::Now() + std::min(options_.timeout, kAttempt));
 }
 
+void Connection::Keep(std::vector<UniqueFd> shards) {
+  absl::MutexLock lock(&kept_mutex_);
+  for (UniqueFd& shard : shards) kept_.push_back(std::move(shard));
+}
+
 void Connection::SettleIfUnknown(const absl::Status& status,
                                  const v1::MatchPrefixRequest& request) {
   if (!MayHaveActed(status)) return;

@@ -10,10 +10,14 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/unique_fd.h"
 #include "clients/cpp/src/access.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/settlements.h"
@@ -130,6 +134,10 @@ class Connection {
   }
   PageRoom room() const { return room_; }
 
+  // Keeps descriptors of another session's pool until the client ends: who
+  // holds them is taken for one that may write there.
+  void Keep(std::vector<UniqueFd> shards);
+
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
   v1::Sessions::Stub& sessions() { return *sessions_; }
@@ -160,6 +168,8 @@ class Connection {
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;
   std::atomic<PageRoom> room_;
+  absl::Mutex kept_mutex_;
+  std::vector<UniqueFd> kept_ ABSL_GUARDED_BY(kept_mutex_);
   SessionStream session_;
   // The last member: its thread makes calls.
   Settlements settlements_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import struct
@@ -44,9 +45,10 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
     return list(zip(fds, sizes, strict=True))
 
 
-def discard_shards(path: str, token: bytes, timeout: float) -> None:
-    """Shows the token and maps nothing: the server knows of this process then."""
-    _close([fd for fd, _ in fetch_shards(path, token, timeout)])
+def hold_shards(path: str, token: bytes, timeout: float) -> list[io.FileIO]:
+    """Shows the attach token and maps nothing: while these are open, the server takes
+    this process for one that may write to the memory."""
+    return [io.FileIO(fd, "r") for fd, _ in fetch_shards(path, token, timeout)]
 
 
 def _connect(connection: socket.socket, path: str, timeout: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
-from pando_kv._memory_socket import discard_shards
+from pando_kv._memory_socket import hold_shards
 from pando_kv._operator_client import OperatorClient
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -69,8 +70,9 @@ class Client(OperatorClient):
             Access(address, tls, token), self._sessions, timeout
         )
         self._make_lock = partial(Lock, self._connection)
+        self._links: list[io.FileIO] = []
         # Ends the session also when the client is dropped or the process exits.
-        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._finalizer = weakref.finalize(self, _close, self._connection, self._links)
         try:
             self._connection.open()
         except BaseException:
@@ -301,13 +303,16 @@ class Client(OperatorClient):
         reserved in that session, its client's `session_id`.
 
         When that session is lost, its pages are not given to others before this
-        process is gone, too, or a time has passed (--quarantine). Keep session ids
-        within the engine: who knows one may act in its name.
+        client is closed or its process gone, too; where pandod cannot tell that, before
+        a time has passed (--quarantine). Keep session ids within the engine: who knows
+        one may act in its name.
         """
         grant = self._connection.send(
             _pool_calls.link_session(self._sessions, session_id)
         )
-        discard_shards(grant.memory_socket, grant.token, self._connection.timeout)
+        self._links += hold_shards(
+            grant.memory_socket, grant.token, self._connection.timeout
+        )
 
     def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
@@ -348,3 +353,9 @@ class Lock(LockHandle):
             # The error of the block is the one to tell.
             if error is None:
                 raise
+
+
+def _close(connection: Connection, links: Sequence[io.FileIO]) -> None:
+    connection.close()
+    for link in links:
+        link.close()
