@@ -89,11 +89,12 @@ def test_one_writer_that_lives_keeps_them(pandod):
     eventually(lambda: pages(pandod).quarantined == 0)
 
 
-def test_a_closed_client_keeps_nothing(pandod):
+@pytest.mark.parametrize("closed", ["link", "client"])
+def test_what_is_closed_keeps_nothing(pandod, closed):
     scheduler = Process(SCHEDULER, pandod.address)
     writer = Process(WRITER, pandod.address, scheduler.said)
     linked = Client(pandod.address, name="linked")
-    linked.link_session(int(scheduler.said))
+    link = linked.link_session(int(scheduler.said))
     scheduler.kill()
     with Operator(pandod.address) as operator:
 
@@ -103,10 +104,11 @@ def test_a_closed_client_keeps_nothing(pandod):
             ]
 
         eventually(lambda: writers() == sorted((writer.pid, os.getpid())))
-        linked.close()
+        {"link": link, "client": linked}[closed].close()
         # The look that finds one of them gone finds the other one there.
         eventually(lambda: writers() == [writer.pid])
         assert operator.stats().pages.quarantined == 5
+    linked.close()
     writer.kill()
     eventually(lambda: pages(pandod).quarantined == 0)
 

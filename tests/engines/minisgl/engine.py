@@ -10,6 +10,7 @@ Reads commands in lines of JSON and answers each with one:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -89,9 +90,7 @@ class Engine:
             self.llm.pending_requests = [(p, sampling) for p in command["start"]]
             self.say(started=True)
         elif "step" in command:
-            for _ in range(command["step"]):
-                with self.torch.inference_mode():
-                    self._data = self.llm.overlap_loop(self._data)
+            self._step(command["step"])
             self.say(**self.look())
         elif "abort" in command:
             from minisgl.message import AbortBackendMsg
@@ -104,6 +103,13 @@ class Engine:
             self.say(**self.look())
         else:
             self.say(**self.look())
+
+    def _step(self, steps: int) -> None:
+        from minisgl.llm.llm import RequestAllFinished
+
+        with self.torch.inference_mode(), contextlib.suppress(RequestAllFinished):
+            for _ in range(steps):
+                self._data = self.llm.overlap_loop(self._data)
 
     def look(self) -> dict[str, Any]:
         manager = self.llm.cache_manager

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from engines.engine_process import QUIET, EngineDied, closing_all
+from engines.models import LAYERS
 from engines.sglang.conftest import serve_pool
 from engines.sglang.start import prompt, start_engine
 from pando_kv import Client
+from pandod_process import Pandod
 
 HERE = Path(__file__).parent
 
@@ -22,6 +24,26 @@ def test_another_model_is_refused_at_the_start(model, roomy, tmp_path):
             engine.ready()
         assert "model is 'other', the pool's is 'tiny'" in engine.log()
         assert "start pandod with what the engine has" in engine.log()
+
+
+def test_pages_of_vllm_are_refused_though_they_have_as_many_bytes(model, tmp_path):
+    heads, head_size, page_tokens = 2, 32, 16
+    layer_bytes = 2 * page_tokens * heads * head_size * 4
+    pages = {
+        "page_tokens": page_tokens,
+        "layers": LAYERS,
+        "page_bytes": LAYERS * layer_bytes,
+        "page_format": "of vLLM",
+    }
+    by_heads = dict.fromkeys(("heads", "head_size", "dtype"))
+    server = Pandod(tmp_path, pool_pages=512, model="tiny", **pages, **by_heads)
+    server.start()
+    engine = start_engine("vllms", model, server, tmp_path)
+    with closing_all([engine]):
+        with pytest.raises(EngineDied):
+            engine.ready()
+        assert "this engine does not fit the pool of pandod" in engine.log()
+    server.close()
 
 
 def test_an_engine_of_another_size_is_told_its_size(model, tmp_path):

@@ -4,6 +4,7 @@
 asyncio twins.
 """
 
+from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import Operator
 from pando_kv._session import Session
 from pando_kv.client import Client, Lock
@@ -117,6 +118,7 @@ __all__ = [
     "Session",
     "SessionInfo",
     "SessionLimitError",
+    "SessionLink",
     "SessionLostError",
     "Shard",
     "SnapshotEnd",

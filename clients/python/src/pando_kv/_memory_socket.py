@@ -45,10 +45,21 @@ def fetch_shards(path: str, token: bytes, timeout: float) -> list[tuple[int, int
     return list(zip(fds, sizes, strict=True))
 
 
-def hold_shards(path: str, token: bytes, timeout: float) -> list[io.FileIO]:
-    """Shows the attach token and maps nothing: while these are open, the server takes
-    this process for one that may write to the memory."""
-    return [io.FileIO(fd, "r") for fd, _ in fetch_shards(path, token, timeout)]
+class SessionLink:
+    """Holds the memory of another process's session, as one who may write there.
+
+    Made by `Client.link_session`. Its client closes it at the latest.
+    """
+
+    def __init__(self, path: str, token: bytes, timeout: float) -> None:
+        """Shows the attach token."""
+        shards = fetch_shards(path, token, timeout)
+        self._files = [io.FileIO(fd, "r") for fd, _ in shards]
+
+    def close(self) -> None:
+        """Says that nothing of this process writes there any more."""
+        for file in self._files:
+            file.close()
 
 
 def _connect(connection: socket.socket, path: str, timeout: float) -> None:

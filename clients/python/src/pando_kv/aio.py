@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from pando_kv._aio_connection import Connection
 from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
 from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
-from pando_kv._memory_socket import hold_shards
+from pando_kv._memory_socket import SessionLink
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
@@ -67,7 +66,7 @@ class AsyncClient(AsyncOperatorClient):
             Access(address, tls, token), self._sessions, timeout
         )
         self._make_lock = partial(AsyncLock, self._connection)
-        self._links: list[io.FileIO] = []
+        self._links: list[SessionLink] = []
 
     async def connect(self) -> None:
         """Opens the session; `async with` does it.
@@ -300,21 +299,23 @@ class AsyncClient(AsyncOperatorClient):
             addresses,
         )
 
-    async def link_session(self, session_id: int) -> None:
+    async def link_session(self, session_id: int) -> SessionLink:
         """Says that this process writes pages that another process of its engine has
         reserved in that session, its client's `session_id`.
 
-        When that session is lost, its pages are not given to others before this
-        client is closed or its process gone, too; where pandod cannot tell that, before
-        a time has passed (--quarantine). Keep session ids within the engine: who knows
-        one may act in its name.
+        When that session is lost, its pages are not given to others before the link
+        or this client is closed, or its process gone, too; where pandod cannot tell
+        that, before a time has passed (--quarantine). Keep session ids within the
+        engine: who knows one may act in its name.
         """
         grant = await self._connection.send(
             _pool_calls.link_session(self._sessions, session_id)
         )
-        self._links += await asyncio.to_thread(
-            hold_shards, grant.memory_socket, grant.token, self._connection.timeout
+        link = await asyncio.to_thread(
+            SessionLink, grant.memory_socket, grant.token, self._connection.timeout
         )
+        self._links.append(link)
+        return link
 
     async def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +11,7 @@ from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
-from pando_kv._memory_socket import hold_shards
+from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import OperatorClient
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -70,7 +69,7 @@ class Client(OperatorClient):
             Access(address, tls, token), self._sessions, timeout
         )
         self._make_lock = partial(Lock, self._connection)
-        self._links: list[io.FileIO] = []
+        self._links: list[SessionLink] = []
         # Ends the session also when the client is dropped or the process exits.
         self._finalizer = weakref.finalize(self, _close, self._connection, self._links)
         try:
@@ -298,21 +297,21 @@ class Client(OperatorClient):
             addresses,
         )
 
-    def link_session(self, session_id: int) -> None:
+    def link_session(self, session_id: int) -> SessionLink:
         """Says that this process writes pages that another process of its engine has
         reserved in that session, its client's `session_id`.
 
-        When that session is lost, its pages are not given to others before this
-        client is closed or its process gone, too; where pandod cannot tell that, before
-        a time has passed (--quarantine). Keep session ids within the engine: who knows
-        one may act in its name.
+        When that session is lost, its pages are not given to others before the link
+        or this client is closed, or its process gone, too; where pandod cannot tell
+        that, before a time has passed (--quarantine). Keep session ids within the
+        engine: who knows one may act in its name.
         """
         grant = self._connection.send(
             _pool_calls.link_session(self._sessions, session_id)
         )
-        self._links += hold_shards(
-            grant.memory_socket, grant.token, self._connection.timeout
-        )
+        link = SessionLink(grant.memory_socket, grant.token, self._connection.timeout)
+        self._links.append(link)
+        return link
 
     def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
@@ -355,7 +354,7 @@ class Lock(LockHandle):
                 raise
 
 
-def _close(connection: Connection, links: Sequence[io.FileIO]) -> None:
+def _close(connection: Connection, links: Sequence[SessionLink]) -> None:
     connection.close()
     for link in links:
         link.close()

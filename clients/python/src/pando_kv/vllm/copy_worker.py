@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool
+from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionLink
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 
@@ -40,6 +40,7 @@ class CopyWorker:
         self._pages: list[torch.Tensor] = []
         self._pool: MappedPool | None = None
         self._linked_to = 0
+        self._link: SessionLink | None = None
         self._under_way: list[tuple[list[int], Callable[[], bool]]] = []
         self._saved: set[int] = set()
         self._failed: set[int] = set()
@@ -149,12 +150,20 @@ class CopyWorker:
                 self._pages = []
                 self._attach(self._block_tokens)
             if self._linked_to != plan.session_id:
-                self._client.link_session(plan.session_id)
-                self._linked_to = plan.session_id
+                self._link_to(plan.session_id)
         except (PandoError, ValueError) as error:
             _log.warning("pandod: %s; going on without it", error)
             return False
         return True
+
+    def _link_to(self, session_id: int) -> None:
+        link = self._client.link_session(session_id)
+        if self._link is not None:
+            # No copy into the pages of the lost session is under way any more.
+            if self._blocks[0].is_cuda:
+                torch.cuda.synchronize(self._blocks[0].device)
+            self._link.close()
+        self._link, self._linked_to = link, session_id
 
     def _copy(
         self,
