@@ -288,9 +288,9 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
     assert egress == {*engines, *event_ports(config)}
 
 
-def test_the_pool_of_the_fleet_is_that_of_the_base():
-    base, fleet = (
+def test_the_pool_of_the_fleet_is_that_of_its_engines():
+    vllm, fleet = (
         yaml.safe_load((KUBERNETES / folder / CONFIG).read_text())
-        for folder in ("base", "overlays/fleet")
+        for folder in ("overlays/vllm", "overlays/fleet")
     )
-    assert {k: v for k, v in fleet.items() if not k.startswith("kv-events")} == base
+    assert {k: v for k, v in fleet.items() if not k.startswith("kv-events")} == vllm

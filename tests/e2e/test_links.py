@@ -99,14 +99,13 @@ def test_what_is_closed_keeps_nothing(pandod, closed):
     with Operator(pandod.address) as operator:
 
         def writers():
-            return [
-                pid for lost in operator.quarantine().items for pid in lost.living_pids
-            ]
+            lost = operator.quarantine().items
+            return {pid for session in lost for pid in session.living_pids}
 
-        eventually(lambda: writers() == sorted((writer.pid, os.getpid())))
+        eventually(lambda: writers() == {writer.pid, os.getpid()})
         {"link": link, "client": linked}[closed].close()
         # The look that finds one of them gone finds the other one there.
-        eventually(lambda: writers() == [writer.pid])
+        eventually(lambda: writers() == {writer.pid})
         assert operator.stats().pages.quarantined == 5
     linked.close()
     writer.kill()
