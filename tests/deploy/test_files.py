@@ -24,7 +24,7 @@ from manifests import (
 )
 
 HERE = Path(__file__).parent
-# Of Kubernetes: with DRA; with sidecars.
+# The oldest version of Kubernetes that has what an overlay needs: DRA, or sidecars.
 OLDEST = {"base": "1.34", "overlays/cpu-demo": "1.29", "overlays/fleet": "1.34"}
 # Those that look like what they change; the others are lists of operations.
 PATCHES = sorted(

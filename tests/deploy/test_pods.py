@@ -73,7 +73,7 @@ def seconds(text: str) -> int:
 
 
 def event_ports(config: dict) -> set[int]:
-    """Of the events for routers and their replays: one of each for each worker."""
+    """The ports of the events for routers and of their replays: two for each worker."""
     workers = len(config.get("kv-events-workers", "one").split(","))
     endpoints = [config[key] for key in config if key in EVENTS]
     return {

@@ -145,7 +145,7 @@ def test_a_bad_option_is_named_and_ends_with_status_2(
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("pool:\n  pages: 33\nlayers: 3\nheads: 3\nmodel: from-the-file\n")
-    # Of the options that the fixture would set as flags, only heads is one.
+    # The fixture would set all of these as flags; here only heads is one.
     server = Pandod(
         tmp_path,
         heads=5,

@@ -21,7 +21,8 @@ onChange(() => {
   panel.dataset.name = shown ?? "";
 });
 
-// Of merged blocks: the branch whose children are merged.
+// The branch that a block stands for; for merged blocks, the one whose children
+// they are.
 const branchOf = (name) => name.replace(/\/merged$/, "");
 
 export async function refreshDetails(stats) {

@@ -116,7 +116,7 @@ function optionsOf({ unit, scale }) {
   };
 }
 
-// Of a logarithmic scale, the powers of ten.
+// A logarithmic scale shows the powers of ten alone.
 function isShown(value, scale) {
   return scale.type !== "logarithmic" ||
     Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6);

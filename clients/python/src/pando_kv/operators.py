@@ -32,7 +32,7 @@ class Listing(Generic[T]):
 
     items: list[T]
     total: int
-    """Of all, listed or not."""
+    """How many there are, whether they are listed or not."""
 
 
 @dataclass(frozen=True)
