@@ -13,15 +13,25 @@ SOAK_SECONDS ?= 300
 SOAK_WORKERS ?= 16
 SOAK_SEED ?=
 
+# What runs in the environment of an engine.
+ENGINES ?= sglang vllm
+ENGINE_PYTHON := tests/engines/environments/python.sh
+
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build package demo test check test-unit test-python test-asan \
-        test-tsan test-fuzz fuzz soak coverage bench bench-sglang format clean
+.PHONY: help setup build package demo show test check test-unit test-python test-asan \
+        test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
+        bench-engines fuzz soak coverage bench bench-sglang format clean
 
 help:
 	@echo "make demo   two workers share one cache; a recorded trace is replayed"
+	@echo "make show   something to watch in the console, until Ctrl-C"
 	@echo "make test   all tests, sanitizer runs included"
+	@echo "make test-fleet  real routers on two machines; downloads them once"
+	@echo "make test-engines  SGLang and vLLM on Pando"
+	@echo "make demo-sglang, make demo-vllm  two engines share one cache"
+	@echo "make bench-engines  what Pando costs and saves SGLang and vLLM"
 	@echo "make fuzz   the fuzzers, FUZZ_SECONDS=600 each"
 	@echo "make soak   workers killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage  lines and branches of core/ that its tests run"
@@ -56,12 +66,17 @@ demo:
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl replay
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
-	@echo; echo "A recorded chat trace, 3,000 requests, through two client processes:"
+	@echo; echo "A recorded chat trace, 3,000 requests:"
 	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
-	  --pandod build/release/bin/pandod --clients 2 \
+	  --pandod build/release/bin/pandod --clients 1 \
 	  --pool-tokens 5000000
-	@echo "The two clients do not wait for each other: the order of the requests, and with"
-	@echo "it the hit rate, differs from run to run."
+	@echo; echo "Next: make show, and the README. build/release/bin has pandod and pandoctl."
+
+show:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl
+	@$(PYTHON) examples/demo/show.py --pandod build/release/bin/pandod
 
 # All stages, whatever fails, and one summary.
 STAGES := check test-unit test-python test-asan test-tsan test-fuzz
@@ -73,7 +88,7 @@ RESULTS :=
 junit_of_ctest = $(if $(RESULTS),--output-junit $(RESULTS)/$@.xml)
 junit_of_pytest = $(if $(RESULTS),--junitxml $(RESULTS)/$@.xml)
 
-# Layers and formatting.
+# Layers, formatting, and what ruff finds in Python.
 check: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/check_format.sh
@@ -87,7 +102,29 @@ test-python: setup
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
-	  $(junit_of_pytest) tests
+	  $(junit_of_pytest) tests --ignore tests/fleet --ignore tests/engines
+
+# Routers that are downloaded, once, into ${PANDO_CACHE:-~/.cache/pando}; what
+# cannot be had is named and not tested.
+test-fleet: setup
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
+
+# Real engines over a real pandod; skipped, loudly, where their packages cannot
+# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}.
+test-engines:
+	@tools/setup.sh build
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@for engine in $(ENGINES); do \
+	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
+	    -rs -c tests/pytest.ini --rootdir tests tests/engines; \
+	  code=$$?; \
+	  if [ $$code -eq 75 ]; then \
+	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
+	  elif [ $$code -ne 0 ]; then exit $$code; fi; \
+	done
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
@@ -108,6 +145,22 @@ test-tsan: setup
 
 test-fuzz:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=25
+
+demo-sglang demo-vllm: demo-%:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/release/bin/pandod \
+	  $(ENGINE_PYTHON) $* examples/engines/demo.py $*
+
+bench-engines:
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@for engine in $(ENGINES); do \
+	  PANDOD=$(CURDIR)/build/release/bin/pandod \
+	    $(ENGINE_PYTHON) $$engine bench/engines/run.py $$engine || exit; \
+	done
 
 # What is found stays in build/fuzz/corpus, for the next run to begin with.
 fuzz: setup
@@ -155,7 +208,10 @@ bench-sglang: setup
 	@$(PYTHON) bench/sglang.py --build build/release --python $(SGLANG_PYTHON)
 
 format:
-	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+	@tools/setup.sh test
+	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format -i
+	@build/venv/bin/ruff check --fix-only --quiet .
+	@build/venv/bin/ruff format --quiet .
 
 clean:
 	rm -rf build

@@ -20,6 +20,10 @@ using SessionId = StrongId<struct SessionIdTag, uint64_t>;
 // Names a session to operators: they count up from 1 as sessions open.
 using SessionNumber = StrongId<struct SessionNumberTag, uint32_t>;
 
+// Whoever has mapped the pool for a session: a process, and those that it has
+// passed the memory on to. They count up from 1, and none is used again.
+using WriterId = StrongId<struct WriterIdTag, uint64_t>;
+
 // One lock on a prefix. 0 is none.
 using LockId = StrongId<struct LockIdTag, uint64_t>;
 

@@ -48,6 +48,12 @@ size_t CommonPrefix(const std::vector<std::string>& names) {
 
 std::string UnknownName(const std::string& kind, const std::string& name,
                         const std::vector<std::string>& known) {
+  // A text of any length, from the environment say, is not shown whole.
+  constexpr size_t kMaxName = 128;
+  if (name.size() > kMaxName) {
+    return absl::StrFormat("unknown %s '%s...' of %u bytes; see --help", kind,
+                           name.substr(0, kMaxName), name.size());
+  }
   const size_t own = name.size() - std::min(name.size(), CommonPrefix(known));
   // With more than a third of its own characters different, a name is another
   // one, not a mistyped one.

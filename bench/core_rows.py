@@ -80,6 +80,21 @@ def core_rows(build: Path) -> list[Row]:
     for leaves in (1_000, 10_000, 100_000):
         run = ns(f"BM_CheckInvariants/{leaves}")
         rows.append(Row(f"CheckInvariants, of {leaves:,} leaves, each", run / leaves, "ns"))
+    for name, of in (
+        ("Evict", "1,000,000 leaves"),
+        ("Flush", "1,000,000 leaves"),
+        ("CheckInvariants", "1,000,000 leaves"),
+        ("DumpTree", "1,000,000 leaves"),
+        ("ListLocks", "65,536 locks"),
+        ("ReleaseLocks", "65,536 locks"),
+        ("ListSessions", "10,000 sessions"),
+        ("ListNamespaces", "10,000 namespaces"),
+        ("ExplainMatch", "15,000 locks on a path"),
+    ):
+        longest = runs[f"BM_StepsOf{name}"]["longest_ms"]
+        rows.append(Row(f"longest step of {name}, {of}", longest, "ms", limit=5))
+    at_once = runs["BM_SetEvictionPolicy"]["longest_ms"]
+    rows.append(Row("SetEvictionPolicy, at once, 1,000,000 leaves", at_once, "ms"))
     for name, histogram in (
         ("under the mutex", "Histogram"),
         ("shared by threads", "SharedHistogram"),

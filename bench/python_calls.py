@@ -63,9 +63,7 @@ def _pandod(build: Path) -> Iterator[str]:
             *(POOL_TOKENS // PAGE_TOKENS + 1, "--layers", 1, "--heads", 1),
             *("--head-size", 1, "--dtype", "float8_e4m3", "--log-level", "error"),
         ]
-        process = subprocess.Popen(
-            list(map(str, command)), preexec_fn=_on_one_cpu
-        )
+        process = subprocess.Popen(list(map(str, command)), preexec_fn=_on_one_cpu)
         try:
             while not socket.exists():
                 if process.poll() is not None:

@@ -45,9 +45,7 @@ def find_traces(folder: Path) -> list[Trace]:
     chat, is_whole_chat = place(
         "mooncake_conversation.jsonl.gz", "conversation_excerpt.jsonl"
     )
-    agents, is_whole_agents = place(
-        "agentic_coding.jsonl.gz", "agentic_excerpt.jsonl"
-    )
+    agents, is_whole_agents = place("agentic_coding.jsonl.gz", "agentic_excerpt.jsonl")
     excerpt = " (an excerpt: the whole trace is not at hand)"
     anchors = {1: 5.52, 2: 8.81, 5: 21.55, 10: 29.36, 20: 35.83}
     return [

@@ -80,11 +80,12 @@ def print_rows(rows: list[Row]) -> None:
 
 def print_table(table: list[list[str]]) -> None:
     """Text to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*table)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         cells = [
-            cell.rjust(width) if cell[:1].isdigit() or line is table[0] and i > 1
+            cell.rjust(width)
+            if cell[:1].isdigit() or line is table[0] and i > 1
             else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths))
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())

@@ -218,9 +218,7 @@ def replay_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
 
 
 def hit_rate_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
-    table = [
-        ["trace", "tokens", *ALL_POLICIES, "block LRU", "recorded", "unlimited"]
-    ]
+    table = [["trace", "tokens", *ALL_POLICIES, "block LRU", "recorded", "unlimited"]]
     for trace in traces:
         reports = replays.hit_rates(trace)
         for tokens in trace.capacities:

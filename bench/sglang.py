@@ -50,7 +50,9 @@ def main() -> int:
     ):
         rounds: dict[str, list[dict]] = {}
         for _ in range(options.rounds):
-            made = {"SGLang": sglang_trace(options.python, "rust", trace.path, requests)}
+            made = {
+                "SGLang": sglang_trace(options.python, "rust", trace.path, requests)
+            }
             for transport in ("lane", "grpc"):
                 for way in ways:
                     made[f"{transport}, {way}"] = python_trace(
@@ -102,7 +104,11 @@ def _rows(trace: str, ways: tuple[str, ...], middle: dict[str, dict]) -> list[Ro
                 way == "handles" or trace == "conversation"
             )
             limits = LIMITS[way] if is_target else (None, None)
-            for figure, limit in (("mean", limits[0]), ("p99", limits[1]), ("p50", None)):
+            for figure, limit in (
+                ("mean", limits[0]),
+                ("p99", limits[1]),
+                ("p50", None),
+            ):
                 rows.append(
                     Row(
                         f"{trace}, Pando {transport}, {way}, {figure}; floor: SGLang",

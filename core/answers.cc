@@ -13,8 +13,8 @@ struct PageIdsOf {
     return result.canonical_pages.size();
   }
   size_t operator()(const LockResult&) const { return 0; }
-  size_t operator()(const std::vector<PageId>& pages) const {
-    return pages.size();
+  size_t operator()(const AllocateResult& result) const {
+    return result.pages.size();
   }
   size_t operator()(const Unlocked&) const { return 0; }
   size_t operator()(const Freed&) const { return 0; }

@@ -20,12 +20,21 @@ struct Unlocked {};
 struct Freed {};
 
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
-                            std::vector<PageId>, Unlocked, Freed>;
+                            AllocateResult, Unlocked, Freed>;
 
-// The answers to the last calls of one session that had a request id, so that a
-// repeated call gets the first answer. Owned by Session; not thread-safe.
-// Bounded in calls and in the page ids of their answers: the oldest go first,
-// but never the last.
+// The first answer, as a repeat gets it.
+template <typename T>
+T Repeated(T first) {
+  first.is_repeat = true;
+  return first;
+}
+
+// Keeps the answers to the last calls of one session that had a request id, so
+// that a call which is sent again gets its first answer and is not carried out
+// twice. The number of answers and of page ids in them is bounded: the oldest
+// answers are dropped first, but never the last one.
+//
+// Owned by Session; not thread-safe.
 class Answers {
  public:
   static constexpr size_t kMaxAnswers = 256;

@@ -12,9 +12,10 @@
 
 namespace pando {
 
-// One hash table for all edges of the tree: from a parent and the tokens that
-// spell a first page to the child that begins with them. Owned by RadixTree;
-// not thread-safe. Siblings differ within their first page, so a key is unique.
+// One hash table for all edges of the tree: it leads from a parent, and the
+// tokens of a first page, to the child that begins with them. Siblings differ
+// within their first page, so a key is unique. Owned by RadixTree; not
+// thread-safe.
 class ChildIndex {
  public:
   explicit ChildIndex(uint32_t page_tokens)

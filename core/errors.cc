@@ -64,8 +64,6 @@ constexpr std::array kReasons = {
                 absl::StatusCode::kPermissionDenied},
     ReasonEntry{Reason::kSessionRefused, "SESSION_REFUSED",
                 absl::StatusCode::kPermissionDenied},
-    ReasonEntry{Reason::kLaneRefused, "LANE_REFUSED",
-                absl::StatusCode::kFailedPrecondition},
 };
 
 const ReasonEntry& EntryOf(Reason reason) {

@@ -34,7 +34,6 @@ enum class Reason {
   kRoleRefused,
   kNamespaceRefused,
   kSessionRefused,
-  kLaneRefused,
 };
 
 // What an error is about, in the words of requests.h and session_limits.h. A
@@ -46,6 +45,7 @@ enum class Subject {
   kRequestId,
   kNamespace,
   kHandle,  // `after`
+  kTokens,
   kReserveTokens,
   kWait,
   kAnchor,
@@ -55,6 +55,7 @@ enum class Subject {
   kLocks,
   kMaxLocks,
   kMaxReservedPages,
+  kMaxHeldTokens,
 };
 
 // "POOL_EXHAUSTED" and so on.

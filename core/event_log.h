@@ -35,8 +35,8 @@ struct PagesStored {
   }
 };
 
-// Pages that left the tree; those that came after them in a prompt went before
-// or with them.
+// Pages that left the tree. Pages that came after them in a prompt left before
+// them or with them.
 struct PagesRemoved {
   std::vector<PageId> pages;
   EvictionReason reason;
@@ -47,11 +47,12 @@ struct AllCleared {};
 
 using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
 
-// What entered and left the tree, in order, until somebody takes it: no tokens
-// are copied and nothing is hashed. Owned by PrefixCache; not thread-safe.
+// Keeps what entered and left the tree, in order, until somebody takes it. To
+// log an event copies no tokens and hashes nothing.
 //
-// Off until Start. Bounded: when nobody takes the events it drops them all and
-// says, at the next Take, what the tree holds then.
+// It keeps nothing before Start. It is bounded: when the events are not taken
+// for too long it drops them all, and the next Take begins with what the tree
+// holds then. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.
@@ -60,7 +61,8 @@ class EventLog {
   // Idempotent. The first Take then describes the tree as it is.
   void Start() { is_on_ = true; }
 
-  // Each names at least one page, and is cheap when nobody takes events.
+  // Pages entered the tree, and left it: each call names at least one page, and
+  // costs little when nobody takes events.
   void Stored(const SegmentRef& segment, uint32_t first_page,
               uint32_t page_count, PageId parent,
               const std::shared_ptr<const NamespaceKey>& ns);

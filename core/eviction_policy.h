@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@
 
 namespace pando {
 
-// What goes first; ties go to the smaller node id.
+// Which leaf is evicted first. Between equals it is the one with the smaller
+// id.
 enum class EvictionPolicyKind {
   kLru,       // the least recently used
   kLfu,       // the least often inserted, then the least recently used
@@ -29,8 +31,9 @@ std::string_view EvictionPolicyName(EvictionPolicyKind kind);
 // Takes upper case, too; an error lists the names.
 absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
 
-// The order in which unlocked leaves are evicted, kept up to date as nodes are
-// used. Owned by RadixTree, which tells it of every change; not thread-safe.
+// The order in which unlocked leaves are evicted. RadixTree owns one for each
+// quota class and tells it of every change of a node, so that it is up to date
+// at all times. Not thread-safe.
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
@@ -51,10 +54,12 @@ class EvictionPolicy {
   // The unlocked leaf that goes first; null when everything is locked.
   virtual Node* Victim() const = 0;
 
-  // Adds a sentence for each of `nodes` (all unlocked nodes that the order is
-  // for) that is missing in the order, and if there is more in it.
-  virtual void AppendViolations(const std::vector<const Node*>& nodes,
+  // Adds a sentence when `node`, which is unlocked, is not where it belongs in
+  // the order.
+  virtual void AppendViolations(const Node& node,
                                 std::vector<std::string>& violations) const = 0;
+  // The leaves in the order; none when it does not count them.
+  virtual std::optional<size_t> leaf_count() const = 0;
 };
 
 // An order of the nodes `unlocked`.

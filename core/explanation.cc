@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "core/listings.h"
+#include "absl/container/flat_hash_map.h"
 #include "core/prefix_search.h"
 
 namespace pando {
@@ -15,6 +13,14 @@ namespace {
 constexpr size_t kMaxLocks = 100;
 // The most nodes that continue a prefix which are looked at.
 constexpr uint32_t kMaxChildren = 10'000;
+// The most namespaces that are looked into, the largest first, and the most
+// that are named.
+constexpr uint32_t kMaxNamespaces = 1'000;
+constexpr size_t kMaxLongerNamespaces = 16;
+// What a step does at most: nodes that it passes on the way from locks to the
+// prefix, tokens that it compares in other namespaces.
+constexpr uint32_t kStepNodes = 20'000;
+constexpr uint64_t kStepTokens = 1'000'000;
 
 size_t CommonTokens(const Token* cached, std::span<const Token> page) {
   const auto end = std::mismatch(page.begin(), page.end(), cached).first;
@@ -79,51 +85,119 @@ void ExplainEnd(const CacheParts& parts, const FoundPrefix& found,
   result.diverged_at = result.matched_tokens + static_cast<uint32_t>(units);
 }
 
-// The locks on some or all of the prefix that ends at `end`. A lock on a
-// descendant holds all of it; one elsewhere holds what its node has in common
-// with it.
-std::vector<FoundLock> LocksUpTo(const SessionTable& sessions,
-                                 TreePosition end) {
-  absl::flat_hash_set<const Node*> path;
-  for (const Node* n = end.node; !n->is_root(); n = n->parent) path.insert(n);
-  std::vector<FoundLock> found;
-  sessions.ForEachLock([&](const LockRecord& lock) {
-    if (lock.node->ns != end.node->ns) return;
-    const Node* n = lock.node;
-    while (!n->is_root() && !path.contains(n)) n = n->parent;
-    if (n->is_root()) return;
-    found.push_back({&lock, std::min(n->end_pages(), end.pages())});
-  });
-  return found;
-}
+// How many pages of the prefix that ends at `end` the prefix of a node has in
+// common with it. Each node above the nodes asked for is passed once.
+class CommonPages {
+ public:
+  explicit CommonPages(TreePosition end) {
+    for (const Node* n = end.node; !n->is_root(); n = n->parent) {
+      common_[n] = std::min(n->end_pages(), end.pages());
+    }
+    passed_ = static_cast<uint32_t>(common_.size());
+  }
+
+  uint32_t Of(const Node& node) {
+    std::vector<const Node*> unknown;
+    uint32_t common = 0;
+    for (const Node* n = &node; !n->is_root(); n = n->parent) {
+      if (const auto known = common_.find(n); known != common_.end()) {
+        common = known->second;
+        break;
+      }
+      unknown.push_back(n);
+    }
+    for (const Node* n : unknown) common_[n] = common;
+    passed_ += static_cast<uint32_t>(unknown.size());
+    return common;
+  }
+
+  uint32_t passed() const { return passed_; }
+
+ private:
+  absl::flat_hash_map<const Node*, uint32_t> common_;
+  uint32_t passed_ = 0;
+};
 
 }  // namespace
 
-MatchExplanation ExplainMatch(const CacheParts& parts, const NamespaceKey& ns,
-                              std::span<const Token> tokens) {
-  const PrefixQuery query{.ns = ns, .tokens = tokens};
-  const FoundPrefix found = FindPrefix(parts.tree, query, nullptr).value();
-  MatchExplanation result;
-  result.matched_tokens = found.pages * parts.page_tokens();
-  ExplainEnd(parts, found, query, result);
-  result.is_pending = parts.pending.Find(found, query) != nullptr;
-  if (found.pages > 0) {
-    result.locks = OldestLocks(parts, LocksUpTo(parts.sessions, found.position),
-                               kMaxLocks);
+Explanation::Explanation(NamespaceKey ns, std::span<const Token> tokens)
+    : ns_(std::move(ns)),
+      tokens_(tokens),
+      locks_(kMaxLocks),
+      namespaces_(kMaxNamespaces) {}
+
+bool Explanation::Step(CacheParts& parts) {
+  switch (stage_) {
+    case Stage::kMatch:
+      ExplainMatch(parts);
+      stage_ = Stage::kLocks;
+      break;
+    case Stage::kLocks:
+      if (FindLocks(parts)) stage_ = Stage::kNamespaces;
+      break;
+    case Stage::kNamespaces:
+      if (namespaces_.Step(parts)) {
+        others_ = namespaces_.Take().namespaces;
+        stage_ = Stage::kOthers;
+      }
+      break;
+    case Stage::kOthers:
+      return FindLonger(parts.tree);
   }
-  return result;
+  return false;
 }
 
-bool HasMore(const RadixTree& tree, NamespaceNumber number,
-             const NamespaceKey& than, std::span<const Token> tokens,
-             uint32_t matched_tokens) {
-  const Namespace* ns = tree.FindNamespace(number);
-  if (ns == nullptr || *ns->key == than) return false;
-  const uint32_t max_pages =
-      WholePages(ns->lookahead(), tokens.size(), tree.page_tokens());
-  const TreePosition end =
-      tree.Walk(EndOf(*ns->root), tokens, max_pages, nullptr);
-  return end.pages() * tree.page_tokens() > matched_tokens;
+MatchExplanation Explanation::Take() {
+  result_.locks = locks_.Take().locks;
+  return std::exchange(result_, {});
+}
+
+void Explanation::ExplainMatch(const CacheParts& parts) {
+  const PrefixQuery query{.ns = ns_, .tokens = tokens_};
+  const FoundPrefix found = FindPrefix(parts.tree, query, nullptr).value();
+  result_.matched_tokens = found.pages * parts.page_tokens();
+  ExplainEnd(parts, found, query, result_);
+  result_.is_pending = parts.pending.Find(found, query) != nullptr;
+}
+
+// A lock on a descendant of the prefix's end holds all of the prefix; one
+// elsewhere holds what its node has in common with it. The prefix is looked up
+// anew in each step, as the tree may have changed.
+bool Explanation::FindLocks(const CacheParts& parts) {
+  const FoundPrefix found =
+      FindPrefix(parts.tree, {.ns = ns_, .tokens = tokens_}, nullptr).value();
+  if (found.pages == 0) return true;
+  CommonPages common(found.position);
+  const uint32_t cells = parts.sessions.lock_cells();
+  for (uint32_t i = 0; i < kStepCells && next_lock_ < cells; ++i) {
+    const LockRecord* lock = parts.sessions.LockAt(next_lock_++);
+    if (lock == nullptr || lock->node->ns != found.ns) continue;
+    const uint32_t pages = common.Of(*lock->node);
+    if (pages > 0) locks_.Add(parts, *lock, pages);
+    if (common.passed() > kStepNodes) break;
+  }
+  return next_lock_ == cells;
+}
+
+bool Explanation::FindLonger(const RadixTree& tree) {
+  for (uint64_t compared = 0; compared < kStepTokens; ++next_other_) {
+    if (next_other_ == others_.size() ||
+        result_.longer_in_namespaces.size() == kMaxLongerNamespaces) {
+      return true;
+    }
+    const Namespace* ns = tree.FindNamespace(others_[next_other_].number);
+    if (ns == nullptr || *ns->key == ns_) continue;
+    const uint32_t max_pages =
+        WholePages(ns->lookahead(), tokens_.size(), tree.page_tokens());
+    const TreePosition end =
+        tree.Walk(EndOf(*ns->root), tokens_, max_pages, nullptr);
+    const uint64_t tokens = uint64_t{end.pages()} * tree.page_tokens();
+    if (tokens > result_.matched_tokens) {
+      result_.longer_in_namespaces.push_back(ns->number);
+    }
+    compared += tokens + kStepTokens / kStepEntries;
+  }
+  return false;
 }
 
 }  // namespace pando

@@ -1,27 +1,49 @@
 #ifndef PANDO_CORE_EXPLANATION_H_
 #define PANDO_CORE_EXPLANATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/ids.h"
-#include "core/cache_parts.h"
+#include "core/listings.h"
 #include "core/namespace_key.h"
 #include "core/operator_results.h"
+#include "core/stepped_work.h"
 
 namespace pando {
 
-// Why a prompt matches as far as it does: where and why the match ends, and who
-// holds locks on what matched. All but longer_in_namespaces, which goes through
-// other namespaces. Changes nothing.
-MatchExplanation ExplainMatch(const CacheParts& parts, const NamespaceKey& ns,
-                              std::span<const Token> tokens);
+// Finds out why a prompt matches as far as it does: where and why the match
+// ends, who holds locks on what matched, and which other namespaces have more
+// of the prompt. Changes nothing.
+class Explanation : public SteppedWork {
+ public:
+  // `tokens` outlive the work.
+  Explanation(NamespaceKey ns, std::span<const Token> tokens);
 
-// Whether the namespace `number`, unless it is that of `than`, has more of the
-// prompt cached than `matched_tokens`.
-bool HasMore(const RadixTree& tree, NamespaceNumber number,
-             const NamespaceKey& than, std::span<const Token> tokens,
-             uint32_t matched_tokens);
+  bool Step(CacheParts& parts) override;
+  // When it is done; empties it.
+  MatchExplanation Take();
+
+ private:
+  enum class Stage { kMatch, kLocks, kNamespaces, kOthers };
+
+  void ExplainMatch(const CacheParts& parts);
+  // These return whether their stage is over.
+  bool FindLocks(const CacheParts& parts);
+  bool FindLonger(const RadixTree& tree);
+
+  NamespaceKey ns_;
+  std::span<const Token> tokens_;
+  Stage stage_ = Stage::kMatch;
+  MatchExplanation result_;
+  uint32_t next_lock_ = 0;  // the cell that is looked at next
+  OldestLocks locks_;
+  NamespaceListing namespaces_;
+  std::vector<NamespaceInfo> others_;
+  size_t next_other_ = 0;
+};
 
 }  // namespace pando
 

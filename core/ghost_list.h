@@ -16,20 +16,25 @@
 
 namespace pando {
 
-// Remembers the last 65,536 evicted runs of pages, to tell "evicted" from
-// "never cached". A run is known by the place where its first page came and a
-// fingerprint of that page's tokens; no tokens are kept. Owned by PrefixCache;
-// not thread-safe. O(1) a call; the memory is bounded.
+// Remembers the last 65,536 evicted runs of pages, so that an explanation can
+// tell "evicted" from "never cached". A run is found by the place where its
+// first page was and by a fingerprint of that page's tokens; the tokens
+// themselves are not kept. Two runs whose fingerprints are equal by chance are
+// taken for one.
+//
+// Owned by CacheJournal; not thread-safe. Each call is O(1); the memory is
+// bounded.
 class GhostList {
  public:
-  // Where a page comes: after the end of a node. A root is made anew each time
-  // its namespace is, so the start of a prompt is named by the namespace.
+  // The place of a page is what comes before it: the end of a node, or the
+  // start of a prompt. A root is made anew each time its namespace is, so the
+  // start of a prompt is named by the namespace instead.
   using Place = uint64_t;
   static Place AfterNode(uint64_t node_handle) { return node_handle; }
   static Place StartOf(const NamespaceKey& ns);
 
-  // Of the tokens that a page compares: one more than a page's in a bigram
-  // namespace.
+  // The fingerprint of a page's tokens. In a bigram namespace the page is
+  // compared with one token more than it holds, and so is the fingerprint made.
   static uint64_t Fingerprint(std::span<const Token> page);
 
   struct Ghost {
@@ -58,7 +63,7 @@ class GhostList {
     Ghost ghost;
   };
 
-  // The set holds indexes of records and compares the records' keys.
+  // The set holds the indexes of records, and compares the records' keys.
   struct Keyed {
     const std::vector<Record>* records;
 

@@ -46,6 +46,23 @@ absl::StatusOr<Target> FindTarget(const CacheParts& parts,
   return Target{nullptr, ns, ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
 }
 
+// In a bigram namespace the tokens begin with the one that the last unit before
+// them ends with: others would make pages that no prompt can reach.
+absl::Status CheckContinuation(const Target& target, const SegmentRef& segment,
+                               uint32_t page_tokens) {
+  if (!segment || target.ns == nullptr || target.start.pages() == 0 ||
+      target.ns->lookahead() == 0) {
+    return absl::OkStatus();
+  }
+  const Node& node = *target.start.node;
+  const Token last = node.tokens(
+      page_tokens)[size_t{target.start.pages_in_node} * page_tokens];
+  if (segment->tokens()[0] == last) return absl::OkStatus();
+  return MakeError(Reason::kInvalidField, Subject::kTokens,
+                   "the first token is not the last one of the prefix that the "
+                   "insert continues");
+}
+
 // A page of the overlap is the cache's own or a duplicate; every other page is
 // reserved by the session. No page is listed twice.
 absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
@@ -84,10 +101,14 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
                      ? *parts.tree.MakeNamespace(request.ns).root
                      : parts.tree.NodeEndingAt(position);
   Node& leaf = parts.tree.AddLeaf(parent, std::move(segment), use);
-  for (PageId page : added) parts.pool.Seal(session.reserved, page);
-  parts.journal.NoteStored(leaf);
   parts.pending.End(parts.pending.Find(parent, TokensOf(leaf.segment)),
                     PendingOutcome::kPublished);
+  for (PageId page : added) {
+    // What else was to be written there is not.
+    parts.pending.EndReserved(parts.pool.reservation(page));
+    parts.pool.Seal(session.reserved, page);
+  }
+  parts.journal.NoteStored(leaf);
   return EndOf(leaf);
 }
 
@@ -98,7 +119,7 @@ uint32_t FreeDuplicates(CacheParts& parts, const InsertRequest& request,
     if (request.pages[i] == canonical[i]) continue;
     ++parts.journal.counters().duplicate_pages;
     if (request.keep_duplicates) continue;
-    parts.pool.Release(session.reserved, request.pages[i]);
+    parts.holdings.FreePage(session, request.pages[i]);
     ++freed;
   }
   return freed;
@@ -116,8 +137,9 @@ void MoveAnchor(CacheParts& parts, LockRecord& lock, Node& end,
   if (SpelledTokens(end.ns->lookahead(), pages, page_tokens) <=
       request.prompt_tokens) {
     lock.prompt.begin += static_cast<uint32_t>(pages * page_tokens);
+    if (lock.prompt.remaining().empty()) parts.sessions.DropPrompt(lock);
   } else {
-    lock.prompt = HeldPrompt();
+    parts.sessions.DropPrompt(lock);
   }
   parts.pending.Mark(lock, lock.prompt.remaining(), Reservation());
 }
@@ -194,6 +216,7 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
                      absl::StrCat("lock ", request.anchor.value(),
                                   " was moved by another call meanwhile"));
   }
+  RETURN_IF_ERROR(CheckContinuation(target, segment, parts.page_tokens()));
   std::vector<PageId>& canonical = result.canonical_pages;
   TreePosition position = target.start;
   if (target.ns != nullptr && segment) {

@@ -1,16 +1,73 @@
 #ifndef PANDO_CORE_INVARIANTS_H_
 #define PANDO_CORE_INVARIANTS_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/cache_audit.h"
 #include "core/cache_parts.h"
 
 namespace pando {
 
-// A sentence for each invariant of docs/design.md that does not hold, within a
-// part or between parts. Linear in the cache.
-std::vector<std::string> FindViolations(const CacheParts& parts);
+// Verifies the invariants of docs/design.md in steps, between which the cache
+// is in use. What concerns an object and its neighbours is checked as it is
+// when its turn comes; sums are compared when all that they are made of has
+// been counted (CacheAudit).
+//
+// A sound cache gives no violation, whatever happens between the steps. What is
+// broken is found if it is there when its turn comes. While a check lives, what
+// changes in the cache costs a little more.
+class InvariantCheck {
+ public:
+  // `parts` outlive the check, and have no other one.
+  explicit InvariantCheck(CacheParts& parts);
+  ~InvariantCheck();
+  InvariantCheck(const InvariantCheck&) = delete;
+  InvariantCheck& operator=(const InvariantCheck&) = delete;
+
+  // Does a bounded part. Returns whether it was the last.
+  bool Step();
+  // A sentence for each invariant that did not hold.
+  std::vector<std::string> TakeViolations() { return std::move(violations_); }
+
+ private:
+  // In this order.
+  enum class Stage {
+    kLocks,
+    kNodes,       // counted
+    kNeighbours,  // of nodes, once all are counted
+    kPages,
+    kNamespaces,
+    kSessions,
+    kTotals,
+  };
+
+  // Each does a part of its stage and returns whether that is over.
+  bool CountLocks();
+  bool CountNodes();
+  bool CheckNeighbours();
+  bool CheckPages();
+  bool CheckNamespaces();
+  bool CheckSessions();
+  void CheckTotals();
+
+  void CheckPending();
+  void ExpectSums(const CacheAudit::Sums& counted, const CacheAudit::Sums& sums,
+                  const char* of);
+  void Expect(bool holds, const char* what) {
+    if (!holds) violations_.emplace_back(what);
+  }
+
+  CacheParts& parts_;
+  CacheAudit audit_;
+  Stage stage_ = Stage::kLocks;
+  uint32_t next_ = 0;  // the cell or page of the stage that is looked at next
+  NamespaceNumber last_namespace_;  // that was looked at
+  SessionNumber last_session_;
+  std::vector<std::string> violations_;
+};
 
 }  // namespace pando
 

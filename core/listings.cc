@@ -1,29 +1,12 @@
 #include "core/listings.h"
 
-#include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "core/preorder.h"
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
 
 namespace pando {
 namespace {
-
-// Brings the first `limit` in order to the front and drops the others.
-template <typename T, typename Less>
-void KeepFirst(std::vector<T>& all, size_t limit, Less less) {
-  const size_t kept = std::min(all.size(), limit);
-  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(kept),
-                    all.end(), less);
-  all.resize(kept);
-}
-
-bool IsLarger(const Namespace* a, const Namespace* b) {
-  const uint32_t a_pages = a->evictable_pages + a->protected_pages;
-  const uint32_t b_pages = b->evictable_pages + b->protected_pages;
-  if (a_pages != b_pages) return a_pages > b_pages;
-  return a->number < b->number;
-}
 
 NamespaceInfo InfoOf(const Namespace& ns) {
   return {.number = ns.number,
@@ -43,55 +26,31 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),
-      .is_attached = session.is_attached};
+      .is_attached = session.writers.has_mapped()};
 }
 
-// Appends the nodes of `ns`, each after its parent, until there are `limit`.
-void DumpNamespace(const RadixTree& tree, const Namespace& ns, uint32_t limit,
-                   TreeDump& dump) {
-  std::vector<const Node*> ancestors = {ns.root};  // of the node before
-  const Node* node = ns.root;
-  while (dump.nodes.size() < limit &&
-         (node = NextInPreorder(*ns.root, *node)) != nullptr) {
-    while (ancestors.back() != node->parent) ancestors.pop_back();
-    dump.nodes.push_back(
-        {.node = node->id,
-         .parent = node->parent->is_root() ? 0 : node->parent->id,
-         .ns = ns.number,
-         .depth = static_cast<uint32_t>(ancestors.size() - 1),
-         .begin_token = node->depth_pages * tree.page_tokens(),
-         .tokens = node->page_count * tree.page_tokens(),
-         .pages = node->page_count,
-         .locks = node->lock_count,
-         .hits = node->hit_count,
-         .priority = node->priority,
-         .age_accesses = tree.now() - node->last_access});
-    ancestors.push_back(node);
-  }
+QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
+  return {.number = batch.number,
+          .client_name = batch.client_name,
+          .pages = static_cast<uint32_t>(batch.pages.size()),
+          .age = now - batch.since,
+          .writers = batch.writers.living(),
+          .has_unwatched = batch.writers.has_unwatched()};
 }
 
 }  // namespace
-
-CacheGauges GaugesOf(const CacheParts& parts) {
-  const RadixTree& tree = parts.tree;
-  const PagePool& pool = parts.pool;
-  return {.pages = {.free = pool.count(PageState::kFree),
-                    .reserved = pool.count(PageState::kReserved),
-                    .evictable = tree.evictable_pages(),
-                    .protected_ = tree.protected_pages(),
-                    .quarantined = pool.count(PageState::kQuarantined),
-                    .padding = pool.count(PageState::kPadding),
-                    .capacity = pool.capacity()},
-          .eviction_policy = tree.policy()};
-}
 
 CacheStats StatsOf(const CacheParts& parts) {
   const RadixTree& tree = parts.tree;
   const PagePool& pool = parts.pool;
   CacheStats stats;
-  const CacheGauges gauges = GaugesOf(parts);
-  stats.pages = gauges.pages;
-  stats.eviction_policy = gauges.eviction_policy;
+  stats.pages.free = pool.count(PageState::kFree);
+  stats.pages.reserved = pool.count(PageState::kReserved);
+  stats.pages.evictable = tree.evictable_pages();
+  stats.pages.protected_ = tree.protected_pages();
+  stats.pages.quarantined = pool.count(PageState::kQuarantined);
+  stats.pages.padding = pool.count(PageState::kPadding);
+  stats.pages.capacity = pool.capacity();
   stats.counters = parts.journal.counters();
   const PendingPages::Counts& waits = parts.pending.counts();
   stats.counters.pending_waits = waits.waits;
@@ -102,7 +61,10 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.locks = parts.sessions.lock_count();
   stats.nodes = tree.node_count();
   stats.namespaces = tree.namespace_count();
+  stats.held_tokens = parts.sessions.held_tokens();
   stats.waits = parts.pending.wait_count();
+  stats.held_pages = parts.holdings.quarantine().held_page_count();
+  stats.eviction_policy = tree.policy();
   if (const LockRecord* oldest = parts.sessions.oldest_lock();
       oldest != nullptr) {
     stats.oldest_lock_age = parts.journal.time() - oldest->taken_at;
@@ -120,79 +82,101 @@ CacheStats StatsOf(const CacheParts& parts) {
   return stats;
 }
 
-NamespaceList ListNamespaces(const RadixTree& tree, uint32_t limit) {
-  std::vector<const Namespace*> all;
-  tree.ForEachNamespace([&](const Namespace& ns) { all.push_back(&ns); });
-  NamespaceList list{.namespaces = {},
-                     .total = static_cast<uint32_t>(all.size())};
-  KeepFirst(all, limit, IsLarger);
-  for (const Namespace* ns : all) list.namespaces.push_back(InfoOf(*ns));
-  return list;
+bool NamespaceListing::IsLarger::operator()(const NamespaceInfo& a,
+                                            const NamespaceInfo& b) const {
+  const uint32_t a_pages = a.evictable_pages + a.protected_pages;
+  const uint32_t b_pages = b.evictable_pages + b.protected_pages;
+  if (a_pages != b_pages) return a_pages > b_pages;
+  return a.number < b.number;
 }
 
-SessionList ListSessions(const CacheParts& parts, uint32_t limit) {
-  std::vector<const Session*> all;
-  parts.sessions.ForEachSession([&](const Session& s) { all.push_back(&s); });
-  SessionList list{.sessions = {}, .total = static_cast<uint32_t>(all.size())};
-  KeepFirst(all, limit, [](const Session* a, const Session* b) {
-    return a->number < b->number;
-  });
-  for (const Session* s : all)
-    list.sessions.push_back(InfoOf(*s, parts.journal.time()));
-  return list;
-}
-
-LockList ListLocks(const CacheParts& parts, uint32_t limit,
-                   std::optional<SessionNumber> session) {
-  std::vector<FoundLock> found;
-  parts.sessions.ForEachLock([&](const LockRecord& lock) {
-    if (session.has_value() && lock.session->number != *session) return;
-    found.push_back({&lock, lock.node->end_pages()});
-  });
-  LockList list{.locks = {}, .total = static_cast<uint32_t>(found.size())};
-  list.locks = OldestLocks(parts, std::move(found), limit);
-  return list;
-}
-
-// The handle makes the order one that does not change from call to call.
-std::vector<LockInfo> OldestLocks(const CacheParts& parts,
-                                  std::vector<FoundLock> found, size_t limit) {
-  KeepFirst(found, limit, [](const FoundLock& a, const FoundLock& b) {
-    const auto order = [](const LockRecord& lock) {
-      return std::make_tuple(lock.taken_at, lock.session->number,
-                             SessionTable::IdOf(lock));
-    };
-    return order(*a.lock) < order(*b.lock);
-  });
-  std::vector<LockInfo> infos;
-  infos.reserve(found.size());
-  for (const auto& [lock, pages] : found) {
-    infos.push_back({.session = lock->session->number,
-                     .client_name = lock->session->client_name,
-                     .locked_tokens = pages * parts.page_tokens(),
-                     .age = parts.journal.time() - lock->taken_at,
-                     .ns = lock->node->ns->number,
-                     .node = lock->node->id});
+bool NamespaceListing::Step(CacheParts& parts) {
+  for (uint32_t i = 0; i < kStepEntries; ++i) {
+    const Namespace* ns = parts.tree.NamespaceAfter(last_);
+    if (ns == nullptr) return true;
+    last_ = ns->number;
+    largest_.Add(InfoOf(*ns));
   }
-  return infos;
+  return false;
 }
 
-TreeDump DumpTree(const RadixTree& tree, uint32_t limit,
-                  std::optional<NamespaceNumber> number) {
-  std::vector<const Namespace*> namespaces;
-  uint32_t total = 0;
-  tree.ForEachNamespace([&](const Namespace& ns) {
-    if (number.has_value() && ns.number != *number) return;
-    namespaces.push_back(&ns);
-    total += ns.nodes;
-  });
-  std::sort(namespaces.begin(), namespaces.end(),
-            [](const auto* a, const auto* b) { return a->number < b->number; });
-  TreeDump dump;
-  dump.nodes.reserve(std::min(limit, total));
-  for (const Namespace* ns : namespaces) DumpNamespace(tree, *ns, limit, dump);
-  dump.omitted = total - static_cast<uint32_t>(dump.nodes.size());
-  return dump;
+NamespaceList NamespaceListing::Take() {
+  return {.namespaces = largest_.Take(), .total = largest_.seen()};
+}
+
+bool SessionListing::Step(CacheParts& parts) {
+  list_.total = parts.sessions.session_count();
+  for (uint32_t i = 0; i < kStepEntries; ++i) {
+    if (list_.sessions.size() == limit_) return true;
+    const Session* session = parts.sessions.SessionAfter(last_);
+    if (session == nullptr) return true;
+    last_ = session->number;
+    list_.sessions.push_back(InfoOf(*session, parts.journal.time()));
+  }
+  return false;
+}
+
+bool QuarantineListing::Step(CacheParts& parts) {
+  const Quarantine& quarantine = parts.holdings.quarantine();
+  list_.total = quarantine.batch_count();
+  for (uint32_t i = 0; i < kStepEntries; ++i) {
+    if (list_.sessions.size() == limit_) return true;
+    const Quarantine::Batch* batch = quarantine.BatchAfter(last_);
+    if (batch == nullptr) return true;
+    last_ = batch->number;
+    list_.sessions.push_back(InfoOf(*batch, parts.journal.time()));
+  }
+  return false;
+}
+
+void OldestLocks::Add(const CacheParts& parts, const LockRecord& lock,
+                      uint32_t pages) {
+  oldest_.Add({.taken_at = lock.taken_at,
+               .id = SessionTable::IdOf(lock),
+               .info = {.session = lock.session->number,
+                        .client_name = lock.session->client_name,
+                        .locked_tokens = pages * parts.page_tokens(),
+                        .age = parts.journal.time() - lock.taken_at,
+                        .ns = lock.node->ns->number,
+                        .node = lock.node->id}});
+}
+
+LockList OldestLocks::Take() {
+  LockList list{.locks = {}, .total = oldest_.seen()};
+  for (Entry& entry : oldest_.Take())
+    list.locks.push_back(std::move(entry.info));
+  return list;
+}
+
+bool LockListing::Step(CacheParts& parts) {
+  const uint32_t cells = parts.sessions.lock_cells();
+  for (uint32_t i = 0; i < kStepCells && next_ < cells; ++i) {
+    const LockRecord* lock = parts.sessions.LockAt(next_++);
+    if (lock == nullptr) continue;
+    if (session_.has_value() && lock->session->number != *session_) continue;
+    oldest_.Add(parts, *lock, lock->node->end_pages());
+  }
+  return next_ == cells;
+}
+
+bool LockRelease::Step(CacheParts& parts) {
+  Session* session = parts.sessions.Find(session_);
+  if (session == nullptr) return true;
+  is_known_ = true;
+  for (uint32_t i = 0; i < kStepReleasedLocks; ++i) {
+    if (session->first_lock == nullptr) return true;
+    parts.holdings.ReleaseLock(*session->first_lock, LockEnd::kOperator);
+    ++released_;
+  }
+  return session->first_lock == nullptr;
+}
+
+absl::StatusOr<uint32_t> LockRelease::result() const {
+  if (is_known_) return released_;
+  return MakeError(
+      Reason::kSessionLost, Subject::kSessionNumber,
+      absl::StrCat(session_.value(),
+                   " is not the number of a session that is open"));
 }
 
 }  // namespace pando

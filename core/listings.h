@@ -4,39 +4,130 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <tuple>
+#include <utility>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/cache_parts.h"
+#include "core/first_entries.h"
 #include "core/operator_results.h"
 #include "core/session_table.h"
 #include "core/stats.h"
+#include "core/stepped_work.h"
 
 namespace pando {
 
-// What operators are told of the cache: who is there, who holds what, the tree.
-// Functions that only look; explanation.h explains matches.
+// What operators are told of the cache: who is there, and who holds what. Each
+// list is put together in steps; what comes or goes meanwhile is in it or not,
+// and what stays is in it once. explanation.h explains matches, tree_dump.h
+// lists nodes.
 
+// One consistent picture, in one step.
 CacheStats StatsOf(const CacheParts& parts);
-CacheGauges GaugesOf(const CacheParts& parts);
 
-NamespaceList ListNamespaces(const RadixTree& tree, uint32_t limit);
-SessionList ListSessions(const CacheParts& parts, uint32_t limit);
-// Of one session, or of all.
-LockList ListLocks(const CacheParts& parts, uint32_t limit,
-                   std::optional<SessionNumber> session);
-// Of one namespace, or of all.
-TreeDump DumpTree(const RadixTree& tree, uint32_t limit,
-                  std::optional<NamespaceNumber> ns);
+// At most `limit` namespaces, the largest first.
+class NamespaceListing : public SteppedWork {
+ public:
+  explicit NamespaceListing(uint32_t limit) : largest_(limit) {}
 
-// A lock, and how many pages of what is asked about it protects.
-struct FoundLock {
-  const LockRecord* lock;
-  uint32_t pages;
+  bool Step(CacheParts& parts) override;
+  // When it is done; empties it.
+  NamespaceList Take();
+
+ private:
+  struct IsLarger {
+    bool operator()(const NamespaceInfo& a, const NamespaceInfo& b) const;
+  };
+
+  NamespaceNumber last_;  // that was looked at
+  FirstEntries<NamespaceInfo, IsLarger> largest_;
 };
-// The first `limit` of `found` in the order in which they were taken.
-std::vector<LockInfo> OldestLocks(const CacheParts& parts,
-                                  std::vector<FoundLock> found, size_t limit);
+
+// At most `limit` sessions, the oldest first.
+class SessionListing : public SteppedWork {
+ public:
+  explicit SessionListing(uint32_t limit) : limit_(limit) {}
+
+  bool Step(CacheParts& parts) override;
+  SessionList Take() { return std::move(list_); }
+
+ private:
+  const uint32_t limit_;
+  SessionNumber last_;  // that was looked at
+  SessionList list_;
+};
+
+// At most `limit` lost sessions with pages in quarantine, the oldest first.
+class QuarantineListing : public SteppedWork {
+ public:
+  explicit QuarantineListing(uint32_t limit) : limit_(limit) {}
+
+  bool Step(CacheParts& parts) override;
+  QuarantineList Take() { return std::move(list_); }
+
+ private:
+  const uint32_t limit_;
+  SessionNumber last_;  // that was looked at
+  QuarantineList list_;
+};
+
+// At most `limit` locks, the oldest first.
+class OldestLocks {
+ public:
+  explicit OldestLocks(size_t limit) : oldest_(limit) {}
+
+  // `lock` protects so many pages of what is asked about.
+  void Add(const CacheParts& parts, const LockRecord& lock, uint32_t pages);
+  // Empties it.
+  LockList Take();
+
+ private:
+  // The id makes the order one that does not change from call to call.
+  struct Entry {
+    absl::Time taken_at;
+    LockId id;
+    LockInfo info;
+  };
+  struct IsOlder {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return std::tie(a.taken_at, a.info.session, a.id) <
+             std::tie(b.taken_at, b.info.session, b.id);
+    }
+  };
+
+  FirstEntries<Entry, IsOlder> oldest_;
+};
+
+// The locks of one session, or of all.
+class LockListing : public SteppedWork {
+ public:
+  LockListing(uint32_t limit, std::optional<SessionNumber> session)
+      : session_(session), oldest_(limit) {}
+
+  bool Step(CacheParts& parts) override;
+  LockList Take() { return oldest_.Take(); }
+
+ private:
+  const std::optional<SessionNumber> session_;
+  uint32_t next_ = 0;  // the cell of a lock that is looked at next
+  OldestLocks oldest_;
+};
+
+// Takes all locks of one session away from it.
+class LockRelease : public SteppedWork {
+ public:
+  explicit LockRelease(SessionNumber session) : session_(session) {}
+
+  bool Step(CacheParts& parts) override;
+  // How many it released; SESSION_LOST when there was no such session.
+  absl::StatusOr<uint32_t> result() const;
+
+ private:
+  const SessionNumber session_;
+  bool is_known_ = false;
+  uint32_t released_ = 0;
+};
 
 }  // namespace pando
 

@@ -1,6 +1,5 @@
 #include "core/lru_policy.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace pando {
@@ -26,32 +25,23 @@ void LruPolicy::Unlink(Node& node) {
   node.older = node.newer = nullptr;
 }
 
-void LruPolicy::AppendViolations(const std::vector<const Node*>& nodes,
+// When all are between their neighbours and these in order, the ring is whole.
+void LruPolicy::AppendViolations(const Node& node,
                                  std::vector<std::string>& violations) const {
-  absl::flat_hash_set<const Node*> older;
-  uint64_t last_access = 0;
-  for (const Node* n = end_.newer; n != &end_; n = n->newer) {
-    for (const Node* c = n->first_child; c != nullptr; c = c->next_sibling) {
-      if (older.contains(c)) continue;
-      violations.push_back(
-          absl::StrCat("lru: node ", c->id, " is newer than its parent"));
-    }
-    if (n->last_access < last_access) {
-      violations.push_back(
-          absl::StrCat("lru: node ", n->id, " is too far back in the order"));
-    }
-    last_access = n->last_access;
-    older.insert(n);
-  }
-  for (const Node* node : nodes) {
-    if (older.contains(node)) continue;
-    violations.push_back(
-        absl::StrCat("lru: node ", node->id, " is missing in the order"));
-  }
-  if (older.size() != nodes.size()) {
-    violations.push_back(absl::StrCat("lru: ", older.size(),
-                                      " nodes in the order of ", nodes.size()));
-  }
+  const auto expect = [&](bool holds, const char* what) {
+    if (holds) return;
+    violations.push_back(absl::StrCat("lru: node ", node.id, " is ", what));
+  };
+  const bool is_linked = node.older != nullptr && node.newer != nullptr &&
+                         node.older->newer == &node &&
+                         node.newer->older == &node;
+  expect(is_linked, "missing in the order");
+  if (!is_linked || node.older == &end_) return;
+  const Node& older = *node.older;
+  expect(older.last_access <= node.last_access, "too far back in the order");
+  expect(older.last_access < node.last_access ||
+             older.depth_pages > node.depth_pages,
+         "newer than its parent");
 }
 
 }  // namespace pando

@@ -14,7 +14,8 @@ namespace pando {
 // Invariant: a node is newer than its descendants, since an access to a node is
 // an access to all its ancestors and these are added after it. Unlocked nodes
 // have no locked descendants, so the oldest node is always an unlocked leaf:
-// the next victim, with no search.
+// the next victim, with no search. Of nodes that were used by the same access,
+// which are on one path, the deeper one is older.
 class LruPolicy : public EvictionPolicy {
  public:
   LruPolicy() { end_.older = end_.newer = &end_; }
@@ -30,8 +31,9 @@ class LruPolicy : public EvictionPolicy {
   Node* Victim() const override {
     return end_.newer == &end_ ? nullptr : end_.newer;
   }
-  void AppendViolations(const std::vector<const Node*>& nodes,
+  void AppendViolations(const Node& node,
                         std::vector<std::string>& violations) const override;
+  std::optional<size_t> leaf_count() const override { return std::nullopt; }
 
  private:
   static void LinkAfter(Node& node, Node& other);

@@ -1,7 +1,10 @@
 #include "core/match.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -30,7 +33,19 @@ PrefixQuery QueryOf(const MatchRequest& request) {
 struct Admission {
   uint32_t quota_class;
   uint32_t missing_pages;  // to be reserved
+  size_t held_tokens;      // that the lock will hold
 };
+
+// The tokens that the lock of a match of `matched_tokens` holds for later
+// inserts: those after the match that the reserved pages have room for.
+std::span<const Token> TokensToHold(const MatchRequest& request,
+                                    uint32_t matched_tokens) {
+  if (request.reserve_tokens <= matched_tokens) return {};
+  const auto rest = TokensAfter(matched_tokens, request);
+  const size_t room =
+      size_t{request.reserve_tokens} - matched_tokens + LookaheadOf(request.ns);
+  return rest.first(std::min(rest.size(), room));
+}
 
 // Whether `session` may have what the request asks for.
 absl::Status CheckAdmission(CacheParts& parts, const FoundPrefix& found,
@@ -39,6 +54,8 @@ absl::Status CheckAdmission(CacheParts& parts, const FoundPrefix& found,
   RETURN_IF_ERROR(parts.sessions.CheckMoreLocks(session));
   RETURN_IF_ERROR(
       parts.sessions.CheckMorePages(session, admission.missing_pages));
+  RETURN_IF_ERROR(
+      parts.sessions.CheckMoreHeldTokens(session, admission.held_tokens));
   if (admission.missing_pages == 0) return absl::OkStatus();
   // The lock that is about to be taken keeps the match from being evicted.
   const uint32_t held_back =
@@ -56,6 +73,7 @@ Node& Admit(CacheParts& parts, const FoundPrefix& found,
                                   : parts.tree.NodeEndingAt(found.position);
   if (request.touch) parts.journal.NoteReuse(end, parts.tree.time());
   LockRecord& lock = parts.holdings.TakeLock(session, end);
+  parts.sessions.CountPrompt(lock, admission.held_tokens);
   result.lock = SessionTable::IdOf(lock);
   if (request.touch) parts.tree.Touch(end);
   parts.budget.Reserve(admission.missing_pages, admission.quota_class,
@@ -101,17 +119,19 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
     return absl::OkStatus();
   }
   const uint32_t page_tokens = parts.page_tokens();
+  const uint32_t matched_tokens = found.pages * page_tokens;
   const uint32_t wanted_pages = PagesFor(request.reserve_tokens, page_tokens);
   const Admission admission = {
       .quota_class = found.ns == nullptr
                          ? parts.quota_classes.ClassOf(request.ns)
                          : found.ns->quota_class,
-      .missing_pages = wanted_pages - std::min(wanted_pages, found.pages)};
+      .missing_pages = wanted_pages - std::min(wanted_pages, found.pages),
+      .held_tokens = TokensToHold(request, matched_tokens).size()};
   if (session != nullptr) {
     RETURN_IF_ERROR(CheckAdmission(parts, found, *session, admission));
   }
 
-  result.matched_tokens = found.pages * page_tokens;
+  result.matched_tokens = matched_tokens;
   TreePosition end = found.position;
   if (session != nullptr) {
     end = EndOf(Admit(parts, found, request, *session, admission, result));
@@ -125,14 +145,22 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
   return absl::OkStatus();
 }
 
-std::vector<Token> TokensToHold(const MatchRequest& request,
-                                const MatchResult& result) {
-  if (request.reserve_tokens <= result.matched_tokens) return {};
-  const auto rest = TokensAfter(result.matched_tokens, request);
-  const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
-                      LookaheadOf(request.ns);
-  const auto held = rest.first(std::min(rest.size(), room));
-  return {held.begin(), held.end()};
+HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result) {
+  const auto tokens = TokensToHold(request, result.matched_tokens);
+  return {.tokens = std::make_shared<const std::vector<Token>>(tokens.begin(),
+                                                               tokens.end())};
+}
+
+void HoldPrompt(CacheParts& parts, const MatchRequest& request,
+                const MatchResult& result, HeldPrompt prompt) {
+  const Session* session = parts.sessions.Find(request.session);
+  if (session == nullptr) return;
+  LockRecord* lock = parts.sessions.FindLock(*session, result.lock);
+  if (lock == nullptr ||
+      lock->node->end_pages() * parts.page_tokens() != result.matched_tokens) {
+    return;
+  }
+  lock->prompt = std::move(prompt);
 }
 
 }  // namespace pando

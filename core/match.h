@@ -1,8 +1,6 @@
 #ifndef PANDO_CORE_MATCH_H_
 #define PANDO_CORE_MATCH_H_
 
-#include <vector>
-
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "core/cache_parts.h"
@@ -22,10 +20,13 @@ absl::Status CheckMatch(const MatchRequest& request);
 absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
                           Session* session, MatchResult& result);
 
-// The tokens of the request that its lock holds for later inserts: those after
-// the match that the reserved pages have room for.
-std::vector<Token> TokensToHold(const MatchRequest& request,
-                                const MatchResult& result);
+// A long prompt is copied outside the mutex, and given to its lock afterwards:
+// the tokens after the match that the reserved pages have room for.
+HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result);
+// Nothing happens when the lock is gone by now, or was moved by a caller that
+// has its id from a repeat of the request.
+void HoldPrompt(CacheParts& parts, const MatchRequest& request,
+                const MatchResult& result, HeldPrompt prompt);
 
 }  // namespace pando
 

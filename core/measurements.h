@@ -46,7 +46,7 @@ inline constexpr size_t kAllocationFailures = 3;
 inline constexpr auto kOperationSeconds =
     std::to_array({1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
                    2e-3, 5e-3, 1e-2, 5e-2, 1e-1, 1.0});
-// The time that ages are made of goes by tenths of a second.
+// Ages are counted in tenths of a second.
 inline constexpr auto kAgeSeconds =
     std::to_array<double>({.1, .5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
                            7200, 14400, 43200, 86400});
@@ -74,9 +74,9 @@ struct ClassTraffic {
   uint64_t quota_rejections = 0;
 };
 
-// What PrefixCache counts for operators beside CacheCounters, in more detail.
-// Plain numbers, so that to count costs some nanoseconds, and to copy them all
-// takes less than a microsecond.
+// What the cache counts for operators in more detail than CacheCounters. Plain
+// numbers: to count costs some nanoseconds, and to copy all of them for a
+// scrape takes less than a microsecond. Plain data, owned by CacheJournal.
 struct Measurements {
   // These stay empty when the cache was given no clock.
   EnumArray<Operation, Histogram<kOperationSeconds>, kOperations>
@@ -94,12 +94,12 @@ struct Measurements {
             EnumArray<EvictionPolicyKind, uint64_t, kEvictionPolicies>,
             kEvictionReasons>
       evicted_pages{};
-  // Of each evicted page: since it was inserted, and since its last use.
+  // How long each evicted page had been cached, and not used.
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>
       evicted_page_age_seconds;
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>
       evicted_page_idle_seconds;
-  // Of each page that a match used: since its last use.
+  // How long each page that a match used had not been used.
   Histogram<kAgeSeconds> reuse_gap_seconds;
 
   Histogram<kHoldSeconds> lock_hold_seconds;

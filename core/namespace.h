@@ -12,8 +12,8 @@ namespace pando {
 
 struct Node;
 
-// Tokens after its last unit that a run of units reads: in a bigram namespace
-// the second token of the last pair.
+// How many tokens a run of units reads beyond one token for each unit: in a
+// bigram namespace one, the second token of the last pair.
 inline uint32_t LookaheadOf(const NamespaceKey& ns) {
   return ns.bigram ? 1 : 0;
 }
@@ -36,8 +36,8 @@ inline uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
 }
 
-// One closed world of prefixes, while something is in it. Plain data, owned and
-// changed by RadixTree.
+// A closed world of prefixes, which exists while something is cached or locked
+// in it. Plain data, owned and changed by RadixTree.
 struct Namespace {
   const std::shared_ptr<const NamespaceKey> key;  // shared with events
   const NamespaceNumber number;

@@ -12,9 +12,9 @@ namespace pando {
 
 struct Namespace;
 
-// A run of whole pages in the tree: a slice of a segment. The root of a
-// namespace is a node without pages. Plain data, owned by RadixTree's slab and
-// changed only by RadixTree and its EvictionPolicy.
+// A node of the tree: a run of whole pages, which is a slice of a segment. The
+// root of a namespace is a node without pages. Plain data, owned by RadixTree's
+// slab and changed only by RadixTree and its EvictionPolicy.
 struct Node {
   Node* parent = nullptr;  // null for a root
   Node* first_child = nullptr;
@@ -52,7 +52,7 @@ struct Node {
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
   uint32_t end_pages() const { return depth_pages + page_count; }
-  // Always, unless something is broken.
+  // True unless something is broken.
   bool is_within_segment() const {
     return uint64_t{first_page} + page_count <= segment->page_count();
   }

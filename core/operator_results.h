@@ -45,6 +45,21 @@ struct SessionList {
   uint32_t total = 0;
 };
 
+// A lost session whose pages wait.
+struct QuarantineInfo {
+  SessionNumber number;
+  std::string client_name;
+  uint32_t pages = 0;
+  absl::Duration age;             // since the session was lost
+  std::vector<WriterId> writers;  // that are known to be there
+  bool has_unwatched = false;
+};
+
+struct QuarantineList {
+  std::vector<QuarantineInfo> sessions;
+  uint32_t total = 0;
+};
+
 struct LockInfo {
   SessionNumber session;
   std::string client_name;

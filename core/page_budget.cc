@@ -36,10 +36,30 @@ uint32_t PageBudget::UsedPages(uint32_t quota_class) const {
 }
 
 uint32_t PageBudget::SparePages(uint32_t quota_class) const {
-  const uint32_t used = UsedPages(quota_class);
+  const uint32_t cached = tree_->cached_pages(quota_class);
   const uint32_t floor = limits_[quota_class].floor_pages;
   return std::min(tree_->evictable_pages(quota_class),
-                  used - std::min(used, floor));
+                  cached - std::min(cached, floor));
+}
+
+uint64_t PageBudget::PoolRoom(uint32_t quota_class, uint32_t held_back) const {
+  uint64_t room = uint64_t{pool_->count(PageState::kFree)} +
+                  tree_->evictable_pages(quota_class) - held_back;
+  for (uint32_t c = 0; c < classes_->count(); ++c) {
+    if (c != quota_class) room += SparePages(c);
+  }
+  return room;
+}
+
+uint32_t PageBudget::MostPages(uint32_t quota_class) const {
+  uint64_t most = PoolRoom(quota_class, 0);
+  if (const auto cap = limits_[quota_class].cap_pages; cap.has_value()) {
+    const uint64_t within =
+        uint64_t{*cap} + tree_->evictable_pages(quota_class);
+    const uint64_t used = UsedPages(quota_class);
+    most = std::min(most, within - std::min(within, used));
+  }
+  return static_cast<uint32_t>(most);
 }
 
 absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
@@ -57,11 +77,8 @@ absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
                      " pages, ", own, " of them evictable"));
   }
   const uint32_t free = pool_->count(PageState::kFree);
-  uint64_t evictable = own;
-  for (uint32_t c = 0; c < classes_->count(); ++c) {
-    if (c != quota_class) evictable += SparePages(c);
-  }
-  if (pages <= free + evictable) return absl::OkStatus();
+  const uint64_t room = PoolRoom(quota_class, held_back);
+  if (pages <= room) return absl::OkStatus();
   ++journal_->counters().allocation_failures;
   ++journal_->measured().failed_allocations[pages < pool_->capacity()
                                                 ? AllocationFailure::kExhausted
@@ -69,7 +86,7 @@ absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
   return MakeError(
       Reason::kPoolExhausted,
       absl::StrCat(pages, " pages are needed, but only ", free,
-                   " are free and ", evictable, " evictable of ",
+                   " are free and ", room - free, " evictable of ",
                    pool_->capacity() - 1, "; ",
                    tree_->protected_pages() + held_back, " are protected, ",
                    pool_->count(PageState::kReserved), " reserved, ",
@@ -140,16 +157,23 @@ uint32_t PageBudget::EvictToWatermark(uint32_t pages) {
                EvictionReason::kWatermark);
 }
 
-PageBudget::Flushed PageBudget::Flush(Namespace& ns, uint32_t pages) {
-  const bool stays = tree_->EvictFrom(
-      ns, pages,
-      [&](const Node& leaf, uint32_t kept_pages) {
-        NoteTrimmed(leaf, kept_pages, EvictionReason::kFlush);
-      },
-      evicted_);
-  const uint32_t evicted = FreeEvicted(EvictionReason::kFlush);
-  if (evicted > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
-  return {.pages = evicted, .is_gone = !stays};
+PageBudget::Flushed PageBudget::Flush(uint32_t begin, uint32_t end,
+                                      std::optional<NamespaceNumber> ns,
+                                      uint32_t pages) {
+  Flushed flushed{.next = begin};
+  for (; flushed.next < end && evicted_.size() < pages; ++flushed.next) {
+    tree_->EvictFrom(
+        flushed.next, ns, pages - static_cast<uint32_t>(evicted_.size()),
+        [&](const Node& leaf, uint32_t kept_pages) {
+          NoteTrimmed(leaf, kept_pages, EvictionReason::kFlush);
+        },
+        evicted_);
+  }
+  flushed.pages = FreeEvicted(EvictionReason::kFlush);
+  // The last node may have more.
+  if (flushed.pages == pages) --flushed.next;
+  if (flushed.pages > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
+  return flushed;
 }
 
 uint32_t PageBudget::EvictWithin(uint32_t pages, EvictionReason reason) {

@@ -2,6 +2,7 @@
 #define PANDO_CORE_PAGE_BUDGET_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,8 +23,10 @@ namespace pando {
 //   ...                            // whatever else can fail
 //   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
 //
-// A class of namespaces has a floor and a cap. Others never evict its pages
-// below its floor; at its cap it makes room from its own pages, or is refused.
+// A class of namespaces has a floor and a cap. Others never leave it fewer
+// cached pages than its floor; its cached and reserved pages together are never
+// more than its cap: there it makes room from its own cached pages, or is
+// refused.
 //
 // Owned by CacheParts; not thread-safe. The pages' states are in PagePool, the
 // order of eviction in RadixTree; this holds the limits, and what was evicted
@@ -47,6 +50,8 @@ class PageBudget {
   // counted, and nothing else changes.
   absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
                          uint32_t held_back);
+  // The most pages that CheckRoom lets a class reserve.
+  uint32_t MostPages(uint32_t quota_class) const;
   // Whether `pages` may become cached pages of a class, though some of them are
   // reserved for another: QUOTA_EXCEEDED.
   absl::Status CheckJoin(std::span<const PageId> pages, uint32_t quota_class);
@@ -61,19 +66,25 @@ class PageBudget {
   uint32_t Evict(uint32_t pages, EvictionReason reason);
   // Evicts at most `pages` of what the watermark asks for.
   uint32_t EvictToWatermark(uint32_t pages);
-  // Evicts up to `pages` unlocked pages of a namespace, whatever its floor.
-  // `is_gone` says whether the namespace went with the last of them.
+  // Evicts up to `pages` pages, whatever the floors: of the nodes in the cells
+  // from `begin` to `end` those that are unlocked leaves, and what becomes one
+  // by that; only of namespace `ns`, if one is given. `next` is the cell to go
+  // on with.
   struct Flushed {
     uint32_t pages = 0;
-    bool is_gone = false;
+    uint32_t next = 0;
   };
-  Flushed Flush(Namespace& ns, uint32_t pages);
+  Flushed Flush(uint32_t begin, uint32_t end, std::optional<NamespaceNumber> ns,
+                uint32_t pages);
 
  private:
   // Cached and reserved pages of a class.
   uint32_t UsedPages(uint32_t quota_class) const;
   // Evictable pages of a class that others may evict.
   uint32_t SparePages(uint32_t quota_class) const;
+  // Free pages, and those that may be evicted for a class, but for `held_back`
+  // of its own.
+  uint64_t PoolRoom(uint32_t quota_class, uint32_t held_back) const;
   // Evicts up to `pages`, at most allowances_[c] of class c.
   uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages,

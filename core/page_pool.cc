@@ -4,29 +4,33 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "core/cache_audit.h"
 #include "core/errors.h"
 
 namespace pando {
 
 PagePool::PagePool(uint32_t capacity, uint32_t quota_classes)
-    : records_(capacity), first_free_(1), reserved_(quota_classes) {
+    : records_(capacity), reserved_(quota_classes) {
   CHECK(capacity >= 2);
   records_[0].state = PageState::kPadding;
   counts_[static_cast<size_t>(PageState::kPadding)] = 1;
   counts_[static_cast<size_t>(PageState::kFree)] = capacity - 1;
-  for (uint32_t id = 1; id + 1 < capacity; ++id) records_[id].position = id + 1;
+  free_.reserve(capacity - 1);
+  for (uint32_t id = capacity - 1; id > 0; --id) {
+    records_[id].position = static_cast<uint32_t>(free_.size());
+    free_.emplace_back(id);
+  }
 }
 
 void PagePool::Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
                        std::vector<PageId>& out) {
   CHECK(n <= count(PageState::kFree));
-  reserved_[quota_class] += n;
   for (uint32_t i = 0; i < n; ++i) {
-    const PageId page(first_free_);
+    const PageId page = free_.back();
+    free_.pop_back();
     PageRecord& record = Record(page);
-    first_free_ = record.position;
-    Move(record, PageState::kReserved);
     record.quota_class = static_cast<uint16_t>(quota_class);
+    Move(page, PageState::kReserved);
     record.position = static_cast<uint32_t>(owner.pages.size());
     owner.pages.push_back(page);
     out.push_back(page);
@@ -40,9 +44,8 @@ void PagePool::Release(PageOwner& owner, PageId page) {
 
 void PagePool::Seal(PageOwner& owner, PageId page) {
   TakeFromOwner(owner, page);
-  PageRecord& record = Record(page);
-  ++record.generation;
-  Move(record, PageState::kSealed);
+  ++Record(page).generation;
+  Move(page, PageState::kSealed);
 }
 
 void PagePool::FreeSealed(std::span<const PageId> pages) {
@@ -53,10 +56,7 @@ void PagePool::FreeSealed(std::span<const PageId> pages) {
 }
 
 std::vector<PageId> PagePool::Quarantine(PageOwner& owner) {
-  for (PageId page : owner.pages) {
-    --reserved_[Record(page).quota_class];
-    Move(Record(page), PageState::kQuarantined);
-  }
+  for (PageId page : owner.pages) Move(page, PageState::kQuarantined);
   return std::exchange(owner.pages, {});
 }
 
@@ -98,24 +98,28 @@ absl::Status PagePool::CheckAndMark(const PageOwner& owner, PageId page) {
   return absl::OkStatus();
 }
 
-void PagePool::Move(PageRecord& record, PageState to) {
+void PagePool::Move(PageId page, PageState to) {
+  PageRecord& record = Record(page);
+  const bool is_audited = audit_ != nullptr && audit_->HasCounted(page);
+  if (is_audited) audit_->Remove(record.state, record.quota_class);
   --counts_[static_cast<size_t>(record.state)];
   ++counts_[static_cast<size_t>(to)];
+  if (record.state == PageState::kReserved) --reserved_[record.quota_class];
+  if (to == PageState::kReserved) ++reserved_[record.quota_class];
   record.state = to;
+  if (is_audited) audit_->Add(record.state, record.quota_class);
 }
 
 void PagePool::PushFree(PageId page) {
-  PageRecord& record = Record(page);
-  ++record.generation;
-  Move(record, PageState::kFree);
-  record.position = first_free_;
-  first_free_ = page.value();
+  ++Record(page).generation;
+  Move(page, PageState::kFree);
+  Record(page).position = static_cast<uint32_t>(free_.size());
+  free_.push_back(page);
 }
 
 // The last page of the list takes the place of the one that leaves.
 void PagePool::TakeFromOwner(PageOwner& owner, PageId page) {
   CHECK(IsReservedBy(owner, page));
-  --reserved_[Record(page).quota_class];
   const uint32_t position = Record(page).position;
   const PageId last = owner.pages.back();
   owner.pages[position] = last;
@@ -123,32 +127,18 @@ void PagePool::TakeFromOwner(PageOwner& owner, PageId page) {
   owner.pages.pop_back();
 }
 
-void PagePool::AppendViolations(std::vector<std::string>& violations) const {
-  std::array<uint32_t, kPageStates> counted{};
-  std::vector<uint32_t> reserved(reserved_.size());
-  for (uint32_t id = 0; id < capacity(); ++id) {
-    const PageRecord& record = records_[id];
-    ++counted[static_cast<size_t>(record.state)];
-    if (record.state == PageState::kReserved) ++reserved[record.quota_class];
-    if (record.is_marked) {
-      violations.push_back(absl::StrCat("pool: page ", id, " is left marked"));
-    }
+void PagePool::AppendViolations(PageId page,
+                                std::vector<std::string>& violations) const {
+  const PageRecord& record = Record(page);
+  if (record.is_marked) {
+    violations.push_back(
+        absl::StrCat("pool: page ", page.value(), " is left marked"));
   }
-  if (counted != counts_ || reserved != reserved_) {
-    violations.push_back("pool: the counts by state or class are wrong");
-  }
-  uint32_t chained = 0;
-  for (uint32_t id = first_free_; id != 0; id = records_[id].position) {
-    if (++chained > count(PageState::kFree)) break;
-    if (records_[id].state != PageState::kFree) {
-      violations.push_back(absl::StrCat("pool: page ", id,
-                                        " is in the free chain, but not free"));
-    }
-  }
-  if (chained != count(PageState::kFree)) {
-    violations.push_back(absl::StrCat("pool: ", chained,
-                                      " pages in the free chain, but ",
-                                      count(PageState::kFree), " are free"));
+  const bool is_listed =
+      record.position < free_.size() && free_[record.position] == page;
+  if (record.state == PageState::kFree && !is_listed) {
+    violations.push_back(absl::StrCat("pool: page ", page.value(),
+                                      " is free, but not listed as that"));
   }
 }
 

@@ -13,6 +13,8 @@
 
 namespace pando {
 
+class CacheAudit;
+
 enum class PageState : uint8_t {
   kPadding,  // page 0
   kFree,
@@ -22,7 +24,8 @@ enum class PageState : uint8_t {
 };
 inline constexpr size_t kPageStates = 5;
 
-// A page from when it is reserved until it is sealed or freed. Page 0: none.
+// Names a page for as long as it stays reserved: until it is sealed or freed.
+// The default, page 0, names none.
 struct Reservation {
   PageId page;
   uint32_t generation = 0;
@@ -35,18 +38,19 @@ struct Reservation {
   }
 };
 
-// The reserved pages of one session. A plain list, kept by PagePool.
+// The list of the reserved pages of one session, which PagePool keeps.
 struct PageOwner {
   std::vector<PageId> pages;
 };
 
-// Which state each page is in, and which quota class a reserved one counts for:
-// ids, no bytes. Owned by PrefixCache; not thread-safe; every step is O(1) a
-// page.
+// Knows which state each page is in, and which quota class a reserved page
+// counts for. It deals in page ids; the bytes are elsewhere.
+//
+// Owned by CacheParts; not thread-safe. Each change is O(1) a page.
 //
 // Invariant: a page is in exactly one state; the counts by state are exact and
 // sum to the capacity; a page of an owner's list is reserved and knows its
-// place in that list; the free pages are one chain.
+// place in that list; so does a free page in the list of these.
 class PagePool {
  public:
   // `capacity` counts page 0; at least 2.
@@ -62,7 +66,7 @@ class PagePool {
   bool IsInRange(PageId page) const {
     return page != kPaddingPage && page.value() < capacity();
   }
-  // REQUIRES for the rest: every page is in range.
+  // Here and below, REQUIRES: every page is in range.
   PageState state(PageId page) const { return Record(page).state; }
   bool IsReservedBy(const PageOwner& owner, PageId page) const {
     const PageRecord& record = Record(page);
@@ -79,18 +83,20 @@ class PagePool {
     return {page, generation(page)};
   }
 
-  // Free -> reserved. REQUIRES: count(kFree) >= n. Appends the pages to `out`.
+  // Makes `n` free pages reserved ones of `owner`, and appends them to `out`.
+  // REQUIRES: count(kFree) >= n.
   void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
                std::vector<PageId>& out);
-  // Reserved -> free. REQUIRES: reserved by `owner`.
+  // Frees a reserved page. REQUIRES: `owner` has reserved it.
   void Release(PageOwner& owner, PageId page);
-  // Reserved -> sealed. REQUIRES: reserved by `owner`.
+  // The page is in the tree from now on. REQUIRES: `owner` has reserved it.
   void Seal(PageOwner& owner, PageId page);
-  // Sealed -> free.
+  // The pages have left the tree.
   void FreeSealed(std::span<const PageId> pages);
-  // All pages of `owner`: reserved -> quarantined. Empties its list.
+  // Makes all pages of `owner` quarantined ones: empties its list and returns
+  // it.
   std::vector<PageId> Quarantine(PageOwner& owner);
-  // Quarantined -> free.
+  // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
 
   // OK when each of `pages`, which may be out of range, is reserved by `owner`
@@ -99,15 +105,21 @@ class PagePool {
   absl::Status CheckReserved(const PageOwner& owner,
                              std::span<const PageId> pages);
 
-  // Adds a sentence for each invariant that does not hold; linear.
-  void AppendViolations(std::vector<std::string>& violations) const;
+  // Adds a sentence for each invariant that does not hold at `page`.
+  void AppendViolations(PageId page,
+                        std::vector<std::string>& violations) const;
+  // How many pages are in the list of free ones.
+  size_t listed_free_pages() const { return free_.size(); }
+  // From now on `audit` is told what changes in pages that it has counted;
+  // null: nobody is.
+  void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
 
   struct PageRecord {
     uint32_t generation = 0;
-    // Reserved: its place in the owner's list. Free: the next free page, or 0.
+    // Reserved: its place in the owner's list. Free: in that of free pages.
     uint32_t position = 0;
     uint16_t quota_class = 0;  // reserved pages only
     PageState state = PageState::kFree;
@@ -117,14 +129,17 @@ class PagePool {
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
   absl::Status CheckAndMark(const PageOwner& owner, PageId page);
-  void Move(PageRecord& record, PageState to);
+  // The page is in another state from now on; a reserved one counts for its
+  // class.
+  void Move(PageId page, PageState to);
   void PushFree(PageId page);
   void TakeFromOwner(PageOwner& owner, PageId page);
 
   std::vector<PageRecord> records_;
-  uint32_t first_free_ = 0;  // a stack: what was freed last is warm
+  std::vector<PageId> free_;  // a stack: what was freed last is warm
   std::array<uint32_t, kPageStates> counts_{};
   std::vector<uint32_t> reserved_;  // by quota class
+  CacheAudit* audit_ = nullptr;
 };
 
 }  // namespace pando

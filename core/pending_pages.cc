@@ -66,9 +66,9 @@ void PendingPages::End(PendingPage* page, PendingOutcome outcome) {
   pages_.erase(pages_.find(Place(page->after, page->tokens)));
 }
 
-PendingPage* PendingPages::FindReserved(Reservation reserved) const {
+void PendingPages::EndReserved(Reservation reserved) {
   const auto it = by_reserved_.find(reserved);
-  return it == by_reserved_.end() ? nullptr : it->second;
+  if (it != by_reserved_.end()) End(it->second, PendingOutcome::kGivenUp);
 }
 
 WaitId PendingPages::Wait(PendingPage& page, SessionId session) {

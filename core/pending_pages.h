@@ -23,8 +23,8 @@
 
 namespace pando {
 
-// A page that is being computed: the one that comes after `after` and is
-// spelled by `tokens`. Plain data, owned by PendingPages.
+// A page that is being computed: it comes after the node `after`, and `tokens`
+// spell it. Plain data, owned by PendingPages.
 struct PendingPage {
   LockRecord* owner;
   const Node* after;
@@ -39,9 +39,14 @@ struct EndedWait {
   PendingOutcome outcome;
 };
 
-// The pages that are being computed and the calls that wait for them, so that
-// several workers compute a common prefix once. Owned by PrefixCache; not
-// thread-safe.
+// The pages that are being computed, and the calls that wait for them, so that
+// several workers compute a common prefix only once ("single flight"). An
+// admission that reserves pages marks the page after its match; another one
+// that runs into a marked page may wait until that is published, given up, or
+// its owner is lost.
+//
+// Owned by CacheParts; not thread-safe. Waits that end are collected, and told
+// by PrefixCache once it has released the mutex.
 //
 // Invariants: an owner has one page, which comes after the node of its lock and
 // is not cached; a wait is for one page. A wait holds nothing, so that waits
@@ -76,8 +81,9 @@ class PendingPages {
   // The page is not computed any more: ends the waits for it. Null: nothing is
   // pending.
   void End(PendingPage* page, PendingOutcome outcome);
-  // The page that is written to `reserved`; null when there is none.
-  PendingPage* FindReserved(Reservation reserved) const;
+  // What was to be written to `reserved` is not: it is given up. Nothing
+  // happens when nothing was.
+  void EndReserved(Reservation reserved);
 
   WaitId Wait(PendingPage& page, SessionId session);
   // The caller waits no longer: its time is up. False when the wait had ended.

@@ -1,40 +1,27 @@
 #include "core/prefix_cache.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "core/eviction_work.h"
 #include "core/explanation.h"
 #include "core/insert.h"
-#include "core/invariants.h"
 #include "core/listings.h"
 #include "core/match.h"
 #include "core/measurements.h"
 #include "core/prefix_search.h"
+#include "core/tree_dump.h"
 
 namespace pando {
 namespace {
 
-// The most pages evicted under one hold of the mutex when nobody waits for
-// them.
-constexpr uint32_t kEvictionStep = 256;
-// The most namespaces that ExplainMatch looks into, the largest first, and the
-// most that it names.
-constexpr uint32_t kMaxNamespaces = 1'000;
-constexpr size_t kMaxLongerNamespaces = 16;
-
 template <typename T>
 void KeepAnswer(Session& session, RequestId id, const T& answer) {
   if (id != RequestId()) session.answers.Add(id, answer);
-}
-
-InsertResult Repeated(InsertResult first) {
-  first.is_repeat = true;
-  return first;
 }
 
 absl::Status CheckDistinct(std::span<const LockId> ids) {
@@ -51,18 +38,14 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
 
 class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
  public:
-  explicit Hold(PrefixCache* cache) ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
-      : cache_(cache) {
-    cache_->mutex_.Lock();
-  }
-
-  // Also measures, if there is a clock: the wait for the mutex, and all until
-  // it is released. Nobody is waited for as a rule, and then the wait is not
-  // timed.
-  Hold(PrefixCache* cache, Operation operation)
+  // Also measures `operation`, if there is a clock: the wait for the mutex, and
+  // all until it is released. Nobody is waited for as a rule, and then the wait
+  // is not timed.
+  explicit Hold(PrefixCache* cache,
+                std::optional<Operation> operation = std::nullopt)
       ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
       : cache_(cache) {
-    if (cache->options_.clock == nullptr) {
+    if (!operation.has_value() || cache->options_.clock == nullptr) {
       cache->mutex_.Lock();
       return;
     }
@@ -112,6 +95,8 @@ PrefixCache::PrefixCache(const Options& options)
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
 }
 
+PrefixCache::~PrefixCache() = default;
+
 template <typename T>
 absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
                                                  RequestId id) {
@@ -119,6 +104,17 @@ absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
   ASSIGN_OR_RETURN(const T* const answer, session.answers.Find<T>(id));
   if (answer != nullptr) ++parts_.journal.counters().repeated_requests;
   return answer;
+}
+
+absl::Status PrefixCache::CheckAdmits() const {
+  if (!is_draining_) return absl::OkStatus();
+  return MakeError(Reason::kDraining,
+                   "the server is shutting down and admits nothing new");
+}
+
+void PrefixCache::BeginDrain() {
+  Hold hold(this);
+  is_draining_ = true;
 }
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
@@ -135,32 +131,19 @@ absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
       ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
       ASSIGN_OR_RETURN(const MatchResult* const first,
                        FindAnswer<MatchResult>(*session, request.request_id));
-      if (first != nullptr) return *first;
+      if (first != nullptr) return Repeated(WithRoom(*first));
+      RETURN_IF_ERROR(CheckAdmits());
     }
     RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
+    result.room = Room();
     if (result.wait != WaitId()) return result;
     if (request.lock) KeepAnswer(*session, request.request_id, result);
   }
-  if (!result.reserved.empty()) HoldPrompt(request, result);
-  return result;
-}
-
-// The tokens are copied outside the mutex, which a long prompt would hold too
-// long: meanwhile the lock may be released, or moved by a caller that has its
-// id from a repeat of the request.
-void PrefixCache::HoldPrompt(const MatchRequest& request,
-                             const MatchResult& result) {
-  auto tokens =
-      std::make_shared<const std::vector<Token>>(TokensToHold(request, result));
+  if (result.reserved.empty()) return result;
+  HeldPrompt prompt = CopyPrompt(request, result);
   Hold hold(this);
-  const Session* session = parts_.sessions.Find(request.session);
-  if (session == nullptr) return;
-  LockRecord* lock = parts_.sessions.FindLock(*session, result.lock);
-  if (lock == nullptr ||
-      lock->node->end_pages() * options_.page_tokens != result.matched_tokens) {
-    return;
-  }
-  lock->prompt.tokens = std::move(tokens);
+  HoldPrompt(parts_, request, result, std::move(prompt));
+  return result;
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
@@ -186,7 +169,7 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
                      parts_.sessions.Get(request.session));
     ASSIGN_OR_RETURN(const InsertResult* const first,
                      FindAnswer<InsertResult>(*session, request.request_id));
-    if (first != nullptr) return Repeated(*first);
+    if (first != nullptr) return Repeated(WithRoom(*first));
     ASSIGN_OR_RETURN(source, FindInsertSource(parts_, request, *session));
   }
   // Made, and if it is not needed freed, outside the mutex.
@@ -200,8 +183,9 @@ absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
                    parts_.sessions.Get(request.session));
   ASSIGN_OR_RETURN(const InsertResult* const first,
                    FindAnswer<InsertResult>(*session, request.request_id));
-  if (first != nullptr) return Repeated(*first);
+  if (first != nullptr) return Repeated(WithRoom(*first));
   RETURN_IF_ERROR(Publish(parts_, request, source, *session, segment, result));
+  result.room = Room();
   KeepAnswer(*session, request.request_id, result);
   return result;
 }
@@ -213,6 +197,7 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   ASSIGN_OR_RETURN(const LockResult* const first,
                    FindAnswer<LockResult>(*session, request.request_id));
   if (first != nullptr) return *first;
+  RETURN_IF_ERROR(CheckAdmits());
   const PrefixQuery query{
       .ns = request.ns, .tokens = request.tokens, .after = request.after};
   ASSIGN_OR_RETURN(const FoundPrefix found,
@@ -250,24 +235,39 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PageId>> PrefixCache::Allocate(
+absl::StatusOr<AllocateResult> PrefixCache::Allocate(
     const AllocateRequest& request) {
-  std::vector<PageId> allocated;
-  allocated.reserve(std::min(request.pages, options_.capacity_pages));
+  const uint32_t min_pages = request.min_pages.value_or(request.pages);
+  if (min_pages > request.pages) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrCat("min_pages is ", min_pages,
+                     "; must be at most pages, which is ", request.pages));
+  }
+  AllocateResult result;
+  result.pages.reserve(std::min(request.pages, options_.capacity_pages));
   const uint32_t quota_class = quotas_.ClassOf(request.ns);
   Hold hold(this, Operation::kAllocate);
   ASSIGN_OR_RETURN(Session* const session,
                    parts_.sessions.Get(request.session));
-  using Pages = std::vector<PageId>;
-  ASSIGN_OR_RETURN(const Pages* const first,
-                   FindAnswer<Pages>(*session, request.request_id));
-  if (first != nullptr) return *first;
-  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, request.pages));
-  RETURN_IF_ERROR(parts_.budget.CheckRoom(request.pages, quota_class, 0));
-  parts_.budget.Reserve(request.pages, quota_class, session->reserved,
-                        allocated);
-  KeepAnswer(*session, request.request_id, allocated);
-  return allocated;
+  ASSIGN_OR_RETURN(const AllocateResult* const first,
+                   FindAnswer<AllocateResult>(*session, request.request_id));
+  if (first != nullptr) return Repeated(WithRoom(*first));
+  RETURN_IF_ERROR(CheckAdmits());
+  const uint32_t most = std::min(parts_.sessions.MostPages(*session),
+                                 parts_.budget.MostPages(quota_class));
+  const uint32_t pages = std::max(min_pages, std::min(request.pages, most));
+  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, pages));
+  RETURN_IF_ERROR(parts_.budget.CheckRoom(pages, quota_class, 0));
+  parts_.budget.Reserve(pages, quota_class, session->reserved, result.pages);
+  result.room = Room();
+  KeepAnswer(*session, request.request_id, result);
+  return result;
+}
+
+PageRoom PrefixCache::Room() const {
+  return {.free = parts_.pool.count(PageState::kFree),
+          .evictable = parts_.tree.evictable_pages()};
 }
 
 absl::Status PrefixCache::Free(SessionId session_id,
@@ -284,62 +284,14 @@ absl::Status PrefixCache::Free(SessionId session_id,
   return absl::OkStatus();
 }
 
-uint32_t PrefixCache::Evict(uint32_t pages) {
-  uint32_t evicted = 0;
-  while (evicted < pages) {
-    Hold hold(this, Operation::kEvict);
-    const uint32_t step = parts_.budget.Evict(
-        std::min(pages - evicted, kEvictionStep), EvictionReason::kRequest);
-    if (step == 0) break;
-    evicted += step;
-  }
-  return evicted;
+bool PrefixCache::Step(SteppedWork& work) {
+  Hold hold(this, work.operation());
+  return work.Step(parts_);
 }
 
 uint32_t PrefixCache::EvictToWatermark() {
   Hold hold(this);
-  return parts_.budget.EvictToWatermark(kEvictionStep);
-}
-
-FlushResult PrefixCache::Flush() {
-  std::vector<NamespaceNumber> namespaces;
-  {
-    Hold hold(this);
-    parts_.tree.ForEachNamespace(
-        [&](const Namespace& ns) { namespaces.push_back(ns.number); });
-  }
-  std::sort(namespaces.begin(), namespaces.end());
-  FlushResult result;
-  for (NamespaceNumber number : namespaces) {
-    result.evicted_pages += FlushNamespace(number).evicted_pages;
-  }
-  Hold hold(this);
-  result.protected_pages = parts_.tree.protected_pages();
-  return result;
-}
-
-FlushResult PrefixCache::FlushNamespace(const NamespaceKey& key) {
-  NamespaceNumber number;
-  {
-    Hold hold(this);
-    const Namespace* ns = parts_.tree.FindNamespace(key);
-    if (ns == nullptr) return {};
-    number = ns->number;
-  }
-  return FlushNamespace(number);
-}
-
-FlushResult PrefixCache::FlushNamespace(NamespaceNumber number) {
-  FlushResult result;
-  while (true) {
-    Hold hold(this);
-    Namespace* ns = parts_.tree.FindNamespace(number);
-    if (ns == nullptr) return result;
-    result.protected_pages = ns->protected_pages;
-    const PageBudget::Flushed step = parts_.budget.Flush(*ns, kEvictionStep);
-    result.evicted_pages += step.pages;
-    if (step.pages == 0 || step.is_gone) return result;
-  }
+  return parts_.budget.EvictToWatermark(kStepEvictedPages);
 }
 
 void PrefixCache::SetWatermark(uint32_t low_free_pages,
@@ -370,11 +322,15 @@ SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
   return parts_.holdings.Open(id, std::move(client_name));
 }
 
-absl::Status PrefixCache::AttachSession(SessionId id) {
+absl::Status PrefixCache::AttachSession(SessionId id,
+                                        std::optional<WriterId> writer) {
   Hold hold(this);
   ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
-  session->is_attached = true;
-  session->is_process_gone = false;
+  if (writer.has_value()) {
+    session->writers.Add(*writer);
+  } else {
+    session->writers.AddUnwatched();
+  }
   return absl::OkStatus();
 }
 
@@ -400,9 +356,9 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
   return parts_.sessions.Get(id).status();
 }
 
-void PrefixCache::ProcessGone(SessionId id) {
+void PrefixCache::WriterGone(WriterId writer) {
   Hold hold(this);
-  parts_.holdings.ProcessGone(id);
+  parts_.holdings.WriterGone(writer);
 }
 
 ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
@@ -428,62 +384,6 @@ void PrefixCache::TakeChurn(std::vector<RawEvent>& events) {
   events.clear();
   Hold hold(this);
   parts_.journal.TakeChurn(events);
-}
-
-NamespaceList PrefixCache::ListNamespaces(uint32_t limit) {
-  Hold hold(this);
-  return pando::ListNamespaces(parts_.tree, limit);
-}
-
-SessionList PrefixCache::ListSessions(uint32_t limit) {
-  Hold hold(this);
-  return pando::ListSessions(parts_, limit);
-}
-
-LockList PrefixCache::ListLocks(uint32_t limit,
-                                std::optional<SessionNumber> session) {
-  Hold hold(this);
-  return pando::ListLocks(parts_, limit, session);
-}
-
-absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber number) {
-  Hold hold(this);
-  Session* session = nullptr;
-  parts_.sessions.ForEachSession([&](Session& candidate) {
-    if (candidate.number == number) session = &candidate;
-  });
-  if (session == nullptr) {
-    return MakeError(
-        Reason::kSessionLost, Subject::kSessionNumber,
-        absl::StrCat(number.value(),
-                     " is not the number of a session that is open"));
-  }
-  return parts_.holdings.ReleaseLocks(*session, LockEnd::kOperator);
-}
-
-// Takes the mutex for each other namespace anew, so that nobody waits for all.
-MatchExplanation PrefixCache::ExplainMatch(const NamespaceKey& key,
-                                           std::span<const Token> tokens) {
-  MatchExplanation result;
-  {
-    Hold hold(this);
-    result = pando::ExplainMatch(parts_, key, tokens);
-  }
-  for (const NamespaceInfo& other : ListNamespaces(kMaxNamespaces).namespaces) {
-    if (result.longer_in_namespaces.size() == kMaxLongerNamespaces) break;
-    Hold hold(this);
-    if (HasMore(parts_.tree, other.number, key, tokens,
-                result.matched_tokens)) {
-      result.longer_in_namespaces.push_back(other.number);
-    }
-  }
-  return result;
-}
-
-TreeDump PrefixCache::DumpTree(uint32_t limit,
-                               std::optional<NamespaceNumber> ns) {
-  Hold hold(this);
-  return pando::DumpTree(parts_.tree, limit, ns);
 }
 
 TreePart PrefixCache::CopyTree(uint32_t block) {
@@ -516,20 +416,76 @@ CacheStats PrefixCache::Stats() {
   return StatsOf(parts_);
 }
 
-CacheGauges PrefixCache::Gauges() {
-  Hold hold(this);
-  return GaugesOf(parts_);
-}
-
 bool PrefixCache::IsIdle() {
   Hold hold(this);
   return parts_.sessions.lock_count() == 0 &&
          parts_.pool.count(PageState::kReserved) == 0;
 }
 
-std::vector<std::string> PrefixCache::CheckInvariants() {
+std::optional<std::vector<std::string>> PrefixCache::CheckInvariantsStep() {
   Hold hold(this);
-  return FindViolations(parts_);
+  if (check_ == nullptr) check_ = std::make_unique<InvariantCheck>(parts_);
+  if (!check_->Step()) return std::nullopt;
+  std::vector<std::string> violations = check_->TakeViolations();
+  check_.reset();
+  return violations;
+}
+
+uint32_t PrefixCache::Evict(uint32_t pages) {
+  return Run(EvictionWork(pages)).evicted_pages();
+}
+
+FlushResult PrefixCache::Flush() { return Run(FlushWork()).result(); }
+
+FlushResult PrefixCache::FlushNamespace(const NamespaceKey& key) {
+  return Run(FlushWork(key)).result();
+}
+
+FlushResult PrefixCache::FlushNamespace(NamespaceNumber number) {
+  return Run(FlushWork(number)).result();
+}
+
+NamespaceList PrefixCache::ListNamespaces(uint32_t limit) {
+  return Run(NamespaceListing(limit)).Take();
+}
+
+SessionList PrefixCache::ListSessions(uint32_t limit) {
+  return Run(SessionListing(limit)).Take();
+}
+
+LockList PrefixCache::ListLocks(uint32_t limit,
+                                std::optional<SessionNumber> session) {
+  return Run(LockListing(limit, session)).Take();
+}
+
+absl::StatusOr<uint32_t> PrefixCache::ReleaseLocks(SessionNumber session) {
+  return Run(LockRelease(session)).result();
+}
+
+QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
+  return Run(QuarantineListing(limit)).Take();
+}
+
+absl::StatusOr<uint32_t> PrefixCache::FreeQuarantine(SessionNumber number) {
+  Hold hold(this);
+  return parts_.holdings.FreeQuarantine(number);
+}
+
+MatchExplanation PrefixCache::ExplainMatch(const NamespaceKey& ns,
+                                           std::span<const Token> tokens) {
+  return Run(Explanation(ns, tokens)).Take();
+}
+
+TreeDump PrefixCache::DumpTree(uint32_t limit,
+                               std::optional<NamespaceNumber> ns) {
+  TreeDumpWork work = Run(TreeDumpWork(limit, ns));
+  return {.nodes = work.TakeNodes(), .omitted = work.omitted()};
+}
+
+std::vector<std::string> PrefixCache::CheckInvariants() {
+  std::optional<std::vector<std::string>> violations;
+  while (!violations.has_value()) violations = CheckInvariantsStep();
+  return *std::move(violations);
 }
 
 }  // namespace pando

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,25 +18,38 @@
 #include "core/cache_parts.h"
 #include "core/event_log.h"
 #include "core/eviction_policy.h"
+#include "core/invariants.h"
 #include "core/operator_results.h"
 #include "core/quota_classes.h"
 #include "core/requests.h"
 #include "core/session_limits.h"
 #include "core/stats.h"
+#include "core/stepped_work.h"
 #include "core/tree_copy.h"
 
 namespace pando {
 
-// The cache: which token prefixes are in which pages, who keeps them there, and
-// what goes when room is needed. Page ids only; the bytes are elsewhere.
+// The cache: it knows which token prefixes are in which pages, who keeps them
+// there, and what is evicted when room is needed. It deals in page ids; the
+// bytes are elsewhere. A request takes two calls:
+//
+//   // Finds the longest cached prefix, keeps it from eviction, and reserves
+//   // pages for the rest of the prompt.
+//   auto match = cache.Match({.session = session, .ns = ns, .tokens = prompt,
+//                             .lock = true, .reserve_tokens = room});
+//   // ... the worker computes the rest into match->reserved ...
+//   // Publishes the pages, and gives up the lock.
+//   cache.Insert({.session = session, .ns = ns, .tokens = rest_of_prompt,
+//                 .pages = match->reserved, .anchor = match->lock,
+//                 .lock_action = LockAction::kUnlock});
 //
 // Owned by Server. Thread-safe: a monitor with one mutex, the only lock on the
-// data path. What it owns is single-threaded code that knows no lock. It has no
-// clock and no threads; time is an argument of ExpireSessions, and stands still
-// in between.
+// data path. What the mutex guards (CacheParts) is single-threaded code that
+// knows of no mutex. The cache has no clock and no threads: time is an argument
+// of ExpireSessions, and stands still in between.
 //
 // A call that fails changes nothing; its status carries a Reason. A session
-// that is unknown, ended or of an earlier epoch gives SESSION_LOST.
+// that is unknown, has ended or is of an earlier epoch gives SESSION_LOST.
 //
 // Invariants, beside those of the parts: each page is in exactly one state; a
 // sealed page is in exactly one node; each lock belongs to one live session and
@@ -46,77 +60,92 @@ class PrefixCache {
     uint32_t page_tokens;     // at least 1
     uint32_t capacity_pages;  // at least 2; page 0 is padding
     EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
-    // EvictToWatermark: below `low` free pages it evicts until `high` are free.
+    // With fewer than `low` free pages, EvictToWatermark evicts until `high`
+    // are free.
     uint32_t low_free_pages = 0;
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     SessionLimits session_limits = {};
-    // Told of each wait that ended, but for cancelled ones: outside the mutex,
-    // by the thread that ended it, maybe before the Match that began the wait
-    // has returned. Needed when matches wait.
+    // Is called for each wait that ends, unless it was cancelled: outside the
+    // mutex, by the thread that ended it, maybe before the Match that began the
+    // wait has returned. Must be set when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
-    // Nanoseconds of time that only goes forward; null: nothing is timed.
+    // Gives nanoseconds of a time that only goes forward. Null: no operation is
+    // timed.
     int64_t (*clock)() = nullptr;
   };
 
   explicit PrefixCache(const Options& options);
+  ~PrefixCache();
 
-  // Finds the longest cached prefix; on request locks it and reserves pages for
-  // the rest, evicting as needed, in one step.
+  // Finds the longest cached prefix of a prompt. On request it locks the
+  // prefix, and reserves pages for the rest, evicting as needed: all in one
+  // step, or nothing. On request it begins to wait instead, while another call
+  // computes the page after the match: then `wait` of the result is set, and
+  // the caller asks again once on_wait_over has named that wait.
   absl::StatusOr<MatchResult> Match(const MatchRequest& request);
-  // How much of a waiting prompt is cached. Changes nothing.
+  // How much of a prompt is cached, for a scheduler that ranks its queue.
+  // Changes nothing, not even recency.
   absl::StatusOr<PrefixScore> Score(const PrefixQuery& query);
-  // Ends the wait of a match; false when it is over already.
+  // Ends the wait of a match. Returns false when it was over already.
   bool CancelWait(WaitId wait);
-  // Publishes pages under a prefix. The caller's writes to them are complete.
+  // Publishes pages under a prefix: from now on they are immutable and others
+  // find them. The caller's writes to them must be complete. Pages whose tokens
+  // were cached already are freed, and the result names the cache's pages for
+  // them.
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
+  // Locks the longest cached prefix, which may be empty. Unlock releases locks
+  // of the session: all of those named, or none.
   absl::StatusOr<LockResult> Lock(const LockRequest& request);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id = {});
 
-  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request);
+  // Reserves pages for the session, evicting as needed: all that are asked for,
+  // or as many as there is room for if that is no fewer than min_pages; else
+  // none. Free gives reserved pages back: all or none.
+  absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
-  // Evicts up to `pages` pages, none that takes a class below its floor, and
-  // returns how many it did.
-  uint32_t Evict(uint32_t pages);
-  // The same for the watermark of the options: a bounded step, to be repeated.
+  // Evicts a bounded number of pages while the watermark of the options asks
+  // for it, none that takes a class below its floor. Returns how many it did;
+  // to be repeated until that is none.
   uint32_t EvictToWatermark();
-  // Evicts all that is not locked: of all namespaces, or of one.
-  FlushResult Flush();
-  FlushResult FlushNamespace(const NamespaceKey& key);
-  FlushResult FlushNamespace(NamespaceNumber number);
   // Changes the watermark of the options.
   void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
   // Changes floors and caps. Nothing is evicted for that: a class that is above
   // its new cap is refused pages, or makes room, when it asks for more.
   // REQUIRES: the classes and their patterns are those of the options.
   void SetQuotas(const std::vector<QuotaClass>& classes);
-  // Changes what a session may have, of those that are open, too. A session
-  // that has more keeps it, and gets no more.
+  // Changes what a session may have, also for sessions that are open. One that
+  // has more keeps it, and gets no more.
   void SetSessionLimits(const SessionLimits& limits);
-  // Changes the order of eviction, of what is cached already, too. Returns the
-  // policy of before.
+  // Changes the order of eviction, also of what is cached already. Returns the
+  // policy that it was. Linear in the tree, in one step.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
-  // REQUIRES: `id` is random, not 0.
+  // A new session: one worker process. REQUIRES: `id` is random, so that nobody
+  // can guess it, and not 0.
   SessionNumber OpenSession(SessionId id, std::string client_name);
-  // The worker maps the pool: from now on it may write to its reserved pages.
-  absl::Status AttachSession(SessionId id);
-  // The worker is done, with its writes too: locks released, pages freed.
+  // Somebody maps the pool for the session, and may write to its reserved pages
+  // from now on. No writer: one that cannot be watched, of whose end nobody
+  // will tell.
+  absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
+  // The worker is done, also with its writes: its locks are released, its pages
+  // are free, also those that a session which is lost has in quarantine.
   void CloseSession(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless resumed,
-  // and at once if its processes are gone.
+  // and at once if its writers are gone.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
   // OK while the session lives.
   absl::Status CheckSession(SessionId id);
-  // The processes that mapped the pool for the session are gone and write no
-  // more: pages that it left in quarantine are free, and once its stream has
-  // broken too, the session is lost at once and its pages are free.
-  void ProcessGone(SessionId id);
-  // Ends the sessions that are lost by `now`, whose pages go to quarantine for
-  // `quarantine`, and frees the pages that have waited there long enough.
+  // A writer is gone. When it was the last one of a session, pages that the
+  // session left in quarantine are free; a session whose stream has broken too
+  // is lost at once and its pages are free.
+  void WriterGone(WriterId writer);
+  // Ends the sessions that are lost by `now`, whose pages go to quarantine, and
+  // frees the pages there that nobody writes to any more: the writers that are
+  // watched are gone, and for the others `quarantine` has passed.
   ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   // From now on what enters and leaves the cache is logged. Idempotent.
@@ -124,40 +153,72 @@ class PrefixCache {
   // Swaps what happened since the last call into `events`. The first call, and
   // one that comes much too late, begins with AllCleared and what is cached.
   void TakeEvents(std::vector<RawEvent>& events);
-  // The same for a second taker, who wants to know what comes and goes and not
-  // what is there: after AllCleared follows only what happened since. Logged
-  // from the first call on.
+  // The same for a second taker, who wants to know what comes and goes, but not
+  // what is there: after AllCleared follows only what happened since. It is
+  // logged from the first call on.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // For operators; proto/pando/v1/admin.proto says what they tell.
+  // Work for operators. Each is done in steps, so that other calls come in
+  // between; who has something else to do between them takes the steps himself:
+  //
+  //   LockListing listing(limit, session);
+  //   while (!cache.Step(listing)) ServeOthers();
+  //
+  // See eviction_work.h, listings.h, explanation.h and tree_dump.h; and
+  // proto/pando/v1/admin.proto for what is told.
+  bool Step(SteppedWork& work);
+  // Takes all steps.
+  template <typename Work>
+  Work Run(Work work) {
+    while (!Step(work)) continue;
+    return work;
+  }
+  // EvictionWork: returns how many pages it evicted.
+  uint32_t Evict(uint32_t pages);
+  // FlushWork.
+  FlushResult Flush();
+  FlushResult FlushNamespace(const NamespaceKey& key);
+  FlushResult FlushNamespace(NamespaceNumber number);
   NamespaceList ListNamespaces(uint32_t limit);
   SessionList ListSessions(uint32_t limit);
   // Of one session, or of all.
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
-  // Returns how many it released.
+  // LockRelease: returns how many it released.
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
+  // The lost sessions with pages in quarantine, the oldest first.
+  QuarantineList ListQuarantine(uint32_t limit);
+  // Frees what a lost session has in quarantine although its writers may still
+  // be writing to it. Returns how many pages that were.
+  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
   // Of one namespace, or of all.
   TreeDump DumpTree(uint32_t limit, std::optional<NamespaceNumber> ns);
 
-  // A copy of the tree in parts, for those who look at it all the time: the
-  // mutex is held for some hundred nodes at once. Begin with block 0 and go on
-  // until next_block is 0. What changes meanwhile is in the copy as it was
-  // before or after, or both; CopyNodes brings parents that are missing.
+  // Copies the tree in parts, for those who look at it all the time: the mutex
+  // is held for some thousand nodes at once. Begin with block 0 and go on with
+  // next_block until that is 0. What changes meanwhile is in the copy as it was
+  // before or after the change, or as both; CopyNodes brings parents that are
+  // missing.
   TreePart CopyTree(uint32_t block);
   // Those of the nodes that are still there.
   std::vector<NodeCopy> CopyNodes(std::span<const NodeHandle> handles);
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
+  // From now on nothing new is admitted: Match with a lock, Lock and Allocate
+  // give DRAINING, but for repeats, which get their first answer. All else goes
+  // on, so that what was admitted can finish. There is no way back.
+  void BeginDrain();
+
   CacheStats Stats();
-  // A part of it, for those who look after each call.
-  CacheGauges Gauges();
   // Nothing is locked and nothing reserved.
   bool IsIdle();
-  // A sentence for each invariant that does not hold. Linear in the cache and
-  // under the mutex: for tests and operators.
+  // Begins to verify the invariants, or goes on with that: a bounded part. Once
+  // all is verified, a sentence for each invariant that does not hold; then the
+  // next call begins anew.
+  std::optional<std::vector<std::string>> CheckInvariantsStep();
+  // Takes all steps.
   std::vector<std::string> CheckInvariants();
 
   uint32_t page_tokens() const { return options_.page_tokens; }
@@ -170,19 +231,28 @@ class PrefixCache {
   // to take the mutex.
   class Hold;
 
-  // Gives the lock of `result` the tokens of the request that it is to hold.
-  void HoldPrompt(const MatchRequest& request, const MatchResult& result);
+  // DRAINING once BeginDrain was called.
+  absl::Status CheckAdmits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer that an earlier call of the session with this id got; null when
   // this call is the first.
   template <typename T>
   absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PageRoom Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The answer of an earlier call, but with the room that there is now.
+  template <typename T>
+  T WithRoom(T answer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    answer.room = Room();
+    return answer;
+  }
 
   const Options options_;
   const QuotaClasses quotas_;
 
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<InvariantCheck> check_ ABSL_GUARDED_BY(mutex_);  // under way
 };
 
 }  // namespace pando

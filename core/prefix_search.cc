@@ -53,14 +53,11 @@ absl::StatusOr<TreePosition> FindHandle(const RadixTree& tree,
   }
   const std::optional<TreePosition> position =
       tree.FindPosition(handle.node, handle.tokens / tree.page_tokens());
-  if (!position.has_value()) {
+  // One answer for both: who guesses handles does not learn what others have.
+  if (!position.has_value() || *position->node->ns->key != ns) {
     return MakeError(Reason::kHandleGone, Subject::kHandle,
-                     "the prefix that the handle names was evicted; send the "
-                     "whole prompt");
-  }
-  if (*position->node->ns->key != ns) {
-    return MakeError(Reason::kNamespaceMismatch, Subject::kNamespace,
-                     "it is not the namespace of the handle");
+                     "the handle names nothing in this namespace any more; "
+                     "send the whole prompt");
   }
   return *position;
 }

@@ -25,7 +25,7 @@ struct FoundPrefix {
 };
 
 // Appends to `pages`, unless it is null, the pages that come after the query's
-// handle. HANDLE_GONE and NAMESPACE_MISMATCH as FindHandle.
+// handle. Fails as FindHandle does.
 absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
                                        const PrefixQuery& query,
                                        std::vector<PageId>* pages);
@@ -35,9 +35,10 @@ absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
 // ends with.
 size_t PromptTokens(const PrefixQuery& query);
 
-// Where the prefix that `handle` names ends. HANDLE_GONE when it was evicted,
-// NAMESPACE_MISMATCH when it is of another namespace, INVALID_FIELD when it
-// names no whole pages.
+// Where the prefix that `handle` names ends. HANDLE_GONE when the node that it
+// names was evicted, even if the prefix ends above that node and is still
+// cached, or when it is of another namespace; INVALID_FIELD when it names no
+// whole pages.
 absl::StatusOr<TreePosition> FindHandle(const RadixTree& tree,
                                         const NamespaceKey& ns,
                                         PrefixHandle handle);

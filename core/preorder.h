@@ -5,8 +5,8 @@
 
 namespace pando {
 
-// The node after `node` when all below `root` are visited, each after its
-// parent; null after the last. Start with the root itself.
+// Walks through all nodes below `root`, each after its parent: gives the node
+// after `node`, or null after the last. Begin with the root itself.
 inline Node* NextInPreorder(const Node& root, const Node& node) {
   if (node.first_child != nullptr) return node.first_child;
   for (const Node* n = &node; n != &root; n = n->parent) {

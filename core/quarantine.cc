@@ -7,23 +7,53 @@
 
 namespace pando {
 
-void Quarantine::Add(SessionId owner, std::vector<PageId> pages,
-                     absl::Time until) {
-  batches_.push_back({owner, until, std::move(pages)});
+void Quarantine::Add(Batch batch) {
+  batches_.insert(After(batch.number), std::move(batch));
 }
 
-std::vector<Quarantine::Batch> Quarantine::TakeExpired(absl::Time now) {
-  return TakeIf([now](const Batch& batch) { return batch.until <= now; });
+void Quarantine::Remove(WriterId writer) {
+  for (Batch& batch : batches_) batch.writers.Remove(writer);
+}
+
+std::vector<Quarantine::Batch> Quarantine::TakeFree(absl::Time now) {
+  return TakeIf([now](const Batch& batch) {
+    return !batch.is_held() &&
+           (!batch.writers.has_unwatched() || batch.until <= now);
+  });
 }
 
 std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionId owner) {
   return TakeIf([owner](const Batch& batch) { return batch.owner == owner; });
 }
 
+std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionNumber owner) {
+  return TakeIf([owner](const Batch& batch) { return batch.number == owner; });
+}
+
+const Quarantine::Batch* Quarantine::BatchAfter(SessionNumber number) const {
+  const auto next = After(number);
+  return next == batches_.end() ? nullptr : &*next;
+}
+
 uint32_t Quarantine::page_count() const {
   size_t count = 0;
   for (const Batch& batch : batches_) count += batch.pages.size();
   return static_cast<uint32_t>(count);
+}
+
+uint32_t Quarantine::held_page_count() const {
+  size_t count = 0;
+  for (const Batch& batch : batches_) {
+    if (batch.is_held()) count += batch.pages.size();
+  }
+  return static_cast<uint32_t>(count);
+}
+
+std::vector<Quarantine::Batch>::const_iterator Quarantine::After(
+    SessionNumber number) const {
+  return std::upper_bound(
+      batches_.begin(), batches_.end(), number,
+      [](SessionNumber n, const Batch& batch) { return n < batch.number; });
 }
 
 template <typename Predicate>

@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace pando {
@@ -12,10 +13,12 @@ QuotaClasses::QuotaClasses(std::vector<QuotaClass> configured)
 }
 
 uint32_t QuotaClasses::ClassOf(const NamespaceKey& key) const {
-  const char* const extra_key =
-      key.extra_key.has_value() ? key.extra_key->c_str() : "";
+  // fnmatch would take a zero byte for the end of the key: it is shown another
+  // byte there, which only a wildcard matches.
+  std::string extra_key = key.extra_key.value_or("");
+  std::replace(extra_key.begin(), extra_key.end(), '\0', '\1');
   for (uint32_t i = 0; i + 1 < count(); ++i) {
-    if (fnmatch(classes_[i].pattern.c_str(), extra_key, 0) == 0) {
+    if (fnmatch(classes_[i].pattern.c_str(), extra_key.c_str(), 0) == 0) {
       return i;
     }
   }

@@ -14,8 +14,8 @@ namespace pando {
 struct QuotaClass {
   std::string name;
   std::string pattern;       // of extra_key, as for file names: "tenant-a/*"
-  uint32_t floor_pages = 0;  // others never evict below this
-  std::optional<uint32_t> cap_pages = {};  // reserved pages included
+  uint32_t floor_pages = 0;  // cached pages that others leave it
+  std::optional<uint32_t> cap_pages = {};  // of cached and reserved pages
 
   friend bool operator==(const QuotaClass&, const QuotaClass&) = default;
 };
@@ -26,8 +26,9 @@ struct PageLimits {
   std::optional<uint32_t> cap_pages = {};
 };
 
-// The classes that are configured, then one for all other namespaces.
-// Immutable; what limits them is elsewhere.
+// The quota classes that are configured, then one for all other namespaces:
+// which class a namespace is in. Immutable; PageBudget knows the limits as they
+// are now.
 class QuotaClasses {
  public:
   explicit QuotaClasses(std::vector<QuotaClass> configured);

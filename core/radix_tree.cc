@@ -47,6 +47,11 @@ Namespace* RadixTree::FindNamespace(NamespaceNumber number) const {
   return it == namespaces_by_number_.end() ? nullptr : it->second;
 }
 
+const Namespace* RadixTree::NamespaceAfter(NamespaceNumber number) const {
+  const auto it = namespaces_by_number_.upper_bound(number);
+  return it == namespaces_by_number_.end() ? nullptr : it->second;
+}
+
 Namespace& RadixTree::MakeNamespace(const NamespaceKey& key) {
   auto [it, is_new] = namespaces_.try_emplace(key);
   if (is_new) {
@@ -56,12 +61,14 @@ Namespace& RadixTree::MakeNamespace(const NamespaceKey& key) {
                   .quota_class = quota_classes_->ClassOf(key)});
     it->second->root = &NewNode(*it->second);
     namespaces_by_number_[it->second->number] = it->second.get();
+    if (IsAudited(*it->second->root)) audit_->Add(*it->second->root);
   }
   return *it->second;
 }
 
 void RadixTree::Prune(Namespace& ns) {
   if (!ns.root->is_leaf() || ns.root->is_locked()) return;
+  if (IsAudited(*ns.root)) audit_->Remove(*ns.root);
   nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
   namespaces_by_number_.erase(ns.number);
   namespaces_.erase(NamespaceKey(*ns.key));
@@ -161,11 +168,17 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   front.inserted_at = node.inserted_at;
   front.used_at = node.used_at;
 
-  RemoveChild(node);
-  node.first_page += pages;
-  node.page_count -= pages;
-  AddChild(parent, front);
-  AddChild(front, node);
+  {
+    const AuditedChange change(*this, node);
+    RemoveChild(node);
+    node.first_page += pages;
+    node.page_count -= pages;
+    AddChild(parent, front);
+    AddChild(front, node);
+  }
+  if (IsAudited(front)) audit_->Add(front);
+  if (IsAudited(node) && !IsAudited(front)) audit_->RemovePages(front.pages());
+  if (!IsAudited(node) && IsAudited(front)) audit_->AddPages(front.pages());
   if (!node.is_locked()) OrderOf(node).AddFront(front, node);
   return front;
 }
@@ -176,7 +189,14 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
   leaf.segment = std::move(segment);
   leaf.priority = use.priority;
   const bool was_leaf = parent.is_leaf();
-  AddChild(parent, leaf);
+  {
+    const AuditedChange change(*this, parent);
+    AddChild(parent, leaf);
+  }
+  if (IsAudited(leaf)) {
+    audit_->Add(leaf);
+    audit_->AddPages(leaf.pages());
+  }
   if (was_leaf && !parent.is_root() && !parent.is_locked()) {
     OrderOf(parent).LeafChanged(parent);
   }
@@ -203,6 +223,7 @@ void RadixTree::Lock(Node& node, const Node* ancestor) {
   EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
   for (Node* n = &node; n != ancestor; n = n->parent) {
+    const AuditedChange change(*this, *n);
     if (n->lock_count++ > 0 || n->is_root()) continue;
     order.Remove(*n);
     pages += n->page_count;
@@ -215,6 +236,7 @@ void RadixTree::Unlock(Node& node) {
   EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
   for (Node* n = &node; n != nullptr; n = n->parent) {
+    const AuditedChange change(*this, *n);
     CHECK(n->lock_count > 0);
     if (--n->lock_count > 0 || n->is_root()) continue;
     n->last_access = now_;
@@ -287,7 +309,7 @@ void RadixTree::ForEachNodeOfBlock(
 
 void RadixTree::ForEachNamespace(
     absl::FunctionRef<void(Namespace&)> visit) const {
-  for (const auto& [key, ns] : namespaces_) visit(*ns);
+  for (const auto& [number, ns] : namespaces_by_number_) visit(*ns);
 }
 
 }  // namespace pando

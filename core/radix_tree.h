@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "base/ids.h"
+#include "core/cache_audit.h"
 #include "core/child_index.h"
 #include "core/eviction_policy.h"
 #include "core/namespace.h"
@@ -22,7 +24,7 @@
 
 namespace pando {
 
-// Where a walk ended: `pages_in_node` pages into `node`.
+// A place in the tree, where a walk ended: `pages_in_node` pages into `node`.
 struct TreePosition {
   Node* node;
   uint32_t pages_in_node;
@@ -39,7 +41,7 @@ inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
 
 // How a prefix was used.
 struct Use {
-  bool is_hit = false;  // counts for hit_count
+  bool is_hit = false;  // the use is counted in hit_count
   int32_t priority = std::numeric_limits<int32_t>::min();  // at least this
 };
 
@@ -47,7 +49,7 @@ struct Use {
 // it and the order of eviction. Owned by PrefixCache; not thread-safe. It knows
 // page ids, not their states.
 //
-// Invariants, verified by AppendViolations:
+// Invariants, verified by InvariantCheck:
 // - a node other than a root has at least one page, and begins where its parent
 //   ends;
 // - siblings differ within their first page, and each node is found in the
@@ -69,13 +71,16 @@ class RadixTree {
   // Null when there is none.
   Namespace* FindNamespace(const NamespaceKey& key) const;
   Namespace* FindNamespace(NamespaceNumber number) const;
-  // Makes it when there is none. Give it back to Prune if it stays empty.
+  // The one with the next higher number.
+  const Namespace* NamespaceAfter(NamespaceNumber number) const;
+  // Makes the namespace when there is none. One that stays empty must be given
+  // to Prune.
   Namespace& MakeNamespace(const NamespaceKey& key);
   // Removes the namespace when nothing is cached or locked in it.
   void Prune(Namespace& ns);
 
-  // Where a prefix of `pages` pages ends that ended in `node` or above it.
-  // Empty when the node is gone or no longer reaches so far.
+  // Where a prefix of `pages` pages ends that was said to end in `node` or
+  // above it. Empty when the node is gone, or no longer reaches so far.
   std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
                                            uint32_t pages) const;
 
@@ -85,7 +90,7 @@ class RadixTree {
   TreePosition Walk(TreePosition from, std::span<const Token> tokens,
                     uint32_t max_pages, std::vector<PageId>* pages) const;
 
-  // The node that ends at `position`; splits a node if need be.
+  // The node that ends at `position`. Splits a node if none ends there.
   Node& NodeEndingAt(TreePosition position);
   // A new leaf below `parent`, used just now, that holds all of `segment`.
   Node& AddLeaf(Node& parent, SegmentRef segment, const Use& use);
@@ -93,29 +98,33 @@ class RadixTree {
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
 
-  // Locks `node` and its ancestors, up to `ancestor` which is left as it is
-  // (null: all of them).
+  // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
+  // null: all of them.
   void Lock(Node& node, const Node* ancestor = nullptr);
-  // The reverse; what becomes unlocked counts as used just now.
+  // Takes one lock off `node` and all its ancestors. What becomes unlocked by
+  // that counts as used just now.
   void Unlock(Node& node);
 
   // Pages that Lock(NodeEndingAt(position)) would protect and that are
   // evictable now.
   static uint32_t EvictablePagesUpTo(TreePosition position);
 
-  // Told of each leaf that is about to lose what comes after its first
-  // `kept_pages` pages.
+  // Is called for each leaf that is about to lose the pages after its first
+  // `kept_pages`.
   using TrimVisitor =
       absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
 
   // Takes `count` pages out of the tree in the order of the policy, each leaf
-  // from its tail, at most limits[c] of class c, from which it takes off what
-  // it evicts; fewer when no more are evictable. Appends them to `evicted`.
+  // from its tail; fewer when no more are evictable. At most limits[c] of them
+  // are of class c; what is evicted is subtracted from the limits. Appends the
+  // pages to `evicted`.
   void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
              std::vector<PageId>& evicted);
-  // The same, of one namespace in any order. Returns whether the namespace is
-  // still there.
-  bool EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
+  // Takes at most `count` pages of the node in this cell out of the tree if it
+  // is an unlocked leaf, then of the nodes above it that become leaves by that.
+  // Only of namespace `ns`, if one is given.
+  void EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
+                 uint32_t count, TrimVisitor visit,
                  std::vector<PageId>& evicted);
 
   EvictionPolicyKind policy() const { return policy_; }
@@ -136,19 +145,22 @@ class RadixTree {
   uint32_t namespace_count() const {
     return static_cast<uint32_t>(namespaces_.size());
   }
-  // Accesses so far: the logical clock of last_access.
+  // The logical clock that last_access is read from: it counts accesses.
   uint64_t now() const { return now_; }
   // The time that nodes remember, in tenths of a second.
   uint32_t time() const { return time_; }
   void set_time(uint32_t time) { time_ = time; }
 
-  // Visits every node with pages.
+  // Visits every node with pages; linear in the tree.
   void ForEachNode(absl::FunctionRef<void(const Node&)> visit) const;
   // Visits the nodes of one block, roots too. A node never leaves its block,
   // and there are never fewer blocks than before.
   void ForEachNodeOfBlock(uint32_t block,
                           absl::FunctionRef<void(const Node&)> visit) const;
   uint32_t node_blocks() const { return nodes_.blocks(); }
+  // Nodes by the cell that they are in, roots too; null when it is empty.
+  const Node* NodeAt(uint32_t cell) const { return nodes_.FindAt(cell); }
+  uint32_t node_cells() const { return nodes_.cells(); }
   static constexpr uint32_t kBlockNodes = Slab<Node>::kBlockCells;
   // Null when the node is gone.
   const Node* FindNode(Slab<Node>::Handle handle) const {
@@ -156,10 +168,17 @@ class RadixTree {
   }
   void ForEachNamespace(absl::FunctionRef<void(Namespace&)> visit) const;
 
-  // Adds a sentence for each invariant that does not hold; linear in the tree.
-  // `locks_taken_on` counts the locks that name a node.
-  void AppendViolations(absl::FunctionRef<uint32_t(const Node&)> locks_taken_on,
+  // Adds a sentence for each invariant that does not hold at `node`, which
+  // should have so many locks, on itself and below.
+  void AppendViolations(const Node& node, int64_t locks,
                         std::vector<std::string>& violations) const;
+  // The order of eviction of a class.
+  const EvictionPolicy& order(uint32_t quota_class) const {
+    return *classes_[quota_class].order;
+  }
+  // From now on `audit` is told what changes in nodes that it has counted;
+  // null: nobody is. It is not told of what is damaged.
+  void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
@@ -183,13 +202,37 @@ class RadixTree {
   Node* NextVictim(std::span<const uint32_t> limits) const;
   void PrefetchAfter(const Node& victim) const;
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
-  // These return whether the namespace is still there.
-  bool TrimSubtree(Node& top, uint32_t& count, TrimVisitor visit,
-                   std::vector<PageId>& trimmed);
-  bool TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
+  void TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
                 std::vector<PageId>& trimmed);
-  bool RemoveLeaf(Node& leaf);
+  void RemoveLeaf(Node& leaf);
   void RepackAround(Node& node);
+
+  void AppendLinkViolations(const Node& node,
+                            std::vector<std::string>& violations) const;
+  // Pages of the segment of `node` in it and in those below it.
+  uint32_t PagesOfSegment(const Node& node) const;
+  bool IsAudited(const Node& node) const {
+    return audit_ != nullptr && audit_->HasCounted(node);
+  }
+
+  // Tells the audit what becomes of a node while this lives. Constructed before
+  // the change.
+  class AuditedChange {
+   public:
+    AuditedChange(const RadixTree& tree, const Node& node)
+        : audit_(tree.IsAudited(node) ? tree.audit_ : nullptr), node_(node) {
+      if (audit_ != nullptr) audit_->Remove(node_);
+    }
+    ~AuditedChange() {
+      if (audit_ != nullptr) audit_->Add(node_);
+    }
+    AuditedChange(const AuditedChange&) = delete;
+    AuditedChange& operator=(const AuditedChange&) = delete;
+
+   private:
+    CacheAudit* const audit_;
+    const Node& node_;
+  };
 
   const uint32_t page_tokens_;
   const QuotaClasses* const quota_classes_;
@@ -198,13 +241,14 @@ class RadixTree {
   ChildIndex index_;
   std::vector<ClassState> classes_;
   absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>> namespaces_;
-  absl::flat_hash_map<NamespaceNumber, Namespace*> namespaces_by_number_;
+  absl::btree_map<NamespaceNumber, Namespace*> namespaces_by_number_;
   uint64_t made_namespaces_ = 0;
   uint64_t made_nodes_ = 0;
   uint64_t now_ = 0;  // counts accesses
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;
+  CacheAudit* audit_ = nullptr;
 };
 
 }  // namespace pando

@@ -1,4 +1,4 @@
-// What leaves RadixTree, and in which order.
+// How pages leave RadixTree: in the order of the policy, or those of one cell.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ void RadixTree::PrefetchAfter(const Node& victim) const {
   if (next != nullptr && !next->is_root()) index_.Prefetch(*next);
 }
 
-// Of the classes that may lose pages, the victim that goes first.
+// The victim that goes first among those of the classes that may lose pages.
 Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   Node* first = nullptr;
   for (size_t c = 0; c < classes_.size(); ++c) {
@@ -45,72 +45,64 @@ Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   return first;
 }
 
-// Below an unlocked node nothing is locked, so the locked nodes are a tree of
-// their own, at whose edge the unlocked subtrees hang.
-bool RadixTree::EvictFrom(Namespace& ns, uint32_t count, TrimVisitor visit,
+void RadixTree::EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
+                          uint32_t count, TrimVisitor visit,
                           std::vector<PageId>& evicted) {
-  std::vector<const Node*> locked = {ns.root};
-  while (!locked.empty() && count > 0) {
-    const Node* node = locked.back();
-    locked.pop_back();
-    for (Node* child = node->first_child; child != nullptr && count > 0;) {
-      Node* const next = child->next_sibling;
-      if (child->is_locked()) {
-        locked.push_back(child);
-      } else if (!TrimSubtree(*child, count, visit, evicted)) {
-        return false;
-      }
-      child = next;
-    }
-  }
-  return true;
-}
-
-// Trims `top`, which is unlocked, and all below it, each node after those below
-// it, until `count` pages are gone; takes off from `count` what is.
-bool RadixTree::TrimSubtree(Node& top, uint32_t& count, TrimVisitor visit,
-                            std::vector<PageId>& trimmed) {
-  for (Node* node = &top; node != nullptr && count > 0;) {
-    while (!node->is_leaf()) node = node->first_child;
-    Node* const next = node == &top ? nullptr : node->parent;
+  Node* node = nodes_.FindAt(cell);
+  if (node == nullptr || (ns.has_value() && node->ns->number != *ns)) return;
+  while (count > 0 && !node->is_root() && node->is_leaf() &&
+         !node->is_locked()) {
+    Node* const parent = node->parent;
+    // The root goes with the last node of its namespace.
+    const bool is_last = parent->is_root() && !parent->is_locked() &&
+                         parent->first_child->next_sibling == nullptr;
     const uint32_t pages = std::min(count, node->page_count);
+    const bool is_whole = pages == node->page_count;
     count -= pages;
-    if (!TrimTail(*node, pages, visit, trimmed)) return false;
-    node = next;
+    TrimTail(*node, pages, visit, evicted);
+    if (!is_whole || is_last) return;
+    node = parent;
   }
-  return true;
 }
 
-bool RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
+void RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
                          std::vector<PageId>& trimmed) {
   visit(leaf, leaf.page_count - pages);
   const std::span<const PageId> tail = leaf.pages().last(pages);
   trimmed.insert(trimmed.end(), tail.begin(), tail.end());
+  if (IsAudited(leaf)) audit_->RemovePages(tail);
   CountPages(*leaf.ns, -int64_t{pages}, 0);
   leaf.segment.NoteEvicted(pages);
-  if (pages == leaf.page_count) return RemoveLeaf(leaf);
-  leaf.page_count -= pages;
+  if (pages == leaf.page_count) {
+    RemoveLeaf(leaf);
+    return;
+  }
+  {
+    const AuditedChange change(*this, leaf);
+    leaf.page_count -= pages;
+  }
   RepackAround(leaf);
-  return true;
 }
 
-bool RadixTree::RemoveLeaf(Node& leaf) {
+void RadixTree::RemoveLeaf(Node& leaf) {
   Node& parent = *leaf.parent;
   const bool shares_segment =
       !parent.is_root() && &*parent.segment == &*leaf.segment;
+  if (IsAudited(leaf)) audit_->Remove(leaf);
   OrderOf(leaf).Remove(leaf);
-  RemoveChild(leaf);
+  {
+    const AuditedChange change(*this, parent);
+    RemoveChild(leaf);
+  }
   nodes_.Delete(Slab<Node>::HandleOf(leaf));
   if (parent.is_root()) {
-    const bool stays = !parent.is_leaf() || parent.is_locked();
     Prune(*parent.ns);
-    return stays;
+    return;
   }
   if (parent.is_leaf() && !parent.is_locked()) {
     OrderOf(parent).LeafChanged(parent);
   }
   if (shares_segment) RepackAround(parent);
-  return true;
 }
 
 // Slices of a segment lie on one path of the tree. When the slices that are

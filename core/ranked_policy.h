@@ -34,8 +34,9 @@ class RankedPolicy : public EvictionPolicy {
   Node* Victim() const override {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
   }
-  void AppendViolations(const std::vector<const Node*>& nodes,
+  void AppendViolations(const Node& node,
                         std::vector<std::string>& violations) const override;
+  std::optional<size_t> leaf_count() const override { return leaves_.size(); }
 
  private:
   const EvictionPolicyKind kind_;

@@ -2,8 +2,9 @@
 #define PANDO_CORE_REQUESTS_H_
 
 // What PrefixCache is asked and what it answers: plain structs, so that any
-// transport can speak to it. The meaning of each field is the one of the field
-// of the same name in proto/pando/v1/prefix_cache.proto.
+// transport can speak to it. A field means what the field of the same name
+// means in proto/pando/v1/prefix_cache.proto. There `anchor` is called lock_id,
+// `pages` page_ids, `wait` is a pending_wait_ms that is not zero.
 
 #include <cstdint>
 #include <optional>
@@ -15,14 +16,23 @@
 
 namespace pando {
 
-// Where a match or an insert ended: `tokens` from the prompt's start, in a node
-// or above it. Weak: it keeps nothing alive. A node's end is never moved by a
-// split, so that the handle outlives splits. Default: none, the prompt's start.
+// Names where a match or an insert ended: `tokens` tokens from the prompt's
+// start, in `node` or above it. It keeps nothing alive. A split never moves the
+// end of a node, so that a handle outlives splits. The default names the
+// prompt's start.
 struct PrefixHandle {
   uint64_t node = 0;
   uint32_t tokens = 0;
 
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
+};
+
+// Pages that nobody holds, when a call was answered.
+struct PageRoom {
+  uint32_t free = 0;
+  uint32_t evictable = 0;
+
+  friend bool operator==(const PageRoom&, const PageRoom&) = default;
 };
 
 struct MatchRequest {
@@ -49,6 +59,9 @@ struct MatchResult {
   bool is_pending = false;
   // Not none: nothing was locked or reserved; ask again when this wait is over.
   WaitId wait = {};
+  PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 // How a wait for a page that another call computes ended.
@@ -93,6 +106,7 @@ struct InsertResult {
   std::vector<PageId> canonical_pages;
   uint32_t freed_duplicates = 0;
   PrefixHandle handle = {};
+  PageRoom room = {};
   // The answer of the first call with this request_id; this one did nothing.
   bool is_repeat = false;
 };
@@ -115,13 +129,22 @@ struct AllocateRequest {
   SessionId session;
   const NamespaceKey& ns;  // whose quota the pages count for
   uint32_t pages;
+  // As many as there is room for, but not less than this. Unset: all `pages`.
+  std::optional<uint32_t> min_pages = {};
   RequestId request_id = {};
+};
+
+struct AllocateResult {
+  std::vector<PageId> pages;
+  PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
 };
 
 struct ExpiredSessions {
   // Lost since the last call, by time or because their processes ended.
   std::vector<SessionNumber> lost;
-  // Lost, now or earlier, and no page of theirs is left to wait for.
+  // Lost, now or earlier, and no page of theirs is left in quarantine.
   std::vector<SessionId> gone;
 };
 

@@ -43,8 +43,8 @@ class Segment {
   const uint32_t page_count_;
 };
 
-// A counted reference to a Segment, or none. One reference is used by one
-// thread at a time; the references of one segment may be on several threads.
+// A counted reference to a segment, or to none. A reference is used by one
+// thread at a time; the references to one segment may be on several threads.
 class SegmentRef {
  public:
   SegmentRef() = default;

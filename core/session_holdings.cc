@@ -1,7 +1,9 @@
 #include "core/session_holdings.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/errors.h"
 
 namespace pando {
 
@@ -15,7 +17,7 @@ void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
   // Still marked: the insert went another way.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
   tree_->Lock(descendant, lock.node);
-  lock.node = &descendant;
+  sessions_->MoveLock(lock, descendant);
 }
 
 void SessionHoldings::ReleaseLock(LockRecord& lock, LockEnd end) {
@@ -39,8 +41,7 @@ uint32_t SessionHoldings::ReleaseLocks(Session& session, LockEnd end) {
 }
 
 void SessionHoldings::FreePage(Session& session, PageId page) {
-  pending_->End(pending_->FindReserved(pool_->reservation(page)),
-                PendingOutcome::kGivenUp);
+  pending_->EndReserved(pool_->reservation(page));
   pool_->Release(session.reserved, page);
 }
 
@@ -50,6 +51,7 @@ SessionNumber SessionHoldings::Open(SessionId id, std::string client_name) {
 }
 
 void SessionHoldings::Close(SessionId id) {
+  FreeBatches(quarantine_.TakeOf(id));
   Session* session = sessions_->Find(id);
   if (session == nullptr) return;
   EndWaitsAndLocks(*session, LockEnd::kSessionClosed);
@@ -62,52 +64,62 @@ void SessionHoldings::Suspend(SessionId id, absl::Time lost_at) {
   Session* session = sessions_->Find(id);
   if (session == nullptr) return;
   session->lost_at = lost_at;
-  if (session->is_process_gone) EndLost(*session);
+  if (session->writers.AreGone()) EndLost(*session);
 }
 
-void SessionHoldings::ProcessGone(SessionId id) {
-  for (const Quarantine::Batch& batch : quarantine_.TakeOf(id)) {
-    pool_->FreeQuarantined(batch.pages);
-  }
-  Session* session = sessions_->Find(id);
-  if (session == nullptr) return;
-  session->is_process_gone = true;
-  // While its stream lives, so does the session: another process may hold it.
-  if (session->lost_at.has_value()) EndLost(*session);
+void SessionHoldings::WriterGone(WriterId writer) {
+  quarantine_.Remove(writer);
+  FreeBatches(quarantine_.TakeFree(journal_->time()));
+  std::vector<Session*> lost;
+  sessions_->ForEachSession([&](Session& session) {
+    session.writers.Remove(writer);
+    // While its stream lives, so does the session: another process may hold it.
+    if (session.lost_at.has_value() && session.writers.AreGone()) {
+      lost.push_back(&session);
+    }
+  });
+  for (Session* session : lost) EndLost(*session);
 }
 
 ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
   const absl::Time now = journal_->time();
-  ExpiredSessions expired;
-  for (const Quarantine::Batch& batch : quarantine_.TakeExpired(now)) {
-    pool_->FreeQuarantined(batch.pages);
-    expired.gone.push_back(batch.owner);
-  }
+  FreeBatches(quarantine_.TakeFree(now));
+  // The order in which locks go decides what is evicted first.
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
       lost.push_back(&session);
     }
   });
-  // Oldest first: the order in which locks go decides what is evicted first,
-  // and that of the hash table differs from run to run.
-  std::sort(lost.begin(), lost.end(), [](const Session* a, const Session* b) {
-    return a->number < b->number;
-  });
   for (Session* session : lost) {
-    EndWaitsAndLocks(*session, LockEnd::kSessionLost);
-    if (session->is_attached && !session->reserved.pages.empty()) {
-      journal_->counters().quarantined_pages += session->reserved.pages.size();
-      quarantine_.Add(session->id, pool_->Quarantine(session->reserved),
-                      now + quarantine);
+    if (session->writers.MayWrite() && !session->reserved.pages.empty()) {
+      QuarantineLost(*session, now + quarantine);
     } else {
-      FreeReserved(*session);  // it never had the memory to write to
-      expired.gone.push_back(session->id);
+      EndLost(*session);
     }
-    EraseLost(*session);
   }
-  expired.lost = std::exchange(lost_, {});
-  return expired;
+  return std::exchange(expired_, {});
+}
+
+absl::StatusOr<uint32_t> SessionHoldings::FreeQuarantine(SessionNumber number) {
+  const std::vector<Quarantine::Batch> batches = quarantine_.TakeOf(number);
+  if (!batches.empty()) return FreeBatches(batches);
+  return MakeError(
+      Reason::kSessionLost, Subject::kSessionNumber,
+      absl::StrCat(
+          number.value(),
+          " is not the number of a lost session with pages in quarantine"));
+}
+
+uint32_t SessionHoldings::FreeBatches(
+    std::span<const Quarantine::Batch> batches) {
+  size_t freed = 0;
+  for (const Quarantine::Batch& batch : batches) {
+    pool_->FreeQuarantined(batch.pages);
+    expired_.gone.push_back(batch.owner);
+    freed += batch.pages.size();
+  }
+  return static_cast<uint32_t>(freed);
 }
 
 void SessionHoldings::EndWaitsAndLocks(Session& session, LockEnd end) {
@@ -124,11 +136,25 @@ void SessionHoldings::FreeReserved(Session& session) {
 void SessionHoldings::EndLost(Session& session) {
   EndWaitsAndLocks(session, LockEnd::kSessionLost);
   FreeReserved(session);
+  expired_.gone.push_back(session.id);
+  EraseLost(session);
+}
+
+void SessionHoldings::QuarantineLost(Session& session, absl::Time until) {
+  EndWaitsAndLocks(session, LockEnd::kSessionLost);
+  journal_->counters().quarantined_pages += session.reserved.pages.size();
+  quarantine_.Add({.owner = session.id,
+                   .number = session.number,
+                   .client_name = session.client_name,
+                   .writers = session.writers,
+                   .since = journal_->time(),
+                   .until = until,
+                   .pages = pool_->Quarantine(session.reserved)});
   EraseLost(session);
 }
 
 void SessionHoldings::EraseLost(Session& session) {
-  lost_.push_back(session.number);
+  expired_.lost.push_back(session.number);
   sessions_->Erase(session);
   ++journal_->counters().sessions_lost;
 }

@@ -2,6 +2,7 @@
 #define PANDO_CORE_SESSION_HOLDINGS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,17 +47,20 @@ class SessionHoldings {
   void FreePage(Session& session, PageId page);
 
   SessionNumber Open(SessionId id, std::string client_name);
-  // The worker is done, with its writes too. Nothing happens when the session
-  // has ended; the same holds for the next two.
+  // The worker is done, with its writes too, also to what a lost session has in
+  // quarantine. Nothing else happens when the session has ended.
   void Close(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless it is
-  // resumed, and at once if its processes are gone.
+  // resumed, and at once if its writers are gone.
   void Suspend(SessionId id, absl::Time lost_at);
-  // The processes that mapped the pool for the session write no more.
-  void ProcessGone(SessionId id);
-  // Ends what is lost by now (CacheJournal::time), and frees what has been in
-  // quarantine long enough.
+  // The writer writes no more, to the pages of any session.
+  void WriterGone(WriterId writer);
+  // Ends what is lost by now (CacheJournal::time), and frees what nobody writes
+  // to any more of the pages in quarantine.
   ExpiredSessions Expire(absl::Duration quarantine);
+  // Frees what a lost session has in quarantine, whoever writes to it; returns
+  // how many pages.
+  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber number);
 
   const Quarantine& quarantine() const { return quarantine_; }
 
@@ -65,9 +69,13 @@ class SessionHoldings {
 
   void EndWaitsAndLocks(Session& session, LockEnd end);
   void FreeReserved(Session& session);
-  // Ends a session whose processes write no more.
+  // Ends a session that nobody writes for any more.
   void EndLost(Session& session);
+  // Ends one whose writers may write on.
+  void QuarantineLost(Session& session, absl::Time until);
   void EraseLost(Session& session);
+  // Frees the pages; returns how many.
+  uint32_t FreeBatches(std::span<const Quarantine::Batch> batches);
 
   RadixTree* const tree_;
   PagePool* const pool_;
@@ -75,7 +83,7 @@ class SessionHoldings {
   PendingPages* const pending_;
   CacheJournal* const journal_;
   Quarantine quarantine_;
-  std::vector<SessionNumber> lost_;  // since the last Expire
+  ExpiredSessions expired_;  // since the last Expire
 };
 
 }  // namespace pando

@@ -9,6 +9,7 @@ namespace pando {
 struct SessionLimits {
   uint32_t max_locks = 0;
   uint32_t max_reserved_pages = 0;
+  uint32_t max_held_tokens = 0;  // of prompts that locks hold, 4 bytes each
 };
 
 }  // namespace pando

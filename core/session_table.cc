@@ -1,5 +1,7 @@
 #include "core/session_table.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,12 +18,23 @@ Session& SessionTable::Open(SessionId id, std::string client_name,
   session->number = SessionNumber(++opened_);
   auto [it, is_new] = sessions_.emplace(id, std::move(session));
   CHECK(is_new);
+  by_number_[it->second->number] = it->second.get();
   return *it->second;
 }
 
 Session* SessionTable::Find(SessionId id) const {
   const auto it = sessions_.find(id);
   return it == sessions_.end() ? nullptr : it->second.get();
+}
+
+Session* SessionTable::Find(SessionNumber number) const {
+  const auto it = by_number_.find(number);
+  return it == by_number_.end() ? nullptr : it->second;
+}
+
+const Session* SessionTable::SessionAfter(SessionNumber number) const {
+  const auto it = by_number_.upper_bound(number);
+  return it == by_number_.end() ? nullptr : it->second;
 }
 
 absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
@@ -34,6 +47,7 @@ absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
 
 void SessionTable::Erase(Session& session) {
   CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+  by_number_.erase(session.number);
   const SessionId id = session.id;
   sessions_.erase(id);
 }
@@ -51,6 +65,7 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
   lock.older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = &lock;
   newest_ = &lock;
+  if (IsAudited(lock)) audit_->AddLock(node);
   return lock;
 }
 
@@ -69,7 +84,30 @@ absl::StatusOr<LockRecord*> SessionTable::GetLock(const Session& session,
       absl::StrCat("lock ", id.value(), " is not held by this session"));
 }
 
+void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {
+  lock.held_tokens = static_cast<uint32_t>(tokens);
+  lock.session->held_tokens += tokens;
+  held_tokens_ += tokens;
+}
+
+void SessionTable::DropPrompt(LockRecord& lock) {
+  lock.session->held_tokens -= lock.held_tokens;
+  held_tokens_ -= lock.held_tokens;
+  lock.held_tokens = 0;
+  lock.prompt = HeldPrompt();
+}
+
+void SessionTable::MoveLock(LockRecord& lock, Node& node) {
+  if (IsAudited(lock)) {
+    audit_->RemoveLock(*lock.node);
+    audit_->AddLock(node);
+  }
+  lock.node = &node;
+}
+
 void SessionTable::RemoveLock(LockRecord& lock) {
+  if (IsAudited(lock)) audit_->RemoveLock(*lock.node);
+  DropPrompt(lock);
   --lock.session->lock_count;
   if (lock.previous != nullptr) {
     lock.previous->next = lock.next;
@@ -101,6 +139,26 @@ absl::Status SessionTable::CheckMorePages(const Session& session,
       Reason::kSessionLimit, Subject::kMaxReservedPages,
       absl::StrCat(pages, " pages are needed, but the session has reserved ",
                    reserved, "; the limit is ", limit));
+}
+
+uint32_t SessionTable::MostPages(const Session& session) const {
+  const uint32_t limit = limits_.max_reserved_pages;
+  if (limit == 0) return std::numeric_limits<uint32_t>::max();
+  const size_t reserved = session.reserved.pages.size();
+  return limit - static_cast<uint32_t>(std::min<size_t>(limit, reserved));
+}
+
+absl::Status SessionTable::CheckMoreHeldTokens(const Session& session,
+                                               size_t tokens) const {
+  const uint32_t limit = limits_.max_held_tokens;
+  if (tokens == 0 || limit == 0 || session.held_tokens + tokens <= limit) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      Reason::kSessionLimit, Subject::kMaxHeldTokens,
+      absl::StrCat("the lock would hold ", tokens,
+                   " tokens of its prompt, and the session's locks hold ",
+                   session.held_tokens, "; the limit is ", limit));
 }
 
 }  // namespace pando

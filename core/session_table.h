@@ -8,17 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "core/answers.h"
+#include "core/cache_audit.h"
 #include "core/errors.h"
 #include "core/node.h"
 #include "core/page_pool.h"
 #include "core/session_limits.h"
 #include "core/slab.h"
+#include "core/writers.h"
 
 namespace pando {
 
@@ -35,20 +38,20 @@ struct Session {
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
   uint32_t lock_count = 0;
+  uint64_t held_tokens = 0;  // LockRecord::held_tokens of its locks
   Answers answers;
-  // The worker has mapped the pool, so it may write to its reserved pages.
-  bool is_attached = false;
-  // All processes that had mapped the pool are gone.
-  bool is_process_gone = false;
+  // Who may write to its reserved pages.
+  Writers writers;
   // Set while the liveness stream is broken: when the session is lost.
   std::optional<absl::Time> lost_at;
 };
 
-// The tokens of an admitted prompt that come after its lock's boundary. Shared,
-// so that they can be read outside the mutex.
+// The tokens of an admitted prompt that come after the end of its lock, so that
+// an insert at that lock need not send them again. Shared, so that an insert
+// can read them outside the mutex.
 struct HeldPrompt {
   std::shared_ptr<const std::vector<Token>> tokens;  // null: none
-  uint32_t begin = 0;  // of what comes after the boundary
+  uint32_t begin = 0;  // the tokens before this were inserted
 
   std::span<const Token> remaining() const {
     if (tokens == nullptr) return {};
@@ -62,19 +65,24 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
+  // What `prompt` takes of memory, or is about to.
+  uint32_t held_tokens = 0;
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
   absl::Time taken_at;
-  // The session's others.
+  // The neighbours in the list of the session's locks, newest first.
   LockRecord* next = nullptr;
   LockRecord* previous = nullptr;
-  // All, in the order in which they were taken.
+  // The neighbours in the list of all locks, in the order in which they were
+  // taken.
   LockRecord* newer = nullptr;
   LockRecord* older = nullptr;
 };
 
-// The live sessions and their locks. Owned by PrefixCache; not thread-safe.
-// It keeps the books; PrefixCache changes tree and pool to match.
+// The live sessions and the locks that they hold. It only keeps the books:
+// SessionHoldings changes the tree and the page pool to match.
+//
+// Owned by CacheParts; not thread-safe.
 //
 // Invariant: a lock belongs to one live session and is in that session's list.
 class SessionTable {
@@ -83,7 +91,10 @@ class SessionTable {
   Session& Open(SessionId id, std::string client_name, absl::Time now);
   // Null when there is no such session.
   Session* Find(SessionId id) const;
-  // The same, or SESSION_LOST.
+  Session* Find(SessionNumber number) const;
+  // The one with the next higher number.
+  const Session* SessionAfter(SessionNumber number) const;
+  // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
   // REQUIRES: the session has no locks and no reserved pages.
   void Erase(Session& session);
@@ -97,38 +108,63 @@ class SessionTable {
   // The same, or LOCK_UNKNOWN; `subject` is what named the lock.
   absl::StatusOr<LockRecord*> GetLock(const Session& session, LockId id,
                                       Subject subject) const;
+  void MoveLock(LockRecord& lock, Node& node);
   void RemoveLock(LockRecord& lock);
 
-  // Of sessions that are open, too. One that has more keeps it.
+  // The lock is about to hold so many tokens of a prompt. REQUIRES: it holds
+  // none.
+  void CountPrompt(LockRecord& lock, size_t tokens);
+  // The lock holds no prompt any more.
+  void DropPrompt(LockRecord& lock);
+
+  // The limits hold for sessions that are open already, too. A session that has
+  // more than a lower limit keeps it, and gets no more.
   void SetLimits(const SessionLimits& limits) { limits_ = limits; }
-  // Whether the session may take one more lock, and reserve so many pages more:
-  // else SESSION_LIMIT.
+  // Whether the session may take one more lock, reserve so many pages more, and
+  // hold so many tokens of prompts more: else SESSION_LIMIT.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
+  // The most pages more that CheckMorePages lets the session reserve.
+  uint32_t MostPages(const Session& session) const;
+  absl::Status CheckMoreHeldTokens(const Session& session, size_t tokens) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());
   }
   uint32_t lock_count() const { return locks_.size(); }
+  // The tokens of prompts that all locks hold together.
+  uint64_t held_tokens() const { return held_tokens_; }
   // Null: there is none.
   const LockRecord* oldest_lock() const { return oldest_; }
 
+  // Oldest first.
   template <typename F>
   void ForEachSession(F&& visit) const {
-    for (const auto& [id, session] : sessions_) visit(*session);
+    for (const auto& [number, session] : by_number_) visit(*session);
   }
-  template <typename F>
-  void ForEachLock(F&& visit) const {
-    locks_.ForEach(visit);
-  }
+  // Locks by the cell that they are in; null when it is empty.
+  const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
+  uint32_t lock_cells() const { return locks_.cells(); }
+
+  // From now on `audit` is told of changes of locks that it has counted; null:
+  // nobody is.
+  void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
+  bool IsAudited(const LockRecord& lock) const {
+    return audit_ != nullptr &&
+           audit_->HasCountedLock(Slab<LockRecord>::IndexOf(lock));
+  }
+
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
+  absl::btree_map<SessionNumber, Session*> by_number_;
   Slab<LockRecord> locks_;
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
+  uint64_t held_tokens_ = 0;
   SessionLimits limits_;
+  CacheAudit* audit_ = nullptr;
 };
 
 }  // namespace pando

@@ -10,11 +10,12 @@
 
 namespace pando {
 
-// Objects of one type in blocks of fixed size: stable addresses, no allocation
-// per object. Each object has a handle, never 0, that goes stale when the
-// object is deleted: a cell's generation is part of it, odd while it is in use.
-// As with pointers, a const slab gives objects that may be changed; it makes
-// and deletes none. Not thread-safe.
+// Holds objects of one type in blocks of fixed size, so that their addresses
+// are stable and no object needs an allocation of its own. Each object has a
+// handle, never 0, that goes stale when the object is deleted: the generation
+// of the object's cell is part of it, and is odd while the cell is in use. As
+// with pointers, a const slab gives objects that may be changed; it makes and
+// deletes none. Not thread-safe.
 template <typename T>
 class Slab {
  public:
@@ -56,6 +57,18 @@ class Slab {
     const Cell& cell = reinterpret_cast<const Cell&>(object);
     return static_cast<Handle>(cell.generation) << 32 | cell.index;
   }
+  // The cell of an object, which it never leaves.
+  static uint32_t IndexOf(const T& object) {
+    return reinterpret_cast<const Cell&>(object).index;
+  }
+
+  // The object in a cell, or null. REQUIRES: index < cells().
+  T* FindAt(uint32_t index) const {
+    Cell& cell = At(index);
+    return cell.generation % 2 == 1 ? &cell.object : nullptr;
+  }
+  // There are never fewer than before.
+  uint32_t cells() const { return blocks() * kBlockCells; }
 
   // REQUIRES: `handle` names a live object.
   void Delete(Handle handle) {

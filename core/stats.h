@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// Pages by state; they sum to capacity.
+// The number of pages in each state; they sum to `capacity`.
 struct PageCounts {
   uint32_t free = 0;
   uint32_t reserved = 0;
@@ -21,12 +21,6 @@ struct PageCounts {
   uint32_t quarantined = 0;
   uint32_t padding = 0;
   uint32_t capacity = 0;
-};
-
-// What workers may watch.
-struct CacheGauges {
-  PageCounts pages;
-  EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
 };
 
 // Counts since the start; see CacheCounters in proto/pando/v1/admin.proto.
@@ -75,6 +69,8 @@ struct CacheStats {
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
   uint32_t waits = 0;
+  uint64_t held_tokens = 0;        // of prompts, by locks
+  uint32_t held_pages = 0;         // quarantined, by writers known to be there
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
   // Empty when no class is configured.

@@ -1,9 +1,10 @@
 #ifndef PANDO_CORE_TREE_COPY_H_
 #define PANDO_CORE_TREE_COPY_H_
 
-// Copies of the tree, for those who look at it all the time: a bounded part
-// under the mutex at a time, so that nobody waits. The vectors that are filled
-// in have room, so that nothing is allocated under the mutex.
+// Copies the tree for those who look at it all the time (the console), one
+// bounded part under the mutex at a time, so that nobody waits long. The
+// vectors that are filled in have room already, so that nothing is allocated
+// under the mutex.
 
 #include <cstdint>
 #include <memory>

@@ -15,12 +15,13 @@ struct DTypeInfo {
 };
 
 // In the order of the enum.
-constexpr std::array<DTypeInfo, 5> kDTypes = {{
+constexpr std::array<DTypeInfo, 6> kDTypes = {{
     {DType::kFloat32, "float32", 4},
     {DType::kFloat16, "float16", 2},
     {DType::kBFloat16, "bfloat16", 2},
     {DType::kFloat8E4M3, "float8_e4m3", 1},
     {DType::kFloat8E5M2, "float8_e5m2", 1},
+    {DType::kOpaque, "opaque", 1},
 }};
 
 const DTypeInfo& Info(DType dtype) {
@@ -35,7 +36,7 @@ std::string_view DTypeName(DType dtype) { return Info(dtype).name; }
 
 absl::StatusOr<DType> ParseDType(std::string_view name) {
   for (const DTypeInfo& info : kDTypes) {
-    if (info.name == name) return info.dtype;
+    if (info.name == name && info.dtype != DType::kOpaque) return info.dtype;
   }
   return absl::InvalidArgumentError(
       absl::StrFormat("dtype is '%s'; must be one of float32, float16, "

@@ -9,10 +9,18 @@
 namespace pando {
 
 // Element type of the KV memory.
-enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
+enum class DType {
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kFloat8E4M3,
+  kFloat8E5M2,
+  kOpaque,  // bytes, whose meaning the workers alone know
+};
 
 uint32_t DTypeSize(DType dtype);
 std::string_view DTypeName(DType dtype);
+// kOpaque has no name that an operator could give.
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
 }  // namespace pando

@@ -5,7 +5,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -50,6 +53,16 @@ absl::StatusOr<UniqueFd> MakeSealedMemory(uint64_t bytes) {
   return fd;
 }
 
+// One byte for each writer; it need not be within the file.
+struct flock LockOf(WriterId writer, int16_t type) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(writer.value());
+  lock.l_len = 1;
+  return lock;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
@@ -90,6 +103,39 @@ absl::StatusOr<UniqueFd> HostKvPool::ExportShard(uint32_t index) const {
     return absl::ErrnoToStatus(errno, "cannot duplicate a shard's descriptor");
   }
   return fd;
+}
+
+absl::StatusOr<UniqueFd> HostKvPool::ExportShardTo(WriterId writer,
+                                                   uint32_t index) const {
+  ASSIGN_OR_RETURN(UniqueFd fd, ReopenedShard(index));
+  struct flock lock = LockOf(writer, F_RDLCK);
+  if (fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "a shard cannot be locked for a writer: %s", std::strerror(errno)));
+  }
+  return fd;
+}
+
+// A duplicate would be the same open file as ours.
+absl::StatusOr<UniqueFd> HostKvPool::ReopenedShard(uint32_t index) const {
+  if (index >= fds_.size()) {
+    return absl::OutOfRangeError(absl::StrFormat(
+        "shard is %u; the pool has %u shards", index, fds_.size()));
+  }
+  const std::string path =
+      absl::StrFormat("/proc/self/fd/%d", fds_[index].get());
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, "cannot open a shard of the pool again");
+  }
+  return fd;
+}
+
+std::optional<bool> HostKvPool::IsHeldBy(WriterId writer) const {
+  return std::any_of(fds_.begin(), fds_.end(), [writer](const UniqueFd& fd) {
+    struct flock lock = LockOf(writer, F_WRLCK);
+    return fcntl(fd.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  });
 }
 
 absl::StatusOr<std::unique_ptr<PageChecksummer>> HostKvPool::MakeChecksummer()

@@ -15,18 +15,27 @@ namespace pando {
 // A pool in shared host memory: one memfd for each shard, sealed so that no
 // holder can change its size and make the others fault. Memory is not touched
 // here: the system provides it when a worker first writes.
+//
+// What a writer gets is an open file of its own, with a lock on the byte of his
+// number. Such a lock lives as long as the open file: until the last descriptor
+// and the last mapping of it are gone, in all processes that came by one.
 class HostKvPool final : public KvPool {
  public:
   static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
 
   absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
+  absl::StatusOr<UniqueFd> ExportShardTo(WriterId writer,
+                                         uint32_t index) const override;
+  std::optional<bool> IsHeldBy(WriterId writer) const override;
   absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const override;
 
  private:
   HostKvPool(const KvLayout& layout, uint32_t capacity_pages,
              std::vector<KvShard> shards, std::vector<UniqueFd> fds);
+
+  absl::StatusOr<UniqueFd> ReopenedShard(uint32_t index) const;
 
   const std::vector<UniqueFd> fds_;
 };

@@ -20,6 +20,8 @@ constexpr uint32_t kMaxLayers = 4096;
 constexpr uint32_t kMaxHeads = 4096;
 constexpr uint32_t kMaxHeadSize = 65536;
 constexpr uint32_t kMaxPageTokens = 65536;
+constexpr uint64_t kMaxOpaqueBytes = uint64_t{1} << 32;
+constexpr size_t kMaxFormatBytes = 256;
 // The padding page and one more.
 constexpr uint32_t kMinCapacityPages = 2;
 // What a file offset can name.
@@ -32,6 +34,21 @@ absl::Status CheckRange(std::string_view field, uint32_t value, uint32_t min,
       "%s is %u; must be from %u to %u", field, value, min, max));
 }
 
+bool IsOpaque(const KvShape& shape) { return shape.opaque_bytes > 0; }
+
+absl::Status CheckFormat(std::string_view format) {
+  if (format.size() > kMaxFormatBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("page_format has %u bytes; the limit is %u",
+                        format.size(), kMaxFormatBytes));
+  }
+  if (format.find(';') != std::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "page_format is '%s'; must be without semicolons", format));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRanges(const KvShape& shape, uint32_t capacity_pages) {
   struct Range {
     std::string_view field;
@@ -39,9 +56,9 @@ absl::Status CheckRanges(const KvShape& shape, uint32_t capacity_pages) {
   };
   const Range ranges[] = {
       {"layers", shape.layers, 1, kMaxLayers},
-      {"kv_planes", shape.kv_planes, 1, 2},
-      {"heads", shape.heads, 1, kMaxHeads},
-      {"head_size", shape.head_size, 1, kMaxHeadSize},
+      {"kv_planes", IsOpaque(shape) ? 1 : shape.kv_planes, 1, 2},
+      {"heads", IsOpaque(shape) ? 1 : shape.heads, 1, kMaxHeads},
+      {"head_size", IsOpaque(shape) ? 1 : shape.head_size, 1, kMaxHeadSize},
       {"page_tokens", shape.page_tokens, 1, kMaxPageTokens},
       {"capacity_pages", capacity_pages, kMinCapacityPages,
        std::numeric_limits<uint32_t>::max()},
@@ -51,7 +68,22 @@ absl::Status CheckRanges(const KvShape& shape, uint32_t capacity_pages) {
         CheckRange(range.field, range.value, range.min, range.max);
     if (!status.ok()) return status;
   }
-  return absl::OkStatus();
+  if (shape.opaque_bytes > kMaxOpaqueBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a page has %u bytes in a layer; the limit is %u",
+                        shape.opaque_bytes, kMaxOpaqueBytes));
+  }
+  return CheckFormat(shape.page_format);
+}
+
+// Without what says nothing of an opaque page, so that equal layouts are equal.
+KvShape Normalized(KvShape shape) {
+  if (IsOpaque(shape)) {
+    shape.kv_planes = 1;
+    shape.heads = shape.head_size = 0;
+    shape.dtype = DType::kOpaque;
+  }
+  return shape;
 }
 
 }  // namespace
@@ -74,9 +106,12 @@ absl::StatusOr<KvLayout> MakeKvLayout(const KvShape& shape,
   absl::Status status = CheckRanges(shape, capacity_pages);
   if (!status.ok()) return status;
 
-  KvLayout layout{shape};
-  layout.head_stride = uint64_t{shape.head_size} * DTypeSize(shape.dtype);
-  layout.token_stride = shape.heads * layout.head_stride;
+  KvLayout layout{Normalized(shape)};
+  layout.head_stride = uint64_t{layout.head_size} * DTypeSize(layout.dtype);
+  layout.token_stride = layout.heads * layout.head_stride;
+  layout.piece_bytes = IsOpaque(shape)
+                           ? shape.opaque_bytes
+                           : layout.page_tokens * layout.token_stride;
   const absl::uint128 pool_bytes =
       absl::uint128(PageBytes(layout)) * capacity_pages;
   if (pool_bytes > kMaxPoolBytes) {
@@ -86,37 +121,38 @@ absl::StatusOr<KvLayout> MakeKvLayout(const KvShape& shape,
         capacity_pages, PageBytes(layout), kMaxPoolBytes));
   }
 
-  const uint64_t plane_page = shape.page_tokens * layout.token_stride;
-  if (shape.order == LayoutOrder::kLayerFirst) {
-    layout.page_stride = plane_page;
+  if (layout.order == LayoutOrder::kLayerFirst) {
+    layout.page_stride = layout.piece_bytes;
     layout.kv_stride = capacity_pages * layout.page_stride;
-    layout.layer_stride = shape.kv_planes * layout.kv_stride;
+    layout.layer_stride = layout.kv_planes * layout.kv_stride;
   } else {
-    layout.kv_stride = plane_page;
-    layout.layer_stride = shape.kv_planes * layout.kv_stride;
-    layout.page_stride = shape.layers * layout.layer_stride;
+    layout.kv_stride = layout.piece_bytes;
+    layout.layer_stride = layout.kv_planes * layout.kv_stride;
+    layout.page_stride = layout.layers * layout.layer_stride;
   }
   return layout;
 }
 
 uint64_t PageBytes(const KvLayout& layout) {
-  return uint64_t{layout.layers} * layout.kv_planes * layout.page_tokens *
-         layout.token_stride;
+  return uint64_t{layout.layers} * layout.kv_planes * layout.piece_bytes;
 }
 
 uint64_t PoolBytes(const KvLayout& layout, uint32_t capacity_pages) {
   return PageBytes(layout) * capacity_pages;
 }
 
+// The bytes of a piece follow from the strides.
 uint64_t Fingerprint(const KvLayout& layout, std::string_view model) {
+  const std::string format =
+      layout.page_format.empty() ? "" : ";page_format=" + layout.page_format;
   const std::string text = absl::StrFormat(
       "pando-kv-layout-v1;layers=%u;kv_planes=%u;heads=%u;head_size=%u;"
       "dtype=%s;page_tokens=%u;order=%s;layer_stride=%u;page_stride=%u;"
-      "kv_stride=%u;token_stride=%u;head_stride=%u;model=%s",
+      "kv_stride=%u;token_stride=%u;head_stride=%u%s;model=%s",
       layout.layers, layout.kv_planes, layout.heads, layout.head_size,
       DTypeName(layout.dtype), layout.page_tokens,
       LayoutOrderName(layout.order), layout.layer_stride, layout.page_stride,
-      layout.kv_stride, layout.token_stride, layout.head_stride, model);
+      layout.kv_stride, layout.token_stride, layout.head_stride, format, model);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
          digest.data());

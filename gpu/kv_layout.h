@@ -2,6 +2,7 @@
 #define PANDO_GPU_KV_LAYOUT_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,8 @@ enum class LayoutOrder {
 std::string_view LayoutOrderName(LayoutOrder order);
 absl::StatusOr<LayoutOrder> ParseLayoutOrder(std::string_view name);
 
-// What the KV of one token is made of, and how tokens are grouped.
+// What a page is made of: the KV of tokens by heads, or bytes whose inside the
+// workers alone know.
 struct KvShape {
   uint32_t layers = 0;
   // 2: keys and values apart. 1: one latent vector (MLA).
@@ -32,18 +34,29 @@ struct KvShape {
   DType dtype = DType::kFloat32;
   uint32_t page_tokens = 0;
   LayoutOrder order = LayoutOrder::kLayerFirst;
+  // Bytes of a page in one layer, where only that is known of it; kv_planes,
+  // heads, head_size and dtype then say nothing. 0: they do.
+  uint64_t opaque_bytes = 0;
+  // Free text for what else workers must agree on, without semicolons.
+  std::string page_format = {};
 };
 
 // A shape with its place in memory: element (layer, page, kv, token, head, i)
 // of a shard begins at byte layer * layer_stride + page * page_stride +
 // kv * kv_stride + token * token_stride + head * head_stride + i * size of
 // dtype. Strides are in bytes. Made by MakeKvLayout only.
+//
+// Of an opaque page byte i in a layer is at layer * layer_stride +
+// page * page_stride + i; kv_planes is 1, and what speaks of heads and tokens
+// is 0.
 struct KvLayout : KvShape {
   uint64_t layer_stride = 0;
   uint64_t page_stride = 0;
   uint64_t kv_stride = 0;
   uint64_t token_stride = 0;
   uint64_t head_stride = 0;
+  // Bytes of a page in one layer and plane, which are contiguous.
+  uint64_t piece_bytes = 0;
 };
 
 // The layout of a pool of that many pages, or an error that names the field at

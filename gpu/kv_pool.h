@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 #include "base/unique_fd.h"
 #include "gpu/kv_layout.h"
 #include "gpu/page_checksummer.h"
@@ -43,6 +45,21 @@ class KvPool {
   // A new close-on-exec descriptor of the shard's memory. It keeps the memory
   // alive, whatever becomes of the pool.
   virtual absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const = 0;
+
+  // The same for a writer, whom the memory knows from now on, if it can tell
+  // who holds it. Any number of exports may be one writer's.
+  // FAILED_PRECONDITION: it cannot tell of him, because somebody who holds it
+  // prevents that.
+  virtual absl::StatusOr<UniqueFd> ExportShardTo(WriterId /*writer*/,
+                                                 uint32_t index) const {
+    return ExportShard(index);
+  }
+  // Whether anybody still holds a descriptor or a mapping that came from an
+  // export to the writer, however he got it: a child by fork, say. None: this
+  // memory cannot tell.
+  virtual std::optional<bool> IsHeldBy(WriterId /*writer*/) const {
+    return std::nullopt;
+  }
 
   // Maps the pool into this process, which it is not otherwise.
   virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()

@@ -5,7 +5,7 @@ namespace pando {
 PageMemory PageBuffer(const KvLayout& layout, std::byte* base) {
   KvLayout buffer = layout;
   buffer.order = LayoutOrder::kPageFirst;
-  buffer.kv_stride = layout.page_tokens * layout.token_stride;
+  buffer.kv_stride = layout.piece_bytes;
   buffer.layer_stride = layout.kv_planes * buffer.kv_stride;
   buffer.page_stride = layout.layers * buffer.layer_stride;
   return {.layout = buffer, .base = base};

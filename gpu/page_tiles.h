@@ -32,11 +32,10 @@ struct PageCut {
 };
 
 inline PageCut CutOf(const KvLayout& layout) {
-  const uint64_t piece_bytes = layout.page_tokens * layout.token_stride;
-  return {.piece_bytes = piece_bytes,
+  return {.piece_bytes = layout.piece_bytes,
           .pieces = layout.layers * layout.kv_planes,
           .tiles_per_piece = static_cast<uint32_t>(
-              (piece_bytes + kTileBytes - 1) / kTileBytes)};
+              (layout.piece_bytes + kTileBytes - 1) / kTileBytes)};
 }
 
 // Where the pieces of a PageMemory are.

@@ -72,7 +72,7 @@ int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
     } else if (signal > 0) {
       return signal;
     }
-    watchdog.Look();
+    watchdog.GiveSign();
   }
 }
 
@@ -90,7 +90,7 @@ void Drain(Server& server, Watchdog& watchdog) {
   server.BeginDrain();
   const absl::Time deadline = MonotonicNow() + server.options().drain_timeout;
   while (!server.IsIdle() && MonotonicNow() < deadline) {
-    watchdog.Look();
+    watchdog.GiveSign();
     siginfo_t sent;
     // From this process: an operator's call asks for what is being done.
     if (sigtimedwait(&kStopSignals, &sent, &kStep) > 0 &&

@@ -10,21 +10,36 @@
 
 namespace pando {
 
-// Verifies the cache's invariants, on request or periodically; a violation is
-// logged and counted, and never ends the process. Owned by Server; thread-safe.
+// Verifies the cache's invariants step by step, on request or periodically; a
+// violation is logged and counted, and never ends the process. There is one
+// check at a time: all who want one take steps of it.
+//
+// Owned by Server; lives on the polling thread, but for violations().
 class SelfCheck {
  public:
   // `cache` outlives this.
   explicit SelfCheck(PrefixCache* cache) : cache_(cache) {}
 
-  // The violations found now.
-  std::vector<std::string> Run();
+  // Takes a step of the check that is under way, or begins one. Returns whether
+  // it has ended by that.
+  bool Step();
 
-  // All violations found so far.
+  // Checks that have begun and ended so far.
+  uint64_t begun() const { return begun_; }
+  uint64_t ended() const { return ended_; }
+  // What the last check that ended has found.
+  const std::vector<std::string>& last_violations() const {
+    return last_violations_;
+  }
+
+  // All violations found so far. Thread-safe.
   uint64_t violations() const { return violations_; }
 
  private:
   PrefixCache* const cache_;
+  uint64_t begun_ = 0;
+  uint64_t ended_ = 0;
+  std::vector<std::string> last_violations_;
   std::atomic<uint64_t> violations_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "core/gauges.h"
 #include "service/handlers/wire.h"
 #include "service/logging/log.h"
 #include "service/memory/make_pool.h"
@@ -30,7 +31,7 @@ constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// Of a request, beside its tokens.
+// Of a request, beside its tokens and pages.
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
@@ -42,7 +43,7 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .page_tokens = options.page_tokens,
           .shards = static_cast<uint32_t>(pool.shards().size()),
           .device = pool.shards().front().device,
-          .dtype = std::string(DTypeName(options.dtype)),
+          .dtype = std::string(DTypeName(pool.layout().dtype)),
           .layout = std::string(LayoutOrderName(options.layout_order)),
           .model = options.model};
 }
@@ -57,11 +58,15 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
       absl::StrCat(status.message(), "; choose another with ", option));
 }
 
-// Room for twice the allowed tokens and for page ids, so that a list that is a
-// little too long gets an error that says so.
-int MaxReceiveBytes(uint32_t max_tokens) {
-  const int64_t bytes =
-      int64_t{max_tokens} * 4 * sizeof(Token) + kMessageOverheadBytes;
+// Room for the allowed tokens, their page ids and the ids of pages to free.
+// What is above, a list that is a little too long uses, to get an error that
+// says so.
+int MaxReceiveBytes(const Options& options) {
+  const int64_t max_tokens = options.max_tokens_per_request;
+  const int64_t max_pages = max_tokens / options.page_tokens + 1;
+  const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
+                        2 * max_pages * int64_t{sizeof(PageId)} +
+                        kMessageOverheadBytes;
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
 }
 
@@ -83,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->ResolveGroup());
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
+  RETURN_IF_ERROR(server->StartKvEvents());
   server->MakeServices();
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
@@ -91,6 +97,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       {{"socket", options.socket},
        {"tcp", options.tcp},
        {"http", options.http},
+       {"kv_events", options.kv_events},
        {"pages", server->pool_->capacity_pages()},
        {"page_tokens", options.page_tokens},
        {"bytes",
@@ -121,13 +128,16 @@ Server::Server(const Options& options, std::function<void()> on_exit,
       peer_filter_(options.allowed_uids),
       rpc_(&policy_),
       pending_matches_(&cache_, &rpc_),
+      stepped_calls_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
         // Calls come in between two steps.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
         ShowGauges();
       })),
-      gauge_step_(rpc_.AddWakeup([this] { ShowGauges(); })) {}
+      check_step_(rpc_.AddWakeup([this] {
+        if (!self_check_.Step()) check_step_->Request();
+      })) {}
 
 // What others call is stopped before what they call.
 Server::~Server() {
@@ -135,9 +145,9 @@ Server::~Server() {
   http_.reset();
   if (lanes_ != nullptr) lanes_->Stop();
   rpc_.Shutdown(kStopGrace);
-  KeepHouse();
+  if (attachments_ != nullptr) RunHousekeeping();
   memory_.reset();
-  watcher_.reset();
+  attachments_.reset();
 }
 
 absl::Status Server::MakeVerifier() {
@@ -168,20 +178,16 @@ UnixSocket Server::SocketAt(const std::string& path) const {
 }
 
 absl::Status Server::StartMemorySocket() {
-  absl::StatusOr<std::unique_ptr<ProcessWatcher>> watcher =
-      ProcessWatcher::Start([this](SessionId session) {
-        cache_.ProcessGone(session);
-        gauge_step_->Request();
-      });
-  if (!watcher.ok()) return watcher.status();
-  watcher_ = *std::move(watcher);
+  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get()));
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
       {.socket = SocketAt(options_.memory_socket),
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
       pool_.get(),
-      [this](SessionId session, pid_t pid) { return OnAttached(session, pid); },
+      [this](SessionId session, pid_t pid) {
+        return attachments_->Attach(session, pid);
+      },
       [this](const AttachGrant& grant, const UnixPeer& peer) {
         return OpenLane(grant, peer);
       });
@@ -192,26 +198,18 @@ absl::Status Server::StartMemorySocket() {
   return absl::OkStatus();
 }
 
-bool Server::OnAttached(SessionId session, pid_t pid) {
-  if (!cache_.AttachSession(session).ok()) return false;
-  if (absl::Status watched = watcher_->Watch(session, pid); !watched.ok()) {
-    Log(LogLevel::kWarning,
-        "a process cannot be watched: the pages it leaves wait for the "
-        "quarantine time",
-        {{"pid", pid}, {"error", watched.message()}});
-  }
-  // It may have ended, and been forgotten, before it was watched.
-  if (IsLive(session)) return true;
-  watcher_->Forget(session);
-  return false;
+absl::Status Server::StartKvEvents() {
+  if (options_.kv_events.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(kv_events_, pando::StartKvEvents(options_));
+  return absl::OkStatus();
 }
 
 void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
-      &cache_, &pending_matches_, verifier_.get(),
-      options_.max_tokens_per_request, epoch_, &is_draining_);
+      &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
+      options_.max_tokens_per_request, epoch_);
   pool_service_ = std::make_unique<PoolService>(
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -221,16 +219,20 @@ void Server::MakeServices() {
                              .on_closed = [this](SessionId s) { Forget(s); }});
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
-      &cache_, &self_check_,
-      AdminService::Config{.epoch = epoch_,
-                           .max_tokens = options_.max_tokens_per_request,
-                           .drain = [this](bool exit) {
-                             BeginDrain();
-                             if (exit) on_exit_();
-                           }});
+      &cache_, &self_check_, &stepped_calls_,
+      AdminService::Config{
+          .epoch = epoch_,
+          .max_tokens = options_.max_tokens_per_request,
+          .pid_of =
+              [this](WriterId writer) { return attachments_->PidOf(writer); },
+          .drain =
+              [this](bool exit) {
+                BeginDrain();
+                if (exit) on_exit_();
+              }});
 
-  events_service_ = std::make_unique<EventsService>(&cache_, &rpc_, epoch_,
-                                                    options_.event_history);
+  events_service_ = std::make_unique<EventsService>(
+      &cache_, &rpc_, epoch_, options_.event_history, kv_events_.get());
 
   data_path_service_ = std::make_unique<DataPathService>(
       &policy_, &cache_, memory_.get(), options_.lane_bytes > 0);
@@ -256,15 +258,16 @@ void Server::MakeServices() {
   policy_.call_rates().SetLimit(options_.max_calls_per_second);
   // The cache knows the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
-  rpc_.AddTimer(kHousekeepingPeriod, [this] { KeepHouse(); });
+  rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
-                               [this] { self_check_.Run(); });
+                               [this] { check_step_->Request(); });
 }
 
-void Server::KeepHouse() {
+void Server::RunHousekeeping() {
   ++turns_;
+  attachments_->Look();
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
@@ -278,7 +281,7 @@ void Server::KeepHouse() {
 
 void Server::Forget(SessionId ended) {
   if (lanes_ != nullptr) lanes_->Close(ended);
-  watcher_->Forget(ended);
+  attachments_->Forget(ended);
   memory_->ForgetTokens(ended);
 }
 
@@ -295,8 +298,8 @@ absl::Status Server::MakeAccessControl() {
   access_ = *std::move(access);
   rpc_.AddTimer(kTokenPeriod, [this] {
     if (!access_->RefreshTokens()) return;
-    session_service_->AdmitAgain();
-    events_service_->AdmitAgain();
+    session_service_->EndIfNotAdmitted();
+    events_service_->EndIfNotAdmitted();
   });
   return absl::OkStatus();
 }
@@ -330,7 +333,7 @@ absl::StatusOr<std::vector<SharedDescriptor>> Server::OpenLane(
   // Its session may have ended, and been forgotten, before there was a lane.
   if (!IsLive(grant.session)) {
     lanes_->Close(grant.session);
-    return absl::NotFoundError("the session has ended");
+    return absl::FailedPreconditionError("the session has ended");
   }
   std::vector<SharedDescriptor> shared;
   shared.push_back({std::move(lane.memory), lane.memory_bytes});
@@ -341,7 +344,7 @@ absl::StatusOr<std::vector<SharedDescriptor>> Server::OpenLane(
 
 void Server::ShowGauges() {
   if (gauges_ == nullptr) return;
-  const CacheGauges now = cache_.Gauges();
+  const CacheGauges now = cache_.Run(GaugeReading()).result();
   lane::Gauges shown = {.epoch = epoch_,
                         .free = now.pages.free,
                         .evictable = now.pages.evictable,
@@ -368,7 +371,7 @@ absl::Status Server::StartRpc() {
   }
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);
-  config.max_receive_bytes = MaxReceiveBytes(options_.max_tokens_per_request);
+  config.max_receive_bytes = MaxReceiveBytes(options_);
   const absl::Status started = rpc_.Start(config);
   return WithOption(started,
                     absl::IsAlreadyExists(started) ? "--socket" : "--tcp");
@@ -387,6 +390,7 @@ absl::Status Server::StartHttp() {
                                     .regret = regret_.get(),
                                     .pending_matches = &pending_matches_,
                                     .events = events_service_.get(),
+                                    .kv_events = kv_events_.get(),
                                     .rpc = &rpc_metrics_,
                                     .peers = &peer_filter_,
                                     .is_draining = &is_draining_,
@@ -396,6 +400,13 @@ absl::Status Server::StartHttp() {
     MakeConsole();
     config.console = [this](const auto& in) { return console_->Answer(in); };
     config.max_body_bytes = console_->max_body_bytes();
+    if (access_ != nullptr) {
+      config.admits = [this](const std::string& token) {
+        static const Permission needed =
+            PermissionFor(v1::Admin::service_full_name(), "ExplainMatch");
+        return access_->AdmitsToken(needed, token);
+      };
+    }
   }
   absl::StatusOr<std::unique_ptr<HttpServer>> http =
       HttpServer::Start(std::move(config));
@@ -408,18 +419,21 @@ void Server::MakeConsole() {
   console_ = std::make_unique<Console>(Console::Config{
       .cache = &cache_,
       .rpc = &rpc_metrics_,
+      .is_draining = &is_draining_,
       .explain =
           [this](const auto& request, auto& response) {
-            return admin_service_->ExplainMatch(request, response);
+            return admin_service_->ExplainMatchHere(request, response);
           },
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),
       .model = options_.model,
-      .shows_tokens = options_.console_show_tokens});
+      .shows_tokens = options_.console_show_tokens,
+      .explains_fully = access_ != nullptr});
 }
 
 void Server::BeginDrain() {
   is_draining_ = true;
+  cache_.BeginDrain();
   drain_announcement_->Request();
 }
 

@@ -24,12 +24,14 @@
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/session_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/http/http_server.h"
+#include "service/kv_events/kv_events.h"
 #include "service/lane/gauge_board.h"
 #include "service/lane/lane_server.h"
+#include "service/memory/attachments.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
-#include "service/memory/process_watcher.h"
 #include "service/metrics/regret_meter.h"
 #include "service/options/option_changes.h"
 #include "service/options/options.h"
@@ -80,6 +82,7 @@ class Server {
   absl::Status ResolveGroup();
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
+  absl::Status StartKvEvents();
   void MakeServices();
   absl::Status MakeAccessControl();
   absl::Status StartLanes();
@@ -90,14 +93,13 @@ class Server {
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // Looks for lost sessions and for pages that leave quarantine.
-  void KeepHouse();
+  // What has to be done again and again: sessions whose time is over end, pages
+  // leave quarantine, and what the log and the call rates remember is pruned.
+  void RunHousekeeping();
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
   bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
-  // False when the session has ended meanwhile.
-  bool OnAttached(SessionId session, pid_t pid);
 
   // Once it serves they change on the polling thread alone, while the thread
   // that started it waits for that.
@@ -116,15 +118,17 @@ class Server {
   std::unique_ptr<PageVerifier> verifier_;
 
   // In the order of their start: each may use those before it.
-  std::unique_ptr<ProcessWatcher> watcher_;
+  std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
-  std::unique_ptr<GaugeBoard> gauges_;  // null: there are no lanes
+  std::unique_ptr<KvEvents> kv_events_;  // null: off
+  std::unique_ptr<GaugeBoard> gauges_;   // null: there are no lanes
   CallPolicy policy_;
   RpcServer rpc_;
   PendingMatches pending_matches_;
+  SteppedCalls stepped_calls_;
   Wakeup* const drain_announcement_;
   Wakeup* const watermark_step_;
-  Wakeup* const gauge_step_;
+  Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
   DataPath data_path_;

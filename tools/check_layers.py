@@ -27,7 +27,7 @@ FOLDERS = {
     "bench": {
         "base", "client", "core", "cuda", "gpu", "proto", "replay", "service",
     },
-}
+}  # fmt: skip
 
 # The same for the rooms of service, lower ones first. What stands at the top
 # may include all of them.
@@ -40,7 +40,7 @@ ROOMS = {
     "memory": {"logging", "options", "sockets"},
     "calls": {"logging", "process", "security", "sockets"},
     "rpc": {"calls", "logging", "process", "security", "sockets"},
-    "http": set(),
+    "http": {"process"},
     "self_check.h": {"logging"},
     "handlers": {
         "calls", "logging", "memory", "process", "rpc", "self_check.h",
@@ -50,8 +50,9 @@ ROOMS = {
         "sockets",
     },
     "events": {"calls", "handlers", "process", "rpc"},
+    "kv_events": {"events", "options", "process"},
     "metrics": {
-        "calls", "events", "handlers", "memory", "process", "rpc",
+        "calls", "events", "handlers", "kv_events", "memory", "process", "rpc",
         "self_check.h", "sockets",
     },
     "console": {"calls", "http", "process", "rpc"},

@@ -51,7 +51,9 @@ def buckets(catalogue: list[dict]) -> str:
         f"| {', '.join(f'`{name}`' for name in group)} | {' '.join(f'{b:g}' for b in bounds)} |"
         for bounds, group in names.items()
     )
-    return f"## Buckets\n\n| histogram | upper bounds, in seconds |\n|---|---|\n{rows}\n"
+    return (
+        f"## Buckets\n\n| histogram | upper bounds, in seconds |\n|---|---|\n{rows}\n"
+    )
 
 
 def document(catalogue: list[dict]) -> str:

@@ -44,10 +44,13 @@ void Insert(benchmark::State& state, Anchor anchor) {
   for (auto _ : state) {
     state.PauseTiming();
     cache->Evict(kNewTokens / kPageTokens);
-    std::vector<PageId> pages = *cache->Allocate(
-        {.session = kSession,
-         .ns = kNamespace,
-         .pages = static_cast<uint32_t>(kNewTokens / kPageTokens)});
+    std::vector<PageId> pages =
+        cache
+            ->Allocate(
+                {.session = kSession,
+                 .ns = kNamespace,
+                 .pages = static_cast<uint32_t>(kNewTokens / kPageTokens)})
+            ->pages;
     if (anchor == Anchor::kNone) {
       pages.insert(pages.begin(), prefix_pages.begin(), prefix_pages.end());
     }

@@ -37,7 +37,7 @@ std::vector<PageId> Publish(PrefixCache& cache, std::span<const Token> prompt,
                       .ns = kNamespace,
                       .pages = pages - static_cast<uint32_t>(prefix.size())});
   CHECK(reserved.ok());
-  prefix.insert(prefix.end(), reserved->begin(), reserved->end());
+  prefix.insert(prefix.end(), reserved->pages.begin(), reserved->pages.end());
   CHECK(
       cache
           .Insert({.session = kSession,

@@ -99,9 +99,7 @@ def main(core: str, path: str, page: str, pool: str, limit: str) -> None:
         cache.insert(InsertParams(key=RadixKey(prompt), value=table))
         cache.unlock(lock)
         end = now()
-        spent.append(
-            matched_at - begin + evicted_at - evicting_at + end - inserting_at
-        )
+        spent.append(matched_at - begin + evicted_at - evicting_at + end - inserting_at)
         hit += matched
         asked += len(prompt)
     print_result(f"SGLang, {core} core", spent, hit / max(asked, 1))

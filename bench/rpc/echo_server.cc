@@ -13,6 +13,7 @@
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/calls/call_policy.h"
 #include "service/calls/method_metrics.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
@@ -29,12 +30,12 @@ int Main(int argc, char** argv) {
 
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RpcMetrics metrics;
-  v1::PrefixCache::AsyncService grpc;
+  AsyncService<v1::PrefixCache> grpc;
   CallPolicy policy;
   RpcServer server(&policy);
   server.AddService(&grpc);
   AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-      server, [&grpc](auto... call) { grpc.RequestMatchPrefix(call...); },
+      server, grpc.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
       [page_tokens](const auto& in, auto& out) {
         out.set_matched_tokens(static_cast<uint32_t>(in.tokens_size()));
         const int pages = in.tokens_size() / static_cast<int>(page_tokens);
@@ -43,7 +44,7 @@ int Main(int argc, char** argv) {
       },
       metrics.ForMethod(v1::PrefixCache::service_full_name(), "MatchPrefix"));
   AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
-      server, [&grpc](auto... call) { grpc.RequestInsert(call...); },
+      server, grpc.Unary<v1::InsertResponse>("Insert"),
       [](const auto&, auto&) { return absl::OkStatus(); },
       metrics.ForMethod(v1::PrefixCache::service_full_name(), "Insert"));
   const absl::Status started =

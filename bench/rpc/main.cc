@@ -121,7 +121,7 @@ class LaneTarget {
 
   // Caches a prompt.
   void Cache(const std::vector<uint32_t>& prompt) {
-    absl::StatusOr<Match> match = client_->MatchPrefix(
+    auto match = client_->MatchPrefix(
         prompt,
         {.lock = true, .reserve_tokens = static_cast<uint32_t>(prompt.size())});
     if (!match.ok()) std::abort();

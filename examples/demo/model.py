@@ -38,7 +38,7 @@ class ModelConfig:
     vocabulary: int = 260  # 256 bytes and the special tokens of workload.py
     page_tokens: int = 16
     seed: int = 20
-    # Of torch, which then computes in bfloat16. None: numpy, in float32.
+    # The device of torch, which computes in bfloat16. If None, numpy computes in float32.
     device: str | None = None
 
 

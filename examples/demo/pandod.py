@@ -1,36 +1,36 @@
 """Runs pandod for as long as the demo lasts."""
 
 import contextlib
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from backend import kv_dtype
-from model import ModelConfig
-
-POOL_PAGES = 1024
+CONSOLE_PORT = 9464
 START_SECONDS = 30
 STOP_SECONDS = 10
 
 
+def console_address() -> str:
+    """Where --http serves by default, or a free port if another pandod is there."""
+    for port in (CONSOLE_PORT, 0):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return f"127.0.0.1:{probe.getsockname()[1]}"
+    raise SystemExit("no port of 127.0.0.1 is free")
+
+
 @contextlib.contextmanager
-def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[str]:
+def running_pandod(
+    binary: Path, folder: Path, http: str, options: Mapping[str, object]
+) -> Iterator[str]:
     """Yields the address of a pandod whose socket and log lie in `folder`."""
-    socket = folder / "pando.sock"
-    command = [
-        binary,
-        *("--socket", socket),
-        *("--http", ""),
-        *("--model", config.name),
-        *("--pool-pages", str(POOL_PAGES)),
-        *("--page-tokens", str(config.page_tokens)),
-        *("--layers", str(config.layers)),
-        *("--heads", str(config.kv_heads)),
-        *("--head-size", str(config.head_size)),
-        *("--dtype", kv_dtype(config).value),
-        *("--pool-memory", "cuda" if config.device == "cuda" else "host"),
-    ]
+    socket_path = folder / "pando.sock"
+    command = [binary, "--socket", socket_path, "--http", http]
+    for name, value in options.items():
+        command += [name, str(value)]
     log = folder / "pandod.log"
     # A group of its own: an interrupt at the terminal is for the driver alone, which
     # stops pandod last.
@@ -41,8 +41,8 @@ def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[
         ) as process,
     ):
         try:
-            _await_socket(process, socket, log)
-            yield f"unix:{socket}"
+            _await_socket(process, socket_path, log)
+            yield f"unix:{socket_path}"
         finally:
             _stop(process)
     if process.returncode != 0:
@@ -51,9 +51,9 @@ def running_pandod(binary: Path, folder: Path, config: ModelConfig) -> Iterator[
         )
 
 
-def _await_socket(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
+def _await_socket(process: subprocess.Popen[bytes], path: Path, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not socket.exists():
+    while not path.exists():
         if process.poll() is not None:
             raise SystemExit(
                 f"pandod ended with code {process.returncode}:\n{log.read_text()}"

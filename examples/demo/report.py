@@ -17,8 +17,8 @@ class Served:
     request: Request
     answer: Answer
     reference: Answer
-    # Matched tokens by the worker that computed them.
-    computed_by: Counter[str]
+    # Matched tokens by the worker that wrote their pages.
+    written_by: Counter[str]
 
 
 def title(config: ModelConfig, pool: pando_kv.PoolDescription) -> str:
@@ -32,7 +32,7 @@ def title(config: ModelConfig, pool: pando_kv.PoolDescription) -> str:
 
 def headings() -> str:
     lines = [
-        _line("", "", "tokens of the prompt", "computed by", "time to first token"),
+        _line("", "", "tokens of the prompt", "written by", "time to first token"),
         _line(
             "worker",
             "request",
@@ -62,7 +62,7 @@ def prefill(all_served: list[Served]) -> str:
     crossed = sum(
         tokens
         for served in all_served
-        for worker, tokens in served.computed_by.items()
+        for worker, tokens in served.written_by.items()
         if worker != served.worker
     )
     return (
@@ -103,7 +103,7 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
     prompt = sum(len(served.request.prompt) for served in all_served)
     sent = sum(served.answer.sent_tokens for served in all_served)
     matched = sum(served.answer.matched_tokens for served in all_served)
-    computed_by = sum((served.computed_by for served in all_served), Counter())
+    written_by = sum((served.written_by for served in all_served), Counter())
     cached = sum(served.answer.first_token_seconds for served in all_served)
     uncached = sum(served.reference.first_token_seconds for served in all_served)
     # Without a match it is the same work: what differs is noise.
@@ -112,15 +112,14 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
         worker,
         name,
         f"{prompt:7,}{sent:8,}{matched:9,}{matched / prompt:6.0%}",
-        f"{computed_by['A']:7,}{computed_by['B']:8,}",
-        f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}"
-        f"{faster:>9}",
+        f"{written_by['A']:7,}{written_by['B']:8,}",
+        f"{_milliseconds(cached):>9}{_milliseconds(uncached):>10}{faster:>9}",
     )
 
 
-def _line(worker: str, name: str, tokens: str, computed_by: str, times: str) -> str:
+def _line(worker: str, name: str, tokens: str, written_by: str, times: str) -> str:
     return (
-        f"{worker:6}  {name:22}  {tokens:^30}  {computed_by:^15}  {times:^28}".rstrip()
+        f"{worker:6}  {name:22}  {tokens:^30}  {written_by:^15}  {times:^28}".rstrip()
     )
 
 

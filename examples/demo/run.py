@@ -27,7 +27,7 @@ import pando_kv
 import report
 from generation import Answer
 from model import ModelConfig
-from pandod import running_pandod
+from pandod import console_address, running_pandod
 from reference import run_reference
 from report import Served
 from serving import Server
@@ -36,6 +36,7 @@ from worker import run_worker
 from workload import Request, requests
 
 ROOT = Path(__file__).parents[2]
+POOL_PAGES = 1024
 
 
 class Demo:
@@ -71,14 +72,14 @@ class Demo:
         )
         self.faults += bit_faults(request, answer, reference)
         served = Served(
-            name, request, answer, reference, self._computed_by(request, answer)
+            name, request, answer, reference, self._written_by(request, answer)
         )
         self._writers.update(dict.fromkeys(answer.published_pages.tolist(), name))
         self._expected.add(request, answer)
         self.served.append(served)
         return served
 
-    def _computed_by(self, request: Request, answer: Answer) -> Counter[str]:
+    def _written_by(self, request: Request, answer: Answer) -> Counter[str]:
         tokens: Counter[str] = Counter()
         for page in answer.matched_pages.tolist():
             if page in self._writers:
@@ -90,10 +91,27 @@ class Demo:
         return tokens
 
 
+def pool_options(config: ModelConfig) -> dict[str, object]:
+    return {
+        "--model": config.name,
+        "--pool-pages": POOL_PAGES,
+        "--page-tokens": config.page_tokens,
+        "--layers": config.layers,
+        "--heads": config.kv_heads,
+        "--head-size": config.head_size,
+        "--dtype": backend.kv_dtype(config).value,
+        "--pool-memory": "cuda" if config.device == "cuda" else "host",
+    }
+
+
 def run_demo(pandod: Path, data: Path, folder: Path, config: ModelConfig) -> list[str]:
     """Prints the tables; returns what did not hold."""
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(running_pandod(pandod, folder, config))
+        http = console_address()
+        address = stack.enter_context(
+            running_pandod(pandod, folder, http, pool_options(config))
+        )
+        print(f"While it runs, watch the cache at http://{http}/console/\n", flush=True)
         operator = stack.enter_context(pando_kv.Client(address, name="demo"))
         workers = {
             name: stack.enter_context(

@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
@@ -54,12 +55,20 @@ class CallPolicy {
   // `caller` is a function that says who calls: it is asked only where that
   // matters.
 
-  // Ok, or why a call with this request is refused.
-  template <typename GetCaller, typename Request>
-  absl::Status Admit(const Permission& needed, GetCaller&& caller,
+  // Who calls, or why whoever it is may not make such a call, whatever it
+  // requests. Null: everybody may.
+  template <typename GetCaller>
+  absl::StatusOr<const Credential*> Identify(const Permission& needed,
+                                             GetCaller&& caller) const {
+    if (config_.access == nullptr || !needed.role.has_value()) return nullptr;
+    return config_.access->Identify(needed, caller());
+  }
+  // Ok, or why a call of this credential with this request is refused.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Credential* credential,
                      const Request& request) const {
-    if (config_.access == nullptr) return absl::OkStatus();
-    return config_.access->Admit(needed, caller(), request);
+    if (credential == nullptr) return absl::OkStatus();
+    return config_.access->Admit(needed, *credential, request);
   }
 
   // Ok, or why a call that names this session comes too soon. Without an open

@@ -25,7 +25,7 @@ class CallRates {
   // Not of a method that only gives back: what a worker cannot give back in
   // time it may never come back to.
   static bool IsLimited(std::string_view method) {
-    return method != "Unlock" && method != "FreePages";
+    return method != "Unlock" && method != "FreePages" && method != "End";
   }
 
   // Zero: no limit.

@@ -22,6 +22,8 @@ std::string_view FieldOf(Subject subject) {
       return "namespace";
     case Subject::kHandle:
       return "after";
+    case Subject::kTokens:
+      return "tokens";
     case Subject::kReserveTokens:
       return "reserve_tokens";
     case Subject::kWait:
@@ -39,6 +41,7 @@ std::string_view FieldOf(Subject subject) {
     case Subject::kNone:
     case Subject::kMaxLocks:
     case Subject::kMaxReservedPages:
+    case Subject::kMaxHeldTokens:
       break;
   }
   return "";
@@ -52,6 +55,8 @@ std::string_view OptionOf(Subject subject) {
       return "--max-locks-per-session";
     case Subject::kMaxReservedPages:
       return "--max-reserved-pages-per-session";
+    case Subject::kMaxHeldTokens:
+      return "--max-held-tokens-per-session";
     default:
       return "";
   }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "base/status_macros.h"
 #include "service/calls/call_log.h"
 #include "service/calls/call_policy.h"
 #include "service/calls/method.h"
@@ -30,7 +31,8 @@ class ServedCall : public WaitingCall {
   }
 
  protected:
-  // All outlive the call; `request` is not read before it begins.
+  // All outlive the call; `request` is not read before it begins and was
+  // parsed.
   ServedCall(CallPolicy* policy, MethodPointer<Request, Response> method,
              MethodMetrics metrics, const Request* request, Response* response)
       : policy_(policy),
@@ -67,23 +69,27 @@ class ServedCall : public WaitingCall {
   CallPolicy* policy() const { return policy_; }
 
  private:
+  // Makes the request of what has arrived, unless that was done before.
+  virtual absl::Status Parse() { return absl::OkStatus(); }
   // The call waits from now on, until it is resumed.
   virtual void OnWait() {}
   // It is over: the response goes out, or the error. May begin the next call,
   // or delete this one.
   virtual void Send(const absl::Status& status) = 0;
 
+  // Whether the caller may make this call, and its session so many. Nothing is
+  // made of the bytes of a caller who may not.
   absl::Status Admit() {
     const auto get_caller = [this] { return this->caller(); };
-    absl::Status admitted =
-        policy_->Admit(method_->permission, get_caller, *request_);
+    ASSIGN_OR_RETURN(const Credential* const credential,
+                     policy_->Identify(method_->permission, get_caller));
+    RETURN_IF_ERROR(Parse());
+    RETURN_IF_ERROR(policy_->Admit(method_->permission, credential, *request_));
     if constexpr (requires { request_->session_id(); }) {
-      if (admitted.ok() && method_->is_limited) {
-        admitted =
-            policy_->CheckRate(SessionId(request_->session_id()), get_caller);
-      }
+      if (!method_->is_limited) return absl::OkStatus();
+      return policy_->CheckRate(SessionId(request_->session_id()), get_caller);
     }
-    return admitted;
+    return absl::OkStatus();
   }
 
   void Handle() {

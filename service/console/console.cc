@@ -163,6 +163,7 @@ Console::Json Console::Stats() const {
   stats["page_tokens"] = config_.cache->page_tokens();
   stats["page_bytes"] = config_.page_bytes;
   stats["model"] = config_.model;
+  stats["is_draining"] = config_.is_draining->load(std::memory_order_relaxed);
   stats["shows_tokens"] = config_.shows_tokens;
   return stats;
 }
@@ -217,10 +218,16 @@ Console::Json Console::Tokens(const std::string& query) {
 }
 
 Console::Json Console::ExplainMatch(const std::string& body) const {
-  const auto request = ExplainRequestOf(body);
-  if (!request.ok()) return request.status();
+  ASSIGN_OR_RETURN(const v1::ExplainMatchRequest request,
+                   ExplainRequestOf(body, config_.max_tokens));
   v1::ExplainMatchResponse response;
-  RETURN_IF_ERROR(config_.explain(*request, response));
+  RETURN_IF_ERROR(config_.explain(request, response));
+  if (!config_.explains_fully && !config_.shows_tokens) {
+    if (response.diverged_at() > 0) {
+      response.set_diverged_at(response.matched_tokens());
+    }
+    response.clear_longer_in_namespaces();
+  }
   return ExplanationJson(response);
 }
 

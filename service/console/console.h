@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_CONSOLE_CONSOLE_H_
 #define PANDO_SERVICE_CONSOLE_CONSOLE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,14 +28,19 @@ class Console {
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
                                              v1::ExplainMatchResponse&)>;
   struct Config {
-    // Both outlive the console.
+    // All three outlive the console.
     PrefixCache* cache = nullptr;
     const RpcMetrics* rpc = nullptr;
+    const std::atomic<bool>* is_draining = nullptr;
     Explain explain;
     uint32_t max_tokens = 0;  // of a prompt to explain
     uint64_t page_bytes = 0;  // of all shards
     std::string model = {};
     bool shows_tokens = false;
+    // Only known callers ask, who may ask Admin.ExplainMatch as well. Otherwise
+    // an explanation is as exact as a match: it says how many whole pages are
+    // cached, of the namespace that was asked about.
+    bool explains_fully = false;
   };
 
   explicit Console(Config config);

@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_EVENTS_CACHED_PAGES_H_
 #define PANDO_SERVICE_EVENTS_CACHED_PAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,54 +11,65 @@
 #include "base/ids.h"
 #include "core/event_log.h"
 #include "core/namespace_key.h"
-#include "pando/v1/events.pb.h"
 #include "service/events/page_hash.h"
 
 namespace pando {
 
-// The cached pages as the events of the cache tell them, with their hashes:
-// what turns these events into those of pando.v1.Events, and what a snapshot is
-// made of. Owned by EventPublisher; not thread-safe.
+// The cached pages as the events of the cache tell them, each with its hash,
+// its tokens and its place in its prompt. Whoever publishes events looks them
+// up here. Owned by EventPublisher; not thread-safe.
 //
 // It keeps a copy of each page's tokens, not the segment they came in, which
 // would keep evicted tokens in memory.
+//
+// Invariant: the parent of a cached page is cached.
 class CachedPages {
  public:
-  // Is given an event without its number; the event is reused afterwards.
-  using Emit = std::function<void(v1::Event& event)>;
-
   CachedPages(uint32_t capacity_pages, uint32_t page_tokens);
 
-  // Applies `event` and emits what it means, in messages of a bounded size.
-  void Apply(const RawEvent& event, const Emit& emit);
+  // REQUIRES: the parent is cached, and the pages are not.
+  void Store(const PagesStored& stored);
+  // REQUIRES: `pages` are cached.
+  void Remove(std::span<const PageId> pages);
+  void Clear();
 
-  // Emits BlocksStored for all that is cached, each page after its parent.
-  void Describe(const Emit& emit);
+  uint32_t page_tokens() const { return page_tokens_; }
+
+  // Of a cached page.
+  const PageHash& hash(PageId page) const { return At(page).hash; }
+  // The page before it in its prompt; kPaddingPage: it begins the prompt.
+  PageId parent(PageId page) const { return At(page).parent; }
+  // How many pages of the prompt end with it: 1 for the first page.
+  uint32_t ordinal(PageId page) const { return At(page).ordinal; }
+  const NamespaceKey& ns(PageId page) const { return *At(page).ns; }
+  // Those that it compares: one more than page_tokens in a bigram namespace.
+  std::span<const Token> tokens(PageId page) const;
+
+  // Calls `visit` with runs of pages that follow one another in one prompt.
+  // Together they are all that is cached; each page comes once, after its
+  // parent.
+  void ForEachRun(
+      const std::function<void(std::span<const PageId> run)>& visit) const;
 
  private:
   struct Page {
     PageHash hash;
     PageId parent;
+    uint32_t ordinal = 0;
     std::shared_ptr<const NamespaceKey> ns;  // null: not cached
   };
 
-  void Store(const PagesStored& stored);
-  // The pages follow one another in one prompt.
-  void EmitStored(std::span<const PageId> run, const Emit& emit);
-  void EmitRemoved(const PagesRemoved& removed, const Emit& emit);
-
   Page& At(PageId page) { return pages_[page.value()]; }
-  Token* TokensOf(PageId page) {
-    return tokens_.data() + size_t{page.value()} * (page_tokens_ + 1);
+  const Page& At(PageId page) const { return pages_[page.value()]; }
+  size_t FirstTokenOf(PageId page) const {
+    return size_t{page.value()} * (page_tokens_ + 1);
   }
 
   const uint32_t page_tokens_;
-  const size_t max_blocks_;  // of one event
   PageHasher hasher_;
   std::vector<Page> pages_;
   // One more than page_tokens for each page, for bigram namespaces.
   std::vector<Token> tokens_;
-  v1::Event event_;  // scratch
 };
 
 }  // namespace pando

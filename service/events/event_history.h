@@ -14,7 +14,7 @@
 namespace pando {
 
 // All that is cached at one moment, as events. Made on request by the
-// publisher, read by any number of watchers, kept alive by them alone.
+// feed, read by any number of watchers, kept alive by them alone.
 struct EventSnapshot {
   // Guarded by the history's mutex, and constant once the snapshot is made.
   bool is_made = false;
@@ -24,7 +24,7 @@ struct EventSnapshot {
 
 // The last published events and the snapshot that watchers begin with, encoded:
 // each event is a WatchResponse of its own, so that a message to a watcher is
-// some of them one after the other. Owned by EventPublisher; thread-safe.
+// some of them one after the other. Owned by EventFeed; thread-safe.
 //
 // However many watchers there are, however slow, it holds no more than its
 // limits and one snapshot: a watcher that is still reading a snapshot whose
@@ -38,7 +38,7 @@ class EventHistory {
 
   explicit EventHistory(Limits limits) : limits_(limits) {}
 
-  // For the publisher. The number that the next event gets, from 1 on.
+  // For the feed. The number that the next event gets, from 1 on.
   uint64_t next_sequence() const;
   void Append(grpc::Slice event);
   // The snapshot that watchers wait for; null: none.

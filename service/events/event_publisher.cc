@@ -3,23 +3,19 @@
 #include <pthread.h>
 
 #include <utility>
-
-#include "service/events/event_encoding.h"
+#include <variant>
 
 namespace pando {
 namespace {
 
 // How long an event waits for others at most.
-constexpr absl::Duration kPeriod = absl::Milliseconds(5);
+constexpr absl::Duration kPeriod = absl::Milliseconds(2);
 
 }  // namespace
 
-EventPublisher::EventPublisher(PrefixCache* cache, EventHistory::Limits limits,
-                               std::function<void()> on_news)
-    : cache_(cache),
-      on_news_(std::move(on_news)),
-      history_(limits),
-      thread_([this] { Run(); }) {}
+EventPublisher::EventPublisher(PrefixCache* cache,
+                               std::vector<EventSink*> sinks)
+    : cache_(cache), sinks_(std::move(sinks)), thread_([this] { Run(); }) {}
 
 EventPublisher::~EventPublisher() {
   stop_.Notify();
@@ -41,37 +37,24 @@ void EventPublisher::Run() {
   std::vector<RawEvent> raw;
   do {
     cache_->TakeEvents(raw);
-    const bool has_events = Publish(raw);
-    if (MakeSnapshot() || has_events) on_news_();
+    for (const RawEvent& event : raw) Publish(event);
+    for (EventSink* sink : sinks_) sink->EndTurn(*pages_);
   } while (!stop_.WaitFor(kPeriod));
 }
 
-bool EventPublisher::Publish(const std::vector<RawEvent>& raw) {
-  for (const RawEvent& event : raw) {
-    pages_->Apply(event, [this](v1::Event& published) {
-      history_.Append(EncodeEvent(published, history_.next_sequence()));
-    });
+void EventPublisher::Publish(const RawEvent& event) {
+  if (const auto* stored = std::get_if<PagesStored>(&event)) {
+    pages_->Store(*stored);
+    for (EventSink* sink : sinks_) sink->Stored(*pages_, stored->pages());
+  } else if (const auto* removed = std::get_if<PagesRemoved>(&event)) {
+    for (EventSink* sink : sinks_) {
+      sink->Removed(*pages_, removed->pages, removed->reason);
+    }
+    pages_->Remove(removed->pages);
+  } else {
+    pages_->Clear();
+    for (EventSink* sink : sinks_) sink->Cleared();
   }
-  return !raw.empty();
-}
-
-bool EventPublisher::MakeSnapshot() {
-  const std::shared_ptr<EventSnapshot> wanted = history_.WantedSnapshot();
-  if (wanted == nullptr) return false;
-  const uint64_t sequence = history_.next_sequence() - 1;
-  std::vector<grpc::Slice> events;
-  const auto add = [&](v1::Event& event) {
-    events.push_back(EncodeEvent(event, sequence));
-  };
-  v1::Event cleared;
-  cleared.mutable_cleared();
-  add(cleared);
-  pages_->Describe(add);
-  v1::Event end;
-  end.mutable_snapshot_end();
-  add(end);
-  history_.Finish(*wanted, std::move(events));
-  return true;
 }
 
 }  // namespace pando

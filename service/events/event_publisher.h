@@ -1,7 +1,6 @@
 #ifndef PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
 #define PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
 
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -9,38 +8,30 @@
 #include "absl/synchronization/notification.h"
 #include "core/prefix_cache.h"
 #include "service/events/cached_pages.h"
-#include "service/events/event_history.h"
+#include "service/events/event_sink.h"
 #include "service/process/stop_signal.h"
 
 namespace pando {
 
-// Takes the cache's raw events, hashes and numbers them and puts them into the
-// history, on a thread of its own: nobody waits for it. The thread sleeps until
-// the first watcher comes, so that a watch needs none that cannot be had; then
-// it goes on to the end. Owned by EventsService; the history is thread-safe.
+// Takes the cache's raw events, hashes the pages and tells the sinks, on a
+// thread of its own: nobody waits for it. The thread sleeps until Start, so
+// that a server without listeners pays for nothing; then it goes on to the end.
+// Owned by EventsService.
 class EventPublisher {
  public:
-  // `cache` outlives this. `on_news` is called from the thread after there are
-  // new events, or a snapshot.
-  EventPublisher(PrefixCache* cache, EventHistory::Limits limits,
-                 std::function<void()> on_news);
+  // All outlive this.
+  EventPublisher(PrefixCache* cache, std::vector<EventSink*> sinks);
   ~EventPublisher();
 
-  // There is a watcher. Idempotent; not thread-safe.
+  // Somebody listens. Idempotent; not thread-safe.
   void Start();
-
-  EventHistory& history() { return history_; }
-  const EventHistory& history() const { return history_; }
 
  private:
   void Run();
-  // False when there was nothing to do.
-  bool Publish(const std::vector<RawEvent>& raw);
-  bool MakeSnapshot();
+  void Publish(const RawEvent& event);
 
   PrefixCache* const cache_;
-  const std::function<void()> on_news_;
-  EventHistory history_;
+  const std::vector<EventSink*> sinks_;
   std::unique_ptr<CachedPages> pages_;  // the thread's alone
   absl::Notification start_;
   StopSignal stop_;

@@ -10,7 +10,9 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/events.grpc.pb.h"
 #include "service/calls/method_metrics.h"
+#include "service/events/event_feed.h"
 #include "service/events/event_publisher.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 
@@ -20,30 +22,33 @@ namespace pando {
 // Server; lives on the polling thread.
 class EventsService {
  public:
-  // `cache` and `server` outlive the service. `history_events` are kept for
-  // watchers that fall behind or come back.
+  // `cache`, `server` and `routers` outlive the service. `history_events` are
+  // kept for watchers that fall behind or come back. `routers` are told of the
+  // same events, whether there are watchers or not; null: nobody else is.
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
-                uint32_t history_events);
+                uint32_t history_events, EventSink* routers);
 
   void Register(RpcMetrics& metrics);
 
   // Ends the watches of those who may not watch any more.
-  void AdmitAgain() { watches_->AdmitAgain(); }
+  void EndIfNotAdmitted() { watches_->EndIfNotAdmitted(); }
 
   // Events that watchers were told they lost. Thread-safe.
-  uint64_t dropped_events() const { return publisher_.history().lost_events(); }
+  uint64_t dropped_events() const { return feed_.history().lost_events(); }
 
  private:
   using Source = StreamSource<grpc::ByteBuffer>;
   // Events are encoded once for all watchers, so that this thread writes bytes.
-  using Watches = StreamMethod<grpc::ByteBuffer, grpc::ByteBuffer>;
+  using Watches = StreamMethod<v1::WatchRequest, grpc::ByteBuffer>;
 
-  absl::StatusOr<std::unique_ptr<Source>> Watch(const grpc::ByteBuffer& bytes);
+  absl::StatusOr<std::unique_ptr<Source>> Watch(
+      const v1::WatchRequest& request);
 
   RpcServer* const server_;
   const uint64_t epoch_;
-  v1::Events::WithRawMethod_Watch<v1::Events::Service> grpc_;
+  AsyncService<v1::Events> grpc_;
   std::unique_ptr<Watches> watches_;
+  EventFeed feed_;
   EventPublisher publisher_;
 };
 

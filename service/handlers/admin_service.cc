@@ -6,9 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/eviction_policy.h"
+#include "core/eviction_work.h"
+#include "core/listings.h"
+#include "core/tree_dump.h"
 #include "service/handlers/admin_wire.h"
 #include "service/handlers/wire.h"
 #include "service/logging/log.h"
@@ -19,33 +23,31 @@ namespace {
 
 constexpr uint32_t kListed = 1'000;
 constexpr uint32_t kDumped = 10'000;
-constexpr uint32_t kMaxListed = 100'000;
-constexpr size_t kNodesOfAMessage = 1'000;
+// As many as can be written into one answer while others wait.
+constexpr uint32_t kMaxListed = 10'000;
+constexpr uint32_t kMaxDumped = 100'000;
+// Between two steps on a thread of its own: others get the mutex meanwhile.
+constexpr absl::Duration kPause = absl::Microseconds(50);
 
-// Of a list: what was asked for, in bounds.
-uint32_t LimitOf(uint32_t asked, uint32_t standard) {
-  return asked == 0 ? standard : std::min(asked, kMaxListed);
+// How many entries are listed, when `asked` for: none says the standard.
+uint32_t LimitOf(uint32_t asked, uint32_t standard, uint32_t most) {
+  return asked == 0 ? standard : std::min(asked, most);
 }
 
-// Sends a dump in messages of a bounded size, at least one.
-class DumpStream : public StreamSource<v1::DumpTreeResponse> {
+// Takes steps of the self-check until one that began after this has ended.
+class CheckWork final : public SteppedCalls::Work {
  public:
-  explicit DumpStream(TreeDump dump) : dump_(std::move(dump)) {}
+  explicit CheckWork(SelfCheck* check)
+      : check_(check), awaited_(check->begun() + 1) {}
 
-  Next Fill(v1::DumpTreeResponse& message) override {
-    if (is_complete_) return Next::kEnd;
-    const size_t end = std::min(dump_.nodes.size(), sent_ + kNodesOfAMessage);
-    for (; sent_ < end; ++sent_)
-      FillNode(dump_.nodes[sent_], message.add_nodes());
-    is_complete_ = sent_ == dump_.nodes.size();
-    if (is_complete_) message.set_omitted(dump_.omitted);
-    return Next::kMessage;
+  bool Step() override {
+    check_->Step();
+    return check_->ended() >= awaited_;
   }
 
  private:
-  const TreeDump dump_;
-  size_t sent_ = 0;
-  bool is_complete_ = false;
+  SelfCheck* const check_;
+  const uint64_t awaited_;
 };
 
 }  // namespace
@@ -67,48 +69,71 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
     return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
   };
   server.AddService(&grpc_);
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestGetStats(call...); },
-      data_path.get_stats, of("GetStats"));
-  AddUnaryMethod<v1::FlushRequest, v1::FlushResponse>(
-      server, [this](auto... call) { grpc_.RequestFlush(call...); },
-      [this](const auto& in, auto& out) { return Flush(in, out); },
+  AddMethod(server, grpc_.Unary<v1::GetStatsResponse>("GetStats"),
+            data_path.get_stats, of("GetStats"));
+  AddWaitingMethod<v1::FlushRequest, v1::FlushResponse>(
+      server, grpc_.Unary<v1::FlushResponse>("Flush"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return Flush(in, out, call);
+      },
       of("Flush"));
   AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
-      server, [this](auto... call) { grpc_.RequestSetEvictionPolicy(call...); },
+      server, grpc_.Unary<v1::SetEvictionPolicyResponse>("SetEvictionPolicy"),
       [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
       of("SetEvictionPolicy"));
-  AddUnaryMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      server, [this](auto... call) { grpc_.RequestListNamespaces(call...); },
-      [this](const auto& in, auto& out) { return ListNamespaces(in, out); },
+  AddWaitingMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
+      server, grpc_.Unary<v1::ListNamespacesResponse>("ListNamespaces"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListNamespaces(in, out, call);
+      },
       of("ListNamespaces"));
-  AddUnaryMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-      server, [this](auto... call) { grpc_.RequestListSessions(call...); },
-      [this](const auto& in, auto& out) { return ListSessions(in, out); },
+  AddWaitingMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+      server, grpc_.Unary<v1::ListSessionsResponse>("ListSessions"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListSessions(in, out, call);
+      },
       of("ListSessions"));
-  AddUnaryMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestListLocks(call...); },
-      [this](const auto& in, auto& out) { return ListLocks(in, out); },
+  AddWaitingMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
+      server, grpc_.Unary<v1::ListLocksResponse>("ListLocks"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListLocks(in, out, call);
+      },
       of("ListLocks"));
-  AddUnaryMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
-      server, [this](auto... call) { grpc_.RequestReleaseLocks(call...); },
-      [this](const auto& in, auto& out) { return ReleaseLocks(in, out); },
+  AddWaitingMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
+      server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ReleaseLocks(in, out, call);
+      },
       of("ReleaseLocks"));
-  AddUnaryMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
-      server, [this](auto... call) { grpc_.RequestExplainMatch(call...); },
-      [this](const auto& in, auto& out) { return ExplainMatch(in, out); },
+  AddWaitingMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
+      server, grpc_.Unary<v1::ListQuarantineResponse>("ListQuarantine"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ListQuarantine(in, out, call);
+      },
+      of("ListQuarantine"));
+  AddUnaryMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
+      server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
+      [this](const auto& in, auto& out) { return FreeQuarantine(in, out); },
+      of("FreeQuarantine"));
+  AddWaitingMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
+      server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return ExplainMatch(in, out, call);
+      },
       of("ExplainMatch"));
-  AddUnaryMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
-      server, [this](auto... call) { grpc_.RequestCheckInvariants(call...); },
-      [this](const auto& in, auto& out) { return CheckInvariants(in, out); },
+  AddWaitingMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
+      server, grpc_.Unary<v1::CheckInvariantsResponse>("CheckInvariants"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return CheckInvariants(in, out, call);
+      },
       of("CheckInvariants"));
   AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
-      server, [this](auto... call) { grpc_.RequestDrain(call...); },
+      server, grpc_.Unary<v1::DrainResponse>("Drain"),
       [this](const auto& in, auto& out) { return Drain(in, out); },
       of("Drain"));
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
-          &server, [this](auto... call) { grpc_.RequestDumpTree(call...); },
+          &server, grpc_.ServerStream<v1::DumpTreeResponse>("DumpTree"),
           [this](const auto& in) { return DumpTree(in); },
           of("DumpTree", "server_stream"));
 }
@@ -121,31 +146,34 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
   return absl::OkStatus();
 }
 
-absl::Status AdminService::Flush(const v1::FlushRequest& request,
-                                 v1::FlushResponse& response) {
-  switch (request.which_case()) {
-    case v1::FlushRequest::kNamespace: {
-      ASSIGN_OR_RETURN(const NamespaceKey ns,
-                       NamespaceOf(request.namespace_()));
-      FillFlush(cache_->FlushNamespace(ns), &response);
-      break;
-    }
-    case v1::FlushRequest::kNamespaceNumber:
-      FillFlush(
-          cache_->FlushNamespace(NamespaceNumber(request.namespace_number())),
-          &response);
-      break;
-    case v1::FlushRequest::WHICH_NOT_SET:
-      FillFlush(cache_->Flush(), &response);
-      break;
-  }
-  Log(LogLevel::kInfo, "an operator flushed",
-      {{"what", request.which_case() == v1::FlushRequest::WHICH_NOT_SET
-                    ? "all"
-                    : "one namespace"},
-       {"namespace", request.namespace_number()},
-       {"evicted_pages", response.evicted_pages()}});
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
+                                                v1::FlushResponse& response,
+                                                WaitingCall& call) {
+  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
+  if (!ns.ok()) return ns.status();
+  return stepped_->AnswerFromCache<FlushWork>(
+      call,
+      [&] {
+        switch (request.which_case()) {
+          case v1::FlushRequest::kNamespace:
+            return FlushWork(*ns);
+          case v1::FlushRequest::kNamespaceNumber:
+            return FlushWork(NamespaceNumber(request.namespace_number()));
+          case v1::FlushRequest::WHICH_NOT_SET:
+            break;
+        }
+        return FlushWork();
+      },
+      [&](FlushWork& done) {
+        FillFlush(done.result(), &response);
+        const bool is_all =
+            request.which_case() == v1::FlushRequest::WHICH_NOT_SET;
+        Log(LogLevel::kInfo, "an operator flushed",
+            {{"what", is_all ? "all" : "one namespace"},
+             {"namespace", request.namespace_number()},
+             {"evicted_pages", response.evicted_pages()}});
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::SetEvictionPolicy(
@@ -164,50 +192,122 @@ absl::Status AdminService::SetEvictionPolicy(
   return absl::OkStatus();
 }
 
-absl::Status AdminService::ListNamespaces(
+std::optional<absl::Status> AdminService::ListNamespaces(
     const v1::ListNamespacesRequest& request,
-    v1::ListNamespacesResponse& response) {
-  FillNamespaces(cache_->ListNamespaces(LimitOf(request.limit(), kListed)),
-                 &response);
+    v1::ListNamespacesResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<NamespaceListing>(
+      call,
+      [&] {
+        return NamespaceListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](NamespaceListing& done) {
+        FillNamespaces(done.Take(), &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ListSessions(
+    const v1::ListSessionsRequest& request, v1::ListSessionsResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<SessionListing>(
+      call,
+      [&] {
+        return SessionListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](SessionListing& done) {
+        FillSessions(done.Take(), &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ListLocks(
+    const v1::ListLocksRequest& request, v1::ListLocksResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<LockListing>(
+      call,
+      [&] {
+        std::optional<SessionNumber> session;
+        if (request.session_number() != 0) {
+          session = SessionNumber(request.session_number());
+        }
+        return LockListing(LimitOf(request.limit(), kListed, kMaxListed),
+                           session);
+      },
+      [&](LockListing& done) {
+        FillLocks(done.Take(), &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ReleaseLocks(
+    const v1::ReleaseLocksRequest& request, v1::ReleaseLocksResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<LockRelease>(
+      call,
+      [&] { return LockRelease(SessionNumber(request.session_number())); },
+      [&](LockRelease& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint32_t released, done.result());
+        response.set_released_locks(released);
+        Log(LogLevel::kInfo, "an operator released locks",
+            {{"session", request.session_number()}, {"locks", released}});
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ExplainMatch(
+    const v1::ExplainMatchRequest& request, v1::ExplainMatchResponse& response,
+    WaitingCall& call) {
+  const absl::StatusOr<Explanation> explanation = MakeExplanation(request);
+  if (!explanation.ok()) return explanation.status();
+  return stepped_->AnswerFromCache<Explanation>(
+      call, [&] { return *explanation; },
+      [&](Explanation& done) {
+        FillExplanation(done.Take(), &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ListQuarantine(
+    const v1::ListQuarantineRequest& request,
+    v1::ListQuarantineResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<QuarantineListing>(
+      call,
+      [&] {
+        return QuarantineListing(LimitOf(request.limit(), kListed, kMaxListed));
+      },
+      [&](QuarantineListing& done) {
+        FillQuarantine(done.Take(), config_.pid_of, &response);
+        return absl::OkStatus();
+      });
+}
+
+absl::Status AdminService::FreeQuarantine(
+    const v1::FreeQuarantineRequest& request,
+    v1::FreeQuarantineResponse& response) {
+  const absl::StatusOr<uint32_t> freed =
+      cache_->FreeQuarantine(SessionNumber(request.session_number()));
+  if (!freed.ok()) return freed.status();
+  response.set_freed_pages(*freed);
+  Log(LogLevel::kWarning, "an operator freed pages in quarantine",
+      {{"session", request.session_number()}, {"pages", *freed}});
   return absl::OkStatus();
 }
 
-absl::Status AdminService::ListSessions(const v1::ListSessionsRequest& request,
-                                        v1::ListSessionsResponse& response) {
-  FillSessions(cache_->ListSessions(LimitOf(request.limit(), kListed)),
-               &response);
+absl::Status AdminService::ExplainMatchHere(
+    const v1::ExplainMatchRequest& request,
+    v1::ExplainMatchResponse& response) {
+  ASSIGN_OR_RETURN(Explanation explanation, MakeExplanation(request));
+  while (!cache_->Step(explanation)) absl::SleepFor(kPause);
+  FillExplanation(explanation.Take(), &response);
   return absl::OkStatus();
 }
 
-absl::Status AdminService::ListLocks(const v1::ListLocksRequest& request,
-                                     v1::ListLocksResponse& response) {
-  std::optional<SessionNumber> session;
-  if (request.session_number() != 0) {
-    session = SessionNumber(request.session_number());
-  }
-  FillLocks(cache_->ListLocks(LimitOf(request.limit(), kListed), session),
-            &response);
-  return absl::OkStatus();
-}
-
-absl::Status AdminService::ReleaseLocks(const v1::ReleaseLocksRequest& request,
-                                        v1::ReleaseLocksResponse& response) {
-  ASSIGN_OR_RETURN(
-      const uint32_t released,
-      cache_->ReleaseLocks(SessionNumber(request.session_number())));
-  response.set_released_locks(released);
-  Log(LogLevel::kInfo, "an operator released locks",
-      {{"session", request.session_number()}, {"locks", released}});
-  return absl::OkStatus();
-}
-
-absl::Status AdminService::ExplainMatch(const v1::ExplainMatchRequest& request,
-                                        v1::ExplainMatchResponse& response) {
-  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
-  const auto tokens = TokensOf(request.tokens(), config_.max_tokens);
-  if (!tokens.ok()) return tokens.status();
-  FillExplanation(cache_->ExplainMatch(ns, *tokens), &response);
-  return absl::OkStatus();
+absl::StatusOr<Explanation> AdminService::MakeExplanation(
+    const v1::ExplainMatchRequest& request) const {
+  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), config_.max_tokens));
+  return Explanation(std::move(ns), tokens);
 }
 
 absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>
@@ -216,16 +316,21 @@ AdminService::DumpTree(const v1::DumpTreeRequest& request) {
   if (request.namespace_number() != 0) {
     ns = NamespaceNumber(request.namespace_number());
   }
-  return std::make_unique<DumpStream>(
-      cache_->DumpTree(LimitOf(request.limit(), kDumped), ns));
+  return tree_dumps_.Begin(
+      TreeDumpWork(LimitOf(request.limit(), kDumped, kMaxDumped), ns));
 }
 
-absl::Status AdminService::CheckInvariants(
-    const v1::CheckInvariantsRequest&, v1::CheckInvariantsResponse& response) {
-  for (std::string& violation : self_check_->Run()) {
-    response.add_violations(std::move(violation));
-  }
-  return absl::OkStatus();
+std::optional<absl::Status> AdminService::CheckInvariants(
+    const v1::CheckInvariantsRequest&, v1::CheckInvariantsResponse& response,
+    WaitingCall& call) {
+  return stepped_->Answer<CheckWork>(
+      call, [&] { return std::make_unique<CheckWork>(self_check_); },
+      [&](CheckWork&) {
+        for (const std::string& violation : self_check_->last_violations()) {
+          response.add_violations(violation);
+        }
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::Drain(const v1::DrainRequest& request,

@@ -1,17 +1,24 @@
 #ifndef PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_ADMIN_SERVICE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/explanation.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/stepped_calls.h"
+#include "service/handlers/tree_dumps.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 #include "service/self_check.h"
@@ -19,19 +26,27 @@
 namespace pando {
 
 // The handlers of pando.v1.Admin. Owned by Server; runs on the polling thread;
-// holds no state but the dumps that are being sent.
+// holds no state but the dumps that are being sent. What takes long is done in
+// steps (SteppedCalls): these handlers return none while their call waits.
 class AdminService {
  public:
   struct Config {
     uint64_t epoch = 0;
     uint32_t max_tokens = 0;
+    // The process of a writer, while it lives and can be seen.
+    std::function<std::optional<pid_t>(WriterId)> pid_of = nullptr;
     // Begins to drain, and ends the process too if asked.
     std::function<void(bool exit)> drain;
   };
 
-  // `cache` and `self_check` outlive the service.
-  AdminService(PrefixCache* cache, SelfCheck* self_check, Config config)
-      : cache_(cache), self_check_(self_check), config_(std::move(config)) {}
+  // All outlive the service.
+  AdminService(PrefixCache* cache, SelfCheck* self_check, SteppedCalls* stepped,
+               Config config)
+      : cache_(cache),
+        self_check_(self_check),
+        stepped_(stepped),
+        config_(std::move(config)),
+        tree_dumps_(cache) {}
 
   // Fills in the methods that this service carries out.
   void Offer(DataPath& data_path);
@@ -41,35 +56,56 @@ class AdminService {
 
   absl::Status GetStats(const v1::GetStatsRequest& request,
                         v1::GetStatsResponse& response);
-  absl::Status Flush(const v1::FlushRequest& request,
-                     v1::FlushResponse& response);
+  std::optional<absl::Status> Flush(const v1::FlushRequest& request,
+                                    v1::FlushResponse& response,
+                                    WaitingCall& call);
   absl::Status SetEvictionPolicy(const v1::SetEvictionPolicyRequest& request,
                                  v1::SetEvictionPolicyResponse& response);
-  absl::Status ListNamespaces(const v1::ListNamespacesRequest& request,
-                              v1::ListNamespacesResponse& response);
-  absl::Status ListSessions(const v1::ListSessionsRequest& request,
-                            v1::ListSessionsResponse& response);
-  absl::Status ListLocks(const v1::ListLocksRequest& request,
-                         v1::ListLocksResponse& response);
-  absl::Status ReleaseLocks(const v1::ReleaseLocksRequest& request,
-                            v1::ReleaseLocksResponse& response);
-  absl::Status ExplainMatch(const v1::ExplainMatchRequest& request,
-                            v1::ExplainMatchResponse& response);
-  absl::Status CheckInvariants(const v1::CheckInvariantsRequest& request,
-                               v1::CheckInvariantsResponse& response);
+  std::optional<absl::Status> ListNamespaces(
+      const v1::ListNamespacesRequest& request,
+      v1::ListNamespacesResponse& response, WaitingCall& call);
+  std::optional<absl::Status> ListSessions(
+      const v1::ListSessionsRequest& request,
+      v1::ListSessionsResponse& response, WaitingCall& call);
+  std::optional<absl::Status> ListLocks(const v1::ListLocksRequest& request,
+                                        v1::ListLocksResponse& response,
+                                        WaitingCall& call);
+  std::optional<absl::Status> ReleaseLocks(
+      const v1::ReleaseLocksRequest& request,
+      v1::ReleaseLocksResponse& response, WaitingCall& call);
+  std::optional<absl::Status> ListQuarantine(
+      const v1::ListQuarantineRequest& request,
+      v1::ListQuarantineResponse& response, WaitingCall& call);
+  absl::Status FreeQuarantine(const v1::FreeQuarantineRequest& request,
+                              v1::FreeQuarantineResponse& response);
+  std::optional<absl::Status> ExplainMatch(
+      const v1::ExplainMatchRequest& request,
+      v1::ExplainMatchResponse& response, WaitingCall& call);
+  std::optional<absl::Status> CheckInvariants(
+      const v1::CheckInvariantsRequest& request,
+      v1::CheckInvariantsResponse& response, WaitingCall& call);
   absl::Status Drain(const v1::DrainRequest& request,
                      v1::DrainResponse& response);
+
+  // The same as ExplainMatch, for another thread than the polling one: returns
+  // when it is done.
+  absl::Status ExplainMatchHere(const v1::ExplainMatchRequest& request,
+                                v1::ExplainMatchResponse& response);
 
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;
 
+  absl::StatusOr<Explanation> MakeExplanation(
+      const v1::ExplainMatchRequest& request) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
       const v1::DumpTreeRequest& request);
 
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
+  SteppedCalls* const stepped_;
   const Config config_;
-  v1::Admin::AsyncService grpc_;
+  AsyncService<v1::Admin> grpc_;
+  TreeDumps tree_dumps_;
   std::unique_ptr<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>
       dumps_;
 };

@@ -50,6 +50,16 @@ v1::MatchEnd EndOnWire(MatchEnd end) {
   return v1::MATCH_END_UNSPECIFIED;
 }
 
+void FillQuarantined(const QuarantineInfo& session, v1::QuarantineInfo* out) {
+  out->set_session_number(session.number.value());
+  out->set_client_name(session.client_name);
+  out->set_pages(session.pages);
+  out->set_age_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
+  out->set_is_held(!session.writers.empty());
+  out->set_has_unwatched(session.has_unwatched);
+}
+
 }  // namespace
 
 void FillFlush(const FlushResult& result, v1::FlushResponse* out) {
@@ -74,6 +84,20 @@ void FillSessions(const SessionList& list, v1::ListSessionsResponse* out) {
 
 void FillLocks(const LockList& list, v1::ListLocksResponse* out) {
   for (const LockInfo& lock : list.locks) FillLock(lock, out->add_locks());
+  out->set_total(list.total);
+}
+
+void FillQuarantine(const QuarantineList& list,
+                    const std::function<std::optional<pid_t>(WriterId)>& pid_of,
+                    v1::ListQuarantineResponse* out) {
+  for (const QuarantineInfo& lost : list.sessions) {
+    v1::QuarantineInfo& session = *out->add_sessions();
+    FillQuarantined(lost, &session);
+    for (WriterId writer : lost.writers) {
+      const std::optional<pid_t> pid = pid_of(writer);
+      if (pid.has_value()) session.add_living_pids(*pid);
+    }
+  }
   out->set_total(list.total);
 }
 

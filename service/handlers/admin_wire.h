@@ -1,6 +1,12 @@
 #ifndef PANDO_SERVICE_HANDLERS_ADMIN_WIRE_H_
 #define PANDO_SERVICE_HANDLERS_ADMIN_WIRE_H_
 
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+
+#include "base/ids.h"
 #include "core/operator_results.h"
 #include "core/requests.h"
 #include "pando/v1/admin.pb.h"
@@ -13,6 +19,10 @@ void FillFlush(const FlushResult& result, v1::FlushResponse* out);
 void FillNamespaces(const NamespaceList& list, v1::ListNamespacesResponse* out);
 void FillSessions(const SessionList& list, v1::ListSessionsResponse* out);
 void FillLocks(const LockList& list, v1::ListLocksResponse* out);
+// `pid_of` names the process of a writer, if that can be seen.
+void FillQuarantine(const QuarantineList& list,
+                    const std::function<std::optional<pid_t>(WriterId)>& pid_of,
+                    v1::ListQuarantineResponse* out);
 void FillExplanation(const MatchExplanation& result,
                      v1::ExplainMatchResponse* out);
 void FillNode(const TreeNodeInfo& node, v1::TreeNode* out);

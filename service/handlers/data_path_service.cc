@@ -44,13 +44,13 @@ void DataPathService::Register(RpcServer& server, RpcMetrics& metrics,
   };
   server.AddService(&grpc_);
   AddUnaryMethod<v1::OpenLaneRequest, v1::OpenLaneResponse>(
-      server, [this](auto... call) { grpc_.RequestOpenLane(call...); },
+      server, grpc_.Unary<v1::OpenLaneResponse>("OpenLane"),
       [this](const auto& in, auto& out, const WaitingCall& call) {
         return OpenLane(in, out, call);
       },
       of("OpenLane"));
   AddWaitingMethod<v1::BatchRequest, v1::BatchResponse>(
-      server, [this](auto... call) { grpc_.RequestBatch(call...); },
+      server, grpc_.Unary<v1::BatchResponse>("Batch"),
       [this](const auto& in, auto& out, WaitingCall& call) {
         return Batch(in, out, call);
       },
@@ -63,13 +63,13 @@ absl::Status DataPathService::OpenLane(const v1::OpenLaneRequest& request,
   const SessionId session(request.session_id());
   RETURN_IF_ERROR(cache_->CheckSession(session));
   if (!has_lanes_) {
-    return MakeError(Reason::kLaneRefused,
-                     "this server opens no lanes: lane-bytes is 0");
+    return absl::FailedPreconditionError(
+        "this server opens no lanes: lane-bytes is 0");
   }
   const Caller caller = call.caller();
   if (!caller.peer.has_value()) {
-    return MakeError(Reason::kLaneRefused,
-                     "a lane is opened over the Unix socket, not over TCP");
+    return absl::FailedPreconditionError(
+        "a lane is opened over the Unix socket, not over TCP");
   }
   ASSIGN_OR_RETURN(
       const AttachToken token,

@@ -13,6 +13,7 @@
 #include "service/handlers/batched_calls.h"
 #include "service/handlers/data_path.h"
 #include "service/memory/memory_socket.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -46,7 +47,7 @@ class DataPathService {
   PrefixCache* const cache_;
   MemorySocket* const memory_;
   const bool has_lanes_;
-  v1::DataPath::AsyncService grpc_;
+  AsyncService<v1::DataPath> grpc_;
   const DataPath* data_path_ = nullptr;
   std::optional<BatchMetrics> batch_metrics_;
   absl::flat_hash_map<const WaitingCall*, std::unique_ptr<BatchedCalls>>

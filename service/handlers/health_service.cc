@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "service/rpc/grpc_status.h"
+#include "service/rpc/parse_request.h"
 #include "service/rpc/step.h"
 #include "service/rpc/unary_call.h"
 
@@ -14,6 +16,8 @@ using grpc::health::v1::HealthCheckRequest;
 namespace {
 
 constexpr const char* kLiveness = "liveness";
+// More are refused: a watch lasts as long as its caller likes.
+constexpr size_t kMaxWatches = 1024;
 
 absl::flat_hash_set<std::string> AllNames(
     const std::vector<std::string>& services) {
@@ -34,15 +38,15 @@ class HealthWatch {
   void Arm() {
     grpc::ServerCompletionQueue* queue = service_->server_->queue();
     context_.AsyncNotifyWhenDone(&on_done_);
-    service_->grpc_.RequestWatch(&context_, &request_, &writer_, queue, queue,
-                                 &on_arrived_);
+    service_->arm_watch_(&context_, &bytes_, &writer_, queue, queue,
+                         &on_arrived_);
   }
 
   // Sends the status of now, after the write that runs if there is one.
   void SendStatus() {
     owes_status_ = is_writing_;
     if (is_writing_ || is_done_ || service_->server_->is_stopping()) return;
-    response_.set_status(is_served_ ? service_->StatusOf(request_.service())
+    response_.set_status(is_served_ ? service_->StatusOf(name_)
                                     : HealthService::Response::SERVICE_UNKNOWN);
     ++operations_;
     is_writing_ = true;
@@ -59,10 +63,27 @@ class HealthWatch {
     }
     operations_ = 1;  // OnDone
     service_->Arm();
-    is_served_ = service_->services_.contains(request_.service());
-    // Anybody may send a long name, and stay.
-    if (!is_served_) request_ = HealthCheckRequest();
+    // One of them waits for the next.
+    if (service_->watches_.size() > kMaxWatches + 1) return Refuse();
+    // Anybody may send a long name, and stay: no name is kept that is not
+    // served.
+    HealthCheckRequest request;
+    if (ParseRequest(bytes_, request).ok() &&
+        service_->services_.contains(request.service())) {
+      is_served_ = true;
+      name_ = request.service();
+    }
     SendStatus();
+  }
+
+  void Refuse() {
+    if (service_->server_->is_stopping()) return;
+    is_done_ = true;
+    ++operations_;
+    writer_.Finish(
+        ToGrpcStatus(absl::ResourceExhaustedError(absl::StrCat(
+            kMaxWatches, " callers watch the health of this server already"))),
+        &on_finished_);
   }
 
   void OnWritten(bool ok) {
@@ -84,7 +105,8 @@ class HealthWatch {
   HealthService* const service_;
   grpc::ServerContext context_;
   grpc::ServerAsyncWriter<HealthService::Response> writer_;
-  HealthCheckRequest request_;
+  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
+  std::string name_;        // of the service, if it is served
   HealthService::Response response_;
   int operations_ = 0;  // that have not completed
   bool is_served_ = false;
@@ -94,6 +116,7 @@ class HealthWatch {
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
   Step on_written_{[this](bool ok) { OnWritten(ok); }};
+  Step on_finished_{[this](bool) { OperationDone(); }};
   Step on_done_{[this](bool) { OnDone(); }};
 };
 
@@ -102,14 +125,15 @@ HealthService::HealthService(RpcServer* server,
                              const std::vector<std::string>& services)
     : server_(server),
       is_draining_(is_draining),
-      services_(AllNames(services)) {}
+      services_(AllNames(services)),
+      arm_watch_(grpc_.ServerStream<Response>("Watch")) {}
 
 HealthService::~HealthService() = default;
 
 void HealthService::Register(RpcMetrics& metrics) {
   server_->AddService(&grpc_);
   AddUnaryMethod<HealthCheckRequest, Response>(
-      *server_, [this](auto... call) { grpc_.RequestCheck(call...); },
+      *server_, grpc_.Unary<Response>("Check"),
       [this](const auto& in, auto& out) { return Check(in, out); },
       metrics.ForMethod(Health::service_full_name(), "Check"));
   server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));

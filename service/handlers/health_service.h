@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "service/calls/method_metrics.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -48,7 +49,10 @@ class HealthService {
   RpcServer* const server_;
   const std::atomic<bool>* const is_draining_;
   const absl::flat_hash_set<std::string> services_;
-  grpc::health::v1::Health::AsyncService grpc_;
+  AsyncService<grpc::health::v1::Health> grpc_;
+  const AsyncService<grpc::health::v1::Health>::Arm<
+      grpc::ServerAsyncWriter<Response>>
+      arm_watch_;
   bool drain_announced_ = false;
   absl::flat_hash_map<HealthWatch*, std::unique_ptr<HealthWatch>> watches_;
 };

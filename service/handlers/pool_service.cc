@@ -1,5 +1,6 @@
 #include "service/handlers/pool_service.h"
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -29,21 +30,19 @@ void PoolService::Register(RpcServer& server, RpcMetrics& metrics,
   };
   server.AddService(&grpc_);
   AddUnaryMethod<v1::DescribePoolRequest, v1::DescribePoolResponse>(
-      server, [this](auto... call) { grpc_.RequestDescribePool(call...); },
+      server, grpc_.Unary<v1::DescribePoolResponse>("DescribePool"),
       [this](const auto& in, auto& out) { return DescribePool(in, out); },
       of("DescribePool"));
   AddUnaryMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
-      server, [this](auto... call) { grpc_.RequestAttachPool(call...); },
+      server, grpc_.Unary<v1::AttachPoolResponse>("AttachPool"),
       [this](const auto& in, auto& out, const WaitingCall& call) {
         return AttachPool(in, out, call.caller().peer);
       },
       of("AttachPool"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestAllocatePages(call...); },
-      data_path.allocate_pages, of("AllocatePages"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestFreePages(call...); },
-      data_path.free_pages, of("FreePages"));
+  AddMethod(server, grpc_.Unary<v1::AllocatePagesResponse>("AllocatePages"),
+            data_path.allocate_pages, of("AllocatePages"));
+  AddMethod(server, grpc_.Unary<v1::FreePagesResponse>("FreePages"),
+            data_path.free_pages, of("FreePages"));
 }
 
 absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
@@ -80,14 +79,22 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   }
   const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
   if (!ns.ok()) return ns.status();
+  std::optional<uint32_t> min_pages;
+  if (request.has_min_pages()) min_pages = request.min_pages();
   ASSIGN_OR_RETURN(
-      const std::vector<PageId> pages,
+      const AllocateResult result,
       cache_->Allocate({.session = SessionId(request.session_id()),
                         .ns = *ns,
                         .pages = request.pages(),
+                        .min_pages = min_pages,
                         .request_id = RequestId(request.request_id())}));
-  if (verifier_ != nullptr) verifier_->Reserved(pages);
-  AppendPages(pages, response.mutable_page_ids());
+  // Those of a repeat may be cached by now.
+  if (verifier_ != nullptr && !result.is_repeat) {
+    verifier_->Reserved(result.pages);
+  }
+  AppendPages(result.pages, response.mutable_page_ids());
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 

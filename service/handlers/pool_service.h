@@ -12,6 +12,7 @@
 #include "service/handlers/data_path.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -52,7 +53,7 @@ class PoolService {
   PageVerifier* const verifier_;
   const v1::PoolDescription description_;
   const uint64_t epoch_;
-  v1::PagePool::AsyncService grpc_;
+  AsyncService<v1::PagePool> grpc_;
 };
 
 }  // namespace pando

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "core/eviction_work.h"
 #include "service/handlers/wire.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
@@ -96,24 +97,21 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics,
     return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
   };
   server.AddService(&grpc_);
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
-      data_path.match_prefix, of("MatchPrefix"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestMatchPrefixes(call...); },
-      data_path.match_prefixes, of("MatchPrefixes"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestInsert(call...); },
-      data_path.insert, of("Insert"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestLock(call...); },
-      data_path.lock, of("Lock"));
-  AddMethod(
-      server, [this](auto... call) { grpc_.RequestUnlock(call...); },
-      data_path.unlock, of("Unlock"));
-  AddUnaryMethod<v1::EvictRequest, v1::EvictResponse>(
-      server, [this](auto... call) { grpc_.RequestEvict(call...); },
-      [this](const auto& in, auto& out) { return Evict(in, out); },
+  AddMethod(server, grpc_.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
+            data_path.match_prefix, of("MatchPrefix"));
+  AddMethod(server, grpc_.Unary<v1::MatchPrefixesResponse>("MatchPrefixes"),
+            data_path.match_prefixes, of("MatchPrefixes"));
+  AddMethod(server, grpc_.Unary<v1::InsertResponse>("Insert"), data_path.insert,
+            of("Insert"));
+  AddMethod(server, grpc_.Unary<v1::LockResponse>("Lock"), data_path.lock,
+            of("Lock"));
+  AddMethod(server, grpc_.Unary<v1::UnlockResponse>("Unlock"), data_path.unlock,
+            of("Unlock"));
+  AddWaitingMethod<v1::EvictRequest, v1::EvictResponse>(
+      server, grpc_.Unary<v1::EvictResponse>("Evict"),
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return Evict(in, out, call);
+      },
       of("Evict"));
 }
 
@@ -125,9 +123,6 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (waits) waited = pending_->End(call);
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   RETURN_IF_ERROR(CheckMatch(request));
-  if (request.lock() && is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();
@@ -165,6 +160,8 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   response.set_pending(OutcomeOf(result, waited));
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 
@@ -249,16 +246,19 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   if (result.handle != PrefixHandle()) {
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
+  response.set_free_pages(result.room.free);
+  response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
 }
 
+// Of the pages in a repeat nothing is known: they may be another session's, and
+// those that were reserved may be cached.
 void PrefixCacheService::Verify(const MatchResult& result) {
-  if (verifier_ == nullptr) return;
+  if (verifier_ == nullptr || result.is_repeat) return;
   verifier_->HandedOut(result.pages);
   verifier_->Reserved(result.reserved);
 }
 
-// Of the pages in a repeat nothing is known: they may be another session's.
 void PrefixCacheService::Verify(std::span<const PageId> inserted,
                                 const InsertResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;
@@ -268,9 +268,6 @@ void PrefixCacheService::Verify(std::span<const PageId> inserted,
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
                                       v1::LockResponse& response) {
-  if (is_draining_->load(std::memory_order_relaxed)) {
-    return MakeError(Reason::kDraining, "the server is shutting down");
-  }
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
   if (!tokens.ok()) return tokens.status();
@@ -305,10 +302,15 @@ absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
                         RequestId(request.request_id()));
 }
 
-absl::Status PrefixCacheService::Evict(const v1::EvictRequest& request,
-                                       v1::EvictResponse& response) {
-  response.set_evicted_pages(cache_->Evict(request.pages()));
-  return absl::OkStatus();
+std::optional<absl::Status> PrefixCacheService::Evict(
+    const v1::EvictRequest& request, v1::EvictResponse& response,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<EvictionWork>(
+      call, [&] { return EvictionWork(request.pages()); },
+      [&](EvictionWork& done) {
+        response.set_evicted_pages(done.evicted_pages());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace pando

@@ -1,7 +1,6 @@
 #ifndef PANDO_SERVICE_HANDLERS_PREFIX_CACHE_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_PREFIX_CACHE_SERVICE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -12,7 +11,9 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/pending_matches.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -22,18 +23,17 @@ namespace pando {
 // calls that wait are held by PendingMatches.
 class PrefixCacheService {
  public:
-  // `cache`, `pending` and `is_draining` outlive the service. While draining,
-  // nothing new is admitted: a match that locks is refused. `verifier` may be
+  // `cache`, `pending` and `stepped` outlive the service. `verifier` may be
   // null: no pages are verified.
   PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
-                     PageVerifier* verifier, uint32_t max_tokens,
-                     uint64_t epoch, const std::atomic<bool>* is_draining)
+                     SteppedCalls* stepped, PageVerifier* verifier,
+                     uint32_t max_tokens, uint64_t epoch)
       : cache_(cache),
         pending_(pending),
+        stepped_(stepped),
         verifier_(verifier),
         max_tokens_(max_tokens),
-        epoch_(epoch),
-        is_draining_(is_draining) {}
+        epoch_(epoch) {}
 
   // Fills in the methods that this service carries out.
   void Offer(DataPath& data_path);
@@ -52,8 +52,10 @@ class PrefixCacheService {
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
   absl::Status Unlock(const v1::UnlockRequest& request,
                       v1::UnlockResponse& response);
-  absl::Status Evict(const v1::EvictRequest& request,
-                     v1::EvictResponse& response);
+  // None: as MatchPrefix, between two steps.
+  std::optional<absl::Status> Evict(const v1::EvictRequest& request,
+                                    v1::EvictResponse& response,
+                                    WaitingCall& call);
 
  private:
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
@@ -62,11 +64,11 @@ class PrefixCacheService {
 
   PrefixCache* const cache_;
   PendingMatches* const pending_;
+  SteppedCalls* const stepped_;
   PageVerifier* const verifier_;
   const uint32_t max_tokens_;
   const uint64_t epoch_;
-  const std::atomic<bool>* const is_draining_;
-  v1::PrefixCache::AsyncService grpc_;
+  AsyncService<v1::PrefixCache> grpc_;
 };
 
 }  // namespace pando

@@ -12,6 +12,7 @@
 #include "service/process/monotonic_clock.h"
 #include "service/process/random_id.h"
 #include "service/rpc/step.h"
+#include "service/rpc/unary_call.h"
 
 namespace pando {
 namespace {
@@ -34,6 +35,10 @@ void SessionService::Register(RpcMetrics& metrics) {
   metrics_ = std::make_unique<MethodMetrics>(metrics.ForMethod(
       v1::Sessions::service_full_name(), "Open", "bidi_stream"));
   server_->AddService(&grpc_);
+  AddUnaryMethod<v1::EndSessionRequest, v1::EndSessionResponse>(
+      *server_, grpc_.Unary<v1::EndSessionResponse>("End"),
+      [this](const auto& in, auto& out) { return End(in, out); },
+      metrics.ForMethod(v1::Sessions::service_full_name(), "End"));
   server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
 }
 
@@ -47,8 +52,9 @@ void SessionService::Arm() {
 
 void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
-void SessionService::AdmitAgain() {
-  for (const auto& [session, current] : current_) current.stream->AdmitAgain();
+void SessionService::EndIfNotAdmitted() {
+  for (const auto& [session, current] : current_)
+    current.stream->EndIfNotAdmitted();
 }
 
 void SessionService::AnnounceDrain() {
@@ -87,6 +93,14 @@ absl::StatusOr<SessionId> SessionService::Open(
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }
   return session;
+}
+
+absl::Status SessionService::End(const v1::EndSessionRequest& request,
+                                 v1::EndSessionResponse&) {
+  const SessionId session(request.session_id());
+  cache_->CloseSession(session);
+  config_.on_closed(session);
+  return absl::OkStatus();
 }
 
 absl::Status SessionService::Admit(const v1::OpenSessionRequest& request,

@@ -14,6 +14,7 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/session.grpc.pb.h"
 #include "service/calls/method_metrics.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -31,7 +32,7 @@ class SessionService {
   struct Config {
     v1::PoolDescription pool;
     uint64_t epoch = 0;
-    // Told when a worker closes its session.
+    // Told when a worker closes its session, or one that is lost.
     std::function<void(SessionId)> on_closed;
   };
 
@@ -41,11 +42,13 @@ class SessionService {
   ~SessionService();
 
   void Register(RpcMetrics& metrics);
+  absl::Status End(const v1::EndSessionRequest& request,
+                   v1::EndSessionResponse& response);
   // How long a session whose stream broke may be resumed.
   void set_grace(absl::Duration grace) { grace_ = grace; }
   // Breaks off the sessions of those who may not hold one any more: what they
   // held goes as that of a worker whose stream broke.
-  void AdmitAgain();
+  void EndIfNotAdmitted();
   // Tells every session, once, that the server is draining.
   void AnnounceDrain();
 
@@ -79,7 +82,7 @@ class SessionService {
   const std::atomic<bool>* const is_draining_;
   const Config config_;
   absl::Duration grace_;
-  v1::Sessions::AsyncService grpc_;
+  AsyncService<v1::Sessions> grpc_;
   std::unique_ptr<MethodMetrics> metrics_;
   bool drain_announced_ = false;
   absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;

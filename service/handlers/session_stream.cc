@@ -1,8 +1,10 @@
 #include "service/handlers/session_stream.h"
 
+#include "base/status_macros.h"
 #include "service/calls/call_log.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/grpc_status.h"
+#include "service/rpc/parse_request.h"
 
 namespace pando {
 
@@ -12,7 +14,8 @@ SessionStream::SessionStream(SessionService* service)
 void SessionStream::Arm() {
   grpc::ServerCompletionQueue* queue = service_->server_->queue();
   context_.AsyncNotifyWhenDone(&on_done_);
-  service_->grpc_.RequestOpen(&context_, &stream_, queue, queue, &on_arrived_);
+  service_->grpc_.RequestBidiStream("Open", &context_, &stream_, queue,
+                                    &on_arrived_);
 }
 
 void SessionStream::OnArrived(bool ok) {
@@ -29,8 +32,7 @@ void SessionStream::OnArrived(bool ok) {
 
 void SessionStream::OnFirstRead(bool ok) {
   if (ok && !is_done_) {
-    const absl::StatusOr<SessionId> session =
-        service_->Open(request_, context_, this);
+    const absl::StatusOr<SessionId> session = Open();
     if (session.ok()) {
       session_ = *session;
       v1::SessionOpened* opened = event_.mutable_opened();
@@ -51,7 +53,13 @@ void SessionStream::OnFirstRead(bool ok) {
   OperationDone();
 }
 
+absl::StatusOr<SessionId> SessionStream::Open() {
+  RETURN_IF_ERROR(ParseRequest(bytes_, request_));
+  return service_->Open(request_, context_, this);
+}
+
 void SessionStream::OnRead(bool ok) {
+  bytes_.Clear();
   if (ok) {
     if (!is_finishing_) Read(on_read_);
   } else {
@@ -62,8 +70,8 @@ void SessionStream::OnRead(bool ok) {
 
 void SessionStream::OnWritten(bool ok) {
   is_writing_ = false;
-  if (owed_finish_.has_value()) {
-    Finish(*owed_finish_);
+  if (finish_after_write_.has_value()) {
+    Finish(*finish_after_write_);
   } else if (ok && owes_draining_) {
     SendDraining();
   }
@@ -88,7 +96,7 @@ void SessionStream::OnDone() {
   OperationDone();
 }
 
-void SessionStream::AdmitAgain() {
+void SessionStream::EndIfNotAdmitted() {
   v1::OpenSessionRequest resume;
   resume.set_resume_session_id(session_.value());
   const absl::Status admitted = service_->Admit(resume, context_);
@@ -114,7 +122,7 @@ void SessionStream::SendDraining() {
 void SessionStream::Read(Step& then) {
   if (service_->server_->is_stopping()) return;
   ++operations_;
-  stream_.Read(&request_, &then);
+  stream_.Read(&bytes_, &then);
 }
 
 void SessionStream::Write() {
@@ -127,7 +135,7 @@ void SessionStream::Write() {
 void SessionStream::Finish(const absl::Status& status) {
   if (is_finishing_) return;
   if (is_writing_) {
-    owed_finish_ = status;
+    finish_after_write_ = status;
     return;
   }
   finished_with_ = status;

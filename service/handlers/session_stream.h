@@ -27,7 +27,7 @@ class SessionStream {
   void Arm();
   void SendDraining();
   // Ends, as by a refusal, if its caller may not resume the session.
-  void AdmitAgain();
+  void EndIfNotAdmitted();
 
  private:
   void OnArrived(bool ok);
@@ -37,6 +37,8 @@ class SessionStream {
   // The call is over on both sides.
   void OnDone();
 
+  // With what the first message asks for.
+  absl::StatusOr<SessionId> Open();
   void Read(Step& then);
   void Write();
   void Refuse(const absl::Status& status);
@@ -45,8 +47,8 @@ class SessionStream {
 
   SessionService* const service_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1::SessionEvent, v1::OpenSessionRequest>
-      stream_;
+  grpc::ServerAsyncReaderWriter<v1::SessionEvent, grpc::ByteBuffer> stream_;
+  grpc::ByteBuffer bytes_;  // of the message that was read last
   v1::OpenSessionRequest request_;
   v1::SessionEvent event_;
   SessionId session_;  // none until opened
@@ -57,7 +59,8 @@ class SessionStream {
   bool is_done_ = false;
   bool owes_draining_ = false;
   absl::Status finished_with_;
-  std::optional<absl::Status> owed_finish_;  // after the write that runs
+  std::optional<absl::Status>
+      finish_after_write_;  // set while a write is under way
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
   Step on_first_read_{[this](bool ok) { OnFirstRead(ok); }};

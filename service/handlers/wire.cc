@@ -30,6 +30,8 @@ v1::DType DTypeOf(DType dtype) {
       return v1::DTYPE_FLOAT8_E4M3;
     case DType::kFloat8E5M2:
       return v1::DTYPE_FLOAT8_E5M2;
+    case DType::kOpaque:
+      return v1::DTYPE_OPAQUE;
   }
   return v1::DTYPE_UNSPECIFIED;
 }
@@ -49,6 +51,8 @@ void FillLayout(const KvLayout& layout, v1::KvLayout* out) {
   out->set_kv_stride(layout.kv_stride);
   out->set_token_stride(layout.token_stride);
   out->set_head_stride(layout.head_stride);
+  out->set_piece_bytes(layout.piece_bytes);
+  out->set_page_format(layout.page_format);
 }
 
 void FillCounters(const CacheCounters& from, v1::CacheCounters* counters) {
@@ -182,6 +186,7 @@ void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   out->set_nodes(stats.nodes);
   out->set_namespaces(stats.namespaces);
   out->set_waiting_matches(stats.waits);
+  out->set_held_pages(stats.held_pages);
   out->set_eviction_policy(
       std::string(EvictionPolicyName(stats.eviction_policy)));
   for (const QuotaClassStats& quota : stats.quota_classes) {

@@ -8,20 +8,36 @@
 #include <cstdint>
 #include <future>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "service/http/shown_token.h"
 #include "service/http/text_format.h"
+#include "service/process/monotonic_clock.h"
 
 namespace pando {
 namespace {
 
 constexpr std::chrono::milliseconds kStopPoll{20};
+
+// Threads, and how many of them may serve the console. Browsers keep
+// connections open that they may need: each takes a thread until it is used or
+// its time is over.
+constexpr char kThreads[] = "32";
+constexpr int kConsoleThreads = 8;
+
+// civetweb does not return before it has read so much, so between two chunks it
+// is seen that a body comes too slowly.
+constexpr size_t kBodyChunk = 256;
+constexpr absl::Duration kBodyTime = absl::Seconds(10);
 
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -49,16 +65,17 @@ void Send(mg_connection* connection, const HttpReply& reply) {
   mg_write(connection, reply.body.data(), reply.body.size());
 }
 
-// `size` bytes, or fewer when the client sends no more in time.
-std::string ReadBody(mg_connection* connection, size_t size) {
-  std::string body(size, '\0');
-  size_t read = 0;
-  while (read < size) {
-    const int got = mg_read(connection, body.data() + read, size - read);
-    if (got <= 0) break;
-    read += static_cast<size_t>(got);
+// `size` bytes; none when they do not come in time.
+std::optional<std::string> ReadBody(mg_connection* connection, size_t size) {
+  const absl::Time deadline = MonotonicNow() + kBodyTime;
+  std::string body;
+  char chunk[kBodyChunk];
+  while (body.size() < size) {
+    const int got =
+        mg_read(connection, chunk, std::min(size - body.size(), kBodyChunk));
+    if (got <= 0 || MonotonicNow() > deadline) return std::nullopt;
+    body.append(chunk, static_cast<size_t>(got));
   }
-  body.resize(read);
   return body;
 }
 
@@ -80,10 +97,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
   std::unique_ptr<HttpServer> server =
       absl::WrapUnique(new HttpServer(std::move(config)));
   const std::string& address = server->config_.address;
-  // Browsers keep connections open that they may need: each takes a thread
-  // until it is used or its time is over.
   const char* options[] = {
-      "listening_ports",    address.c_str(), "num_threads", "8",
+      "listening_ports",    address.c_str(), "num_threads", kThreads,
       "request_timeout_ms", "2000",          nullptr};
   mg_callbacks callbacks = {};
   callbacks.begin_request = HandleRequest;
@@ -120,28 +135,29 @@ int HttpServer::HandleRequest(mg_connection* connection) {
 }
 
 int HttpServer::Respond(mg_connection* connection) const {
-  const HttpReply reply = Reply(connection);
+  const mg_request_info* request = mg_get_request_info(connection);
+  const std::string_view path = request->local_uri;
+  if (config_.console != nullptr &&
+      (path == "/console" || path.starts_with("/console/"))) {
+    return RespondConsole(connection);
+  }
+  const HttpReply reply = Answer(request->request_method, path);
   Send(connection, reply);
   return reply.status;
 }
 
-HttpReply HttpServer::Reply(mg_connection* connection) const {
-  const mg_request_info* request = mg_get_request_info(connection);
-  const std::string_view path = request->local_uri;
-  const bool is_for_console =
-      config_.console != nullptr &&
-      (path == "/console" || path.starts_with("/console/"));
-  return is_for_console ? AnswerConsole(connection)
-                        : Answer(request->request_method, path);
+int HttpServer::RespondConsole(mg_connection* connection) const {
+  const bool is_too_much = ++console_requests_ > kConsoleThreads;
+  const absl::Cleanup done = [this] { --console_requests_; };
+  const HttpReply reply =
+      is_too_much ? HttpReply{503, kPlainText, "the console is busy\n"}
+                  : AnswerConsole(connection);
+  Send(connection, reply);
+  return reply.status;
 }
 
 HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {
-  // HTTP/1.0 knows no such header; browsers always send one.
-  const char* const host = mg_get_header(connection, "Host");
-  if (host != nullptr && !hosts_.Include(host)) {
-    return {403, kPlainText,
-            "not asked by a name of this server; see --http-hosts\n"};
-  }
+  if (std::optional<HttpReply> refusal = Refusal(connection)) return *refusal;
   const mg_request_info* info = mg_get_request_info(connection);
   const auto size = static_cast<uint64_t>(std::max(info->content_length, 0LL));
   if (size > config_.max_body_bytes) {
@@ -149,11 +165,41 @@ HttpReply HttpServer::AnswerConsole(mg_connection* connection) const {
             absl::StrFormat("the body has %u bytes; the limit is %u\n", size,
                             config_.max_body_bytes)};
   }
+  std::optional<std::string> body = ReadBody(connection, size);
+  if (!body.has_value()) {
+    return {408, kPlainText, "the body did not come in time\n"};
+  }
   return config_.console(
       {.method = info->request_method,
        .path = info->local_uri,
        .query = info->query_string == nullptr ? "" : info->query_string,
-       .body = ReadBody(connection, size)});
+       .body = *std::move(body)});
+}
+
+std::optional<HttpReply> HttpServer::Refusal(mg_connection* connection) const {
+  // HTTP/1.0 knows no such header; browsers always send one.
+  const char* const host = mg_get_header(connection, "Host");
+  if (host != nullptr && !hosts_.Include(host)) {
+    return HttpReply{403, kPlainText,
+                     "not asked by a name of this server; see --http-hosts\n"};
+  }
+  const char* const origin = mg_get_header(connection, "Origin");
+  if (origin != nullptr && !hosts_.IncludeOrigin(origin)) {
+    return HttpReply{403, kPlainText, "asked for a page of another server\n"};
+  }
+  if (config_.admits == nullptr) return std::nullopt;
+  const char* const authorization = mg_get_header(connection, "Authorization");
+  if (config_.admits(
+          ShownToken(authorization == nullptr ? "" : authorization))) {
+    return std::nullopt;
+  }
+  return HttpReply{
+      .status = 401,
+      .content_type = kPlainText,
+      .body =
+          "the console needs a bearer token of a credential that may read "
+          "all namespaces; browsers take it as the password\n",
+      .headers = {{"WWW-Authenticate", "Basic realm=\"pando\""}}};
 }
 
 HttpReply HttpServer::Answer(std::string_view method,

@@ -3,9 +3,11 @@
 
 #include <prometheus/collectable.h>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,9 +27,12 @@ namespace pando {
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
 //   /console/...   what the console answers, if there is one; 403 to whoever
-//                  asks by a name that is not the server's
-// Owned by Server. Its threads call the collectables, is_ready and the console,
-// at the same time too; nothing is called after destruction.
+//                  asks by a name that is not the server's, or for a page of
+//                  another server; 401 to whoever shows no token that is wanted
+// Most of its threads serve no requests for the console, however many there are
+// and however slowly their bodies come: metrics and probes do not wait for
+// them. Owned by Server. Its threads call the collectables, is_ready, admits
+// and the console, at the same time too; nothing is called after destruction.
 class HttpServer {
  public:
   struct Config {
@@ -40,6 +45,9 @@ class HttpServer {
     // Null: there is none. Bodies are no longer than this many bytes.
     std::function<HttpReply(const HttpRequest&)> console = nullptr;
     size_t max_body_bytes = 0;
+    // Whether somebody with this bearer token, empty if none, may ask the
+    // console. Null: everybody may.
+    std::function<bool(const std::string& token)> admits = nullptr;
   };
 
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Config config);
@@ -60,13 +68,16 @@ class HttpServer {
 
   static int HandleRequest(mg_connection* connection);
   int Respond(mg_connection* connection) const;
-  HttpReply Reply(mg_connection* connection) const;
+  int RespondConsole(mg_connection* connection) const;
   HttpReply AnswerConsole(mg_connection* connection) const;
+  // Whoever may not ask gets this; none: he may.
+  std::optional<HttpReply> Refusal(mg_connection* connection) const;
   HttpReply Answer(std::string_view method, std::string_view path) const;
   std::string Metrics() const;
 
   const Config config_;
   const ServedHosts hosts_;
+  mutable std::atomic<int> console_requests_ = 0;  // that are being served
   // Last, so that its threads are gone before what they use.
   std::unique_ptr<mg_context, StopContext> context_;
 };

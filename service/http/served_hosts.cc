@@ -33,6 +33,11 @@ ServedHosts::ServedHosts(const std::string& address,
   names_.emplace_back("localhost");
 }
 
+bool ServedHosts::IncludeOrigin(std::string_view origin) const {
+  const size_t scheme = origin.find("://");
+  return scheme != std::string_view::npos && Include(origin.substr(scheme + 3));
+}
+
 bool ServedHosts::Include(std::string_view host) const {
   const std::string name = WithoutPort(host);
   return IsIpAddress(name) ||

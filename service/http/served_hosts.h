@@ -17,6 +17,8 @@ class ServedHosts {
 
   // Of a Host header, with or without a port.
   bool Include(std::string_view host) const;
+  // Of an Origin header, which says what page a browser asks for.
+  bool IncludeOrigin(std::string_view origin) const;
 
  private:
   std::vector<std::string> names_;

@@ -1,12 +1,16 @@
 #include "service/lane/lane_methods.h"
 
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pando/v1/data_path.pb.h"
+#include "service/calls/request_parts.h"
 #include "service/calls/served_call.h"
 #include "service/calls/status_message.h"
 
@@ -42,9 +46,8 @@ class LaneCall final : public ServedCall<Request, Response>,
 
   Caller caller() const override { return lane_->caller(); }
 
-  bool Parse(const std::string& bytes) {
-    return request_.ParseFromString(bytes);
-  }
+  // Makes the request of these bytes. Not in the turn.
+  void Take(const std::string& bytes) { parsed_ = ParseRequest(bytes); }
   // True: it waits, and is the lane's.
   bool Serve(LaneConnection& lane, uint32_t slot) {
     lane_ = &lane;
@@ -61,6 +64,19 @@ class LaneCall final : public ServedCall<Request, Response>,
   }
 
  private:
+  absl::Status ParseRequest(const std::string& bytes) {
+    request_.Clear();  // also of what is refused
+    google::protobuf::io::ArrayInputStream stream(
+        bytes.data(), static_cast<int>(bytes.size()));
+    RETURN_IF_ERROR(CheckRequestParts(stream, *Request::descriptor()));
+    if (request_.ParseFromString(bytes)) return absl::OkStatus();
+    return absl::InternalError("the request cannot be parsed");
+  }
+
+  // What is parsed before it is known who may call is at most what a lane
+  // holds.
+  absl::Status Parse() override { return parsed_; }
+
   void Send(const absl::Status& status) override {
     if (status.ok()) {
       AnswerWith(0, response_, slot_, lane_->lane());
@@ -70,6 +86,7 @@ class LaneCall final : public ServedCall<Request, Response>,
     if (this->waits()) lane_->RemoveWaiting(this);  // deletes this
   }
 
+  absl::Status parsed_;
   Request request_;
   Response response_;
   LaneConnection* lane_ = nullptr;
@@ -88,16 +105,13 @@ class OfferedMethod final : public LaneMethod {
       place_ = std::make_unique<LaneCall<Request, Response>>(policy_, method_,
                                                              metrics_);
     }
-    const bool is_message = place_->Parse(call.request);
+    place_->Take(call.request);
     absl::MutexLock turn(&policy_->turn());
-    if (!is_message) {
-      AnswerWith(absl::InternalError("the request is not such a message"),
-                 call.slot, lane.lane());
-    } else if (place_->Serve(lane, call.slot)) {
+    if (place_->Serve(lane, call.slot)) {
       lane.AddWaiting(std::move(place_));
-      return;
+    } else {
+      place_->Empty();
     }
-    place_->Empty();
   }
 
  private:

@@ -19,37 +19,41 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
       static_cast<ssize_t>(token.size())) {
     return absl::ErrnoToStatus(errno, "getrandom");
   }
-  const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(issued_, [now](const auto& entry) {
-    return entry.second.expires <= now;
-  });
-  const auto own = absl::c_count_if(issued_, [&grant](const auto& entry) {
-    return entry.second.grant.session == grant.session;
-  });
-  if (static_cast<size_t>(own) >= max_per_session_) {
+  const SessionId session = grant.session;
+  IssuedTokens& own = sessions_[session];
+  if (own.size() >= max_per_session_) DropExpired(own);
+  if (own.size() >= max_per_session_) {
     return MakeError(Reason::kSessionLimit,
                      absl::StrFormat("the session has %u attach tokens that it "
                                      "has not used; "
                                      "max-attach-tokens-per-session is %u",
-                                     own, max_per_session_));
+                                     own.size(), max_per_session_));
   }
-  if (issued_.size() >= max_outstanding_) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("%u attach tokens are outstanding; at most %u may be",
-                        issued_.size(), max_outstanding_));
-  }
-  issued_[token] = {std::move(grant), holder, now + ttl_};
+  own[token] = {std::move(grant), holder, Clock::now() + ttl_};
+  owners_[token] = session;
   return token;
+}
+
+void AttachTokens::DropExpired(IssuedTokens& tokens) {
+  const Clock::time_point now = Clock::now();
+  absl::erase_if(tokens, [&](const auto& entry) {
+    if (entry.second.expires > now) return false;
+    owners_.erase(entry.first);
+    return true;
+  });
 }
 
 std::optional<AttachGrant> AttachTokens::Redeem(const AttachToken& token,
                                                 const UnixPeer& shown_by) {
   absl::MutexLock lock(&mutex_);
-  const auto found = issued_.find(token);
-  if (found == issued_.end()) return std::nullopt;
-  Issued issued = std::move(found->second);
-  issued_.erase(found);
+  const auto owner = owners_.find(token);
+  if (owner == owners_.end()) return std::nullopt;
+  const auto own = sessions_.find(owner->second);
+  Issued issued = std::move(own->second.at(token));
+  own->second.erase(token);
+  if (own->second.empty()) sessions_.erase(own);
+  owners_.erase(owner);
   if (issued.expires <= Clock::now() ||
       issued.holder.value_or(shown_by) != shown_by) {
     return std::nullopt;
@@ -57,11 +61,23 @@ std::optional<AttachGrant> AttachTokens::Redeem(const AttachToken& token,
   return std::move(issued.grant);
 }
 
+bool AttachTokens::AreFor(const UnixPeer& peer) {
+  const Clock::time_point now = Clock::now();
+  absl::MutexLock lock(&mutex_);
+  return absl::c_any_of(sessions_, [&](const auto& session) {
+    return absl::c_any_of(session.second, [&](const auto& entry) {
+      const Issued& issued = entry.second;
+      return issued.expires > now && issued.holder.value_or(peer) == peer;
+    });
+  });
+}
+
 void AttachTokens::Forget(SessionId session) {
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(issued_, [session](const auto& entry) {
-    return entry.second.grant.session == session;
-  });
+  const auto own = sessions_.find(session);
+  if (own == sessions_.end()) return;
+  for (const auto& [token, issued] : own->second) owners_.erase(token);
+  sessions_.erase(own);
 }
 
 }  // namespace pando

@@ -32,26 +32,29 @@ struct AttachGrant {
 };
 
 // The tokens handed out and not yet shown. Owned by MemorySocket; any thread
-// may call it. Holds at most max_outstanding tokens, at most max_per_session of
-// a session, each valid once and for ttl at most.
+// may call it. Holds at most max_per_session of a session, each valid once and
+// for ttl at most. How many there are in all is bounded by how many sessions
+// there are: what one session does with its tokens leaves those of the others
+// alone.
 class AttachTokens {
  public:
-  AttachTokens(absl::Duration ttl, size_t max_outstanding,
-               size_t max_per_session)
+  AttachTokens(absl::Duration ttl, size_t max_per_session)
       : ttl_(absl::ToChronoNanoseconds(ttl)),
-        max_outstanding_(max_outstanding),
         max_per_session_(max_per_session) {}
 
   // For `holder` alone, who asked for it; none: it is not known who did.
   absl::StatusOr<AttachToken> Issue(AttachGrant grant,
                                     std::optional<UnixPeer> holder);
 
-  // What the token was issued for; nothing when it is unknown, used, too old, or
-  // another's. In any case it is not valid any more.
+  // What the token was issued for; nothing when it is unknown, used, too old,
+  // or another's. In any case it is not valid any more.
   std::optional<AttachGrant> Redeem(const AttachToken& token,
                                     const UnixPeer& shown_by);
 
-  // The session has ended: it leaves room for others.
+  // Whether this peer may show a token that is outstanding.
+  bool AreFor(const UnixPeer& peer);
+
+  // The session has ended.
   void Forget(SessionId session);
 
  private:
@@ -62,12 +65,17 @@ class AttachTokens {
     std::optional<UnixPeer> holder;
     Clock::time_point expires;
   };
+  using IssuedTokens = absl::flat_hash_map<AttachToken, Issued>;
+
+  void DropExpired(IssuedTokens& tokens) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::nanoseconds ttl_;
-  const size_t max_outstanding_;
   const size_t max_per_session_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<AttachToken, Issued> issued_ ABSL_GUARDED_BY(mutex_);
+  // No session without tokens, and no more than max_per_session_ of one.
+  absl::flat_hash_map<SessionId, IssuedTokens> sessions_
+      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<AttachToken, SessionId> owners_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

@@ -1,7 +1,11 @@
 #include "service/memory/make_pool.h"
 
+#include <sys/sysinfo.h>
+
+#include <cerrno>
 #include <cstdint>
 
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
@@ -10,6 +14,23 @@
 
 namespace pando {
 namespace {
+
+// Of PagePool, for each page.
+constexpr uint64_t kIndexBytesPerPage = 12;
+
+// What is kept of each page is made at the start, and a process that is granted
+// it but cannot use it dies without a word.
+absl::Status CheckIndexFitsInMemory(const Options& options) {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
+  const uint64_t memory = uint64_t{info.totalram} * info.mem_unit;
+  const uint64_t needed = options.pool_pages * kIndexBytesPerPage;
+  if (needed <= memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the pool has %u pages, whose index alone needs %u bytes; this machine "
+      "has %u bytes of memory",
+      options.pool_pages, needed, memory));
+}
 
 absl::Status SizePool(Options& options) {
   if (options.pool_fraction == 0) return absl::OkStatus();
@@ -22,8 +43,8 @@ absl::Status SizePool(Options& options) {
 }
 
 absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
-  absl::Status sized = SizePool(options);
-  if (!sized.ok()) return sized;
+  RETURN_IF_ERROR(SizePool(options));
+  RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
   ASSIGN_OR_RETURN(std::unique_ptr<CudaKvPool> pool,
                    CudaKvPool::Create(ShapeOf(options), options.pool_pages,
                                       options.pool_devices, options.pool_zero));
@@ -42,6 +63,7 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
 
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options) {
   if (options.pool_memory == "cuda") return MakeCudaPool(options);
+  RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
   return HostKvPool::Create(ShapeOf(options), options.pool_pages,
                             options.pool_shards);
 }

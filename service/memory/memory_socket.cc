@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "service/logging/log.h"
+#include "service/sockets/accept.h"
 
 namespace pando {
 namespace {
@@ -24,6 +25,7 @@ constexpr uint32_t kWireVersion = 1;
 constexpr std::chrono::milliseconds kDescriptorRetry{100};
 // What a peer has at least to send its token, whoever else wants its place.
 constexpr std::chrono::milliseconds kFairTime{50};
+constexpr int kAcceptedAtOnce = 64;
 
 static_assert(std::endian::native == std::endian::little,
               "the wire format is little endian");
@@ -66,49 +68,30 @@ bool Send(int fd, std::string message,
          static_cast<ssize_t>(message.size());
 }
 
-std::optional<std::vector<SharedDescriptor>> ExportShards(const KvPool& pool) {
-  std::vector<SharedDescriptor> shards;
-  for (const KvShard& shard : pool.shards()) {
-    absl::StatusOr<UniqueFd> fd = pool.ExportShard(shard.index);
-    if (!fd.ok()) {
-      Log(LogLevel::kError,
-          "a worker could not attach: no descriptor of a shard",
-          {{"shard", shard.index},
-           {"device", shard.device},
-           {"reason", fd.status().message()}});
-      return std::nullopt;
-    }
-    shards.push_back({*std::move(fd), shard.size_bytes});
-  }
-  return shards;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
-    Config config, const KvPool* pool, OnAttached on_attached,
-    OpenLane open_lane) {
+    Config config, const KvPool* pool, Attach attach, OpenLane open_lane) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
                    UnixListener::Start(config.socket));
   return absl::WrapUnique(new MemorySocket(
-      std::move(config), pool, std::move(on_attached), std::move(open_lane),
+      std::move(config), pool, std::move(attach), std::move(open_lane),
       std::move(listener), std::move(stop)));
 }
 
-MemorySocket::MemorySocket(Config config, const KvPool* pool,
-                           OnAttached on_attached, OpenLane open_lane,
+MemorySocket::MemorySocket(Config config, const KvPool* pool, Attach attach,
+                           OpenLane open_lane,
                            std::unique_ptr<UnixListener> listener,
                            UniqueFd stop)
     : config_(std::move(config)),
       pool_(pool),
-      on_attached_(std::move(on_attached)),
+      attach_(std::move(attach)),
       open_lane_(std::move(open_lane)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      tokens_(config_.token_ttl, config_.max_tokens,
-              config_.max_tokens_per_session),
+      tokens_(config_.token_ttl, config_.max_tokens_per_session),
       thread_([this] { Run(); }) {}
 
 MemorySocket::~MemorySocket() {
@@ -157,34 +140,51 @@ int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
 }
 
 void MemorySocket::AcceptPeers() {
-  while (true) {
+  // Those who are here are heard, too, however many others come.
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     const Clock::time_point now = Clock::now();
-    const bool is_full = peers_.size() >= config_.max_peers;
-    if (is_full) accept_after_ = peers_.front().arrived + kFairTime;
     if (now < accept_after_) return;
-    AcceptResult accepted = listener_->Accept();
+    if (peers_.size() > config_.max_peers) DropOldest();
+    AcceptResult accepted = AcceptFrom(listener_->fd());
     if (accepted.is_out_of_descriptors) accept_after_ = now + kDescriptorRetry;
     if (!accepted.fd.valid()) return;
     const UnixPeer identity = UnixPeerOf(accepted.fd.get());
     if (config_.filter != nullptr && !config_.filter->Admit(identity, path())) {
       continue;
     }
-    if (is_full) {
+    const bool is_full = peers_.size() == config_.max_peers;
+    if (is_full && !tokens_.AreFor(identity)) {
       ++dropped_;
-      peers_.pop_front();
+      continue;
+    }
+    if (is_full && !DropIntruder()) {
+      // One too many, until the oldest has had its time.
+      accept_after_ = peers_.front().arrived + kFairTime;
     }
     peers_.push_back({std::move(accepted.fd), identity, now,
-                      now + absl::ToChronoNanoseconds(config_.peer_deadline),
-                      AttachToken{}});
+                      now + absl::ToChronoNanoseconds(config_.peer_deadline)});
   }
+}
+
+// Whoever has no token can only have come to take a place.
+bool MemorySocket::DropIntruder() {
+  const auto intruder = std::find_if(
+      peers_.begin(), peers_.end(),
+      [this](const Peer& peer) { return !tokens_.AreFor(peer.identity); });
+  if (intruder == peers_.end()) return false;
+  ++dropped_;
+  peers_.erase(intruder);
+  return true;
+}
+
+void MemorySocket::DropOldest() {
+  ++dropped_;
+  peers_.pop_front();
 }
 
 void MemorySocket::DropLatePeers() {
   const Clock::time_point now = Clock::now();
-  while (!peers_.empty() && peers_.front().deadline <= now) {
-    ++dropped_;
-    peers_.pop_front();
-  }
+  while (!peers_.empty() && peers_.front().deadline <= now) DropOldest();
 }
 
 bool MemorySocket::ReceiveToken(Peer& peer) {
@@ -203,11 +203,9 @@ bool MemorySocket::ReceiveToken(Peer& peer) {
 }
 
 void MemorySocket::Answer(const Peer& peer) {
-  const std::optional<AttachGrant> grant =
-      tokens_.Redeem(peer.token, peer.identity);
-  Share shared;
-  if (grant.has_value()) shared = ShareOf(*grant, peer.identity);
-  switch (shared.status) {
+  std::vector<SharedDescriptor> descriptors;
+  const MemorySocketStatus status = Grant(peer, descriptors);
+  switch (status) {
     case MemorySocketStatus::kOk:
       ++attached_;
       break;
@@ -218,32 +216,42 @@ void MemorySocket::Answer(const Peer& peer) {
       ++dropped_;
       break;
   }
-  std::string message = Header(shared.status, shared.descriptors.size());
-  for (const SharedDescriptor& each : shared.descriptors) {
+  std::string message = Header(status, descriptors.size());
+  for (const SharedDescriptor& each : descriptors) {
     Append(message, each.bytes);
   }
-  Send(peer.fd.get(), std::move(message), shared.descriptors);
+  Send(peer.fd.get(), std::move(message), descriptors);
 }
 
-MemorySocket::Share MemorySocket::ShareOf(const AttachGrant& grant,
-                                          const UnixPeer& peer) {
-  if (grant.what == AttachGrant::What::kLane) return ShareLane(grant, peer);
-  auto shards = ExportShards(*pool_);
-  if (!shards) return {.status = MemorySocketStatus::kUnavailable};
-  if (!on_attached_(grant.session, peer.pid)) return {};
-  return {.status = MemorySocketStatus::kOk, .descriptors = *std::move(shards)};
-}
-
-MemorySocket::Share MemorySocket::ShareLane(const AttachGrant& grant,
-                                            const UnixPeer& peer) {
-  auto lane = open_lane_(grant, peer);
-  if (lane.ok()) {
-    return {.status = MemorySocketStatus::kOk, .descriptors = *std::move(lane)};
+MemorySocketStatus MemorySocket::Grant(
+    const Peer& peer, std::vector<SharedDescriptor>& descriptors) {
+  const std::optional<AttachGrant> grant =
+      tokens_.Redeem(peer.token, peer.identity);
+  if (!grant.has_value()) return MemorySocketStatus::kBadToken;
+  const bool is_for_lane = grant->what == AttachGrant::What::kLane;
+  Share shared = is_for_lane ? open_lane_(*grant, peer.identity)
+                             : SharePool(*grant, peer.identity);
+  if (shared.ok()) {
+    descriptors = *std::move(shared);
+    return MemorySocketStatus::kOk;
   }
-  if (absl::IsNotFound(lane.status())) return {};
-  Log(LogLevel::kWarning, "a worker gets no lane",
-      {{"peer", NameOf(peer)}, {"reason", lane.status().message()}});
-  return {.status = MemorySocketStatus::kUnavailable};
+  if (absl::IsFailedPrecondition(shared.status())) {
+    return MemorySocketStatus::kBadToken;
+  }
+  Log(LogLevel::kWarning, "a worker gets no memory",
+      {{"peer", NameOf(peer.identity)}, {"reason", shared.status().message()}});
+  return MemorySocketStatus::kUnavailable;
+}
+
+MemorySocket::Share MemorySocket::SharePool(const AttachGrant& grant,
+                                            const UnixPeer& peer) const {
+  ASSIGN_OR_RETURN(std::vector<UniqueFd> shards,
+                   attach_(grant.session, peer.pid));
+  std::vector<SharedDescriptor> shared;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    shared.push_back({std::move(shards[i]), pool_->shards()[i].size_bytes});
+  }
+  return shared;
 }
 
 }  // namespace pando

@@ -67,12 +67,12 @@ class MemorySocket {
     // Who may connect; outlives the socket. Null: all.
     PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
-    size_t max_tokens = 1024;
     size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // Beyond it the peer that has been silent longest makes room, once it has
-    // had a fair time.
+    // Beyond it nobody is let in who cannot have a token. Others take the place
+    // of a peer who cannot, or else of the one that has been silent longest,
+    // once it has had a fair time.
     size_t max_peers = 64;
   };
 
@@ -85,18 +85,20 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread before the descriptors leave; they do not if
-  // it returns false. pid is the peer's, 0 when it is not visible in this PID
-  // namespace.
-  using OnAttached = std::function<bool(SessionId session, pid_t pid)>;
-  // Called on the socket's thread: makes a lane for this peer. NOT_FOUND: its
-  // session has ended.
+  // Called on the socket's thread: the descriptors of the shards, for a process
+  // that may write to them from now on. FAILED_PRECONDITION: the session is
+  // over. pid is the peer's, 0 when it is not visible in this PID namespace.
+  using Attach = std::function<absl::StatusOr<std::vector<UniqueFd>>(
+      SessionId session, pid_t pid)>;
+
+  // Called on the socket's thread: makes a lane for this peer.
+  // FAILED_PRECONDITION: its session has ended.
   using OpenLane = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
       const AttachGrant& grant, const UnixPeer& peer)>;
 
   // pool must outlive the socket. `open_lane` null: no token is for a lane.
   static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
-      Config config, const KvPool* pool, OnAttached on_attached,
+      Config config, const KvPool* pool, Attach attach,
       OpenLane open_lane = nullptr);
   ~MemorySocket();
   MemorySocket(const MemorySocket&) = delete;
@@ -120,17 +122,14 @@ class MemorySocket {
     UnixPeer identity;
     Clock::time_point arrived;
     Clock::time_point deadline;
-    AttachToken token;
+    AttachToken token = {};
     size_t received = 0;
   };
 
   // What a peer gets.
-  struct Share {
-    MemorySocketStatus status = MemorySocketStatus::kBadToken;
-    std::vector<SharedDescriptor> descriptors = {};
-  };
+  using Share = absl::StatusOr<std::vector<SharedDescriptor>>;
 
-  MemorySocket(Config config, const KvPool* pool, OnAttached on_attached,
+  MemorySocket(Config config, const KvPool* pool, Attach attach,
                OpenLane open_lane, std::unique_ptr<UnixListener> listener,
                UniqueFd stop);
 
@@ -140,16 +139,20 @@ class MemorySocket {
   // deadline.
   int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
+  // A peer who cannot have a token. False: there is none.
+  bool DropIntruder();
+  void DropOldest();
   void DropLatePeers();
   // False when the connection is done with.
   bool ReceiveToken(Peer& peer);
   void Answer(const Peer& peer);
-  Share ShareOf(const AttachGrant& grant, const UnixPeer& peer);
-  Share ShareLane(const AttachGrant& grant, const UnixPeer& peer);
+  MemorySocketStatus Grant(const Peer& peer,
+                           std::vector<SharedDescriptor>& descriptors);
+  Share SharePool(const AttachGrant& grant, const UnixPeer& peer) const;
 
   const Config config_;
   const KvPool* const pool_;
-  const OnAttached on_attached_;
+  const Attach attach_;
   const OpenLane open_lane_;
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;

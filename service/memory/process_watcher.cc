@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -16,7 +15,7 @@
 namespace pando {
 namespace {
 
-// The event of stop_; watches count from 1.
+// The event of stop_; writers count from 1.
 constexpr uint64_t kStopEvent = 0;
 
 absl::Status AddToEpoll(const UniqueFd& epoll, const UniqueFd& fd,
@@ -56,17 +55,7 @@ ProcessWatcher::~ProcessWatcher() {
   thread_.join();
 }
 
-absl::Status ProcessWatcher::Watch(SessionId session, pid_t pid) {
-  absl::Status added = Add(session, pid);
-  if (!added.ok()) {
-    Forget(session);
-    absl::MutexLock lock(&mutex_);
-    unwatchable_.insert(session);
-  }
-  return added;
-}
-
-absl::Status ProcessWatcher::Add(SessionId session, pid_t pid) {
+absl::Status ProcessWatcher::Watch(WriterId writer, pid_t pid) {
   if (pid <= 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "pid is %d; the process is not visible in this PID namespace", pid));
@@ -77,23 +66,22 @@ absl::Status ProcessWatcher::Add(SessionId session, pid_t pid) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("pidfd_open of %d", pid));
   }
   absl::MutexLock lock(&mutex_);
-  if (unwatchable_.contains(session)) {
-    return absl::FailedPreconditionError(
-        "another process of the session could not be watched");
-  }
-  if (IsWatched(session, pid)) return absl::OkStatus();
-  const uint64_t watch = ++last_watch_;
-  absl::Status added = AddToEpoll(epoll_, pidfd, watch);
-  if (added.ok()) watched_[watch] = {session, pid, std::move(pidfd)};
+  absl::Status added = AddToEpoll(epoll_, pidfd, writer.value());
+  if (added.ok()) watched_[writer] = std::move(pidfd);
   return added;
 }
 
-void ProcessWatcher::Forget(SessionId session) {
+bool ProcessWatcher::IsLiving(WriterId writer) const {
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(watched_, [session](const auto& entry) {
-    return entry.second.session == session;
-  });
-  unwatchable_.erase(session);
+  const auto found = watched_.find(writer);
+  if (found == watched_.end()) return false;
+  pollfd ended = {found->second.get(), POLLIN, 0};
+  return poll(&ended, 1, 0) == 0;
+}
+
+void ProcessWatcher::Forget(WriterId writer) {
+  absl::MutexLock lock(&mutex_);
+  watched_.erase(writer);
 }
 
 void ProcessWatcher::Run() {
@@ -102,35 +90,13 @@ void ProcessWatcher::Run() {
     // Only EINTR is possible.
     if (epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
     if (event.data.u64 == kStopEvent) return;
-    const std::optional<SessionId> session = Remove(event.data.u64);
-    if (session) on_exit_(*session);
+    const WriterId writer(event.data.u64);
+    {
+      absl::MutexLock lock(&mutex_);
+      if (watched_.erase(writer) == 0) continue;
+    }
+    on_exit_(writer);
   }
-}
-
-std::optional<SessionId> ProcessWatcher::Remove(uint64_t watch) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = watched_.find(watch);
-  if (found == watched_.end()) return std::nullopt;
-  const SessionId session = found->second.session;
-  watched_.erase(found);
-  if (IsWatched(session)) return std::nullopt;
-  return session;
-}
-
-bool ProcessWatcher::IsWatched(SessionId session) const {
-  return std::any_of(
-      watched_.begin(), watched_.end(),
-      [session](const auto& entry) { return entry.second.session == session; });
-}
-
-bool ProcessWatcher::IsWatched(SessionId session, pid_t pid) const {
-  return std::any_of(watched_.begin(), watched_.end(),
-                     [session, pid](const auto& entry) {
-                       const WatchedProcess& process = entry.second;
-                       pollfd ended = {process.pidfd.get(), POLLIN, 0};
-                       return process.session == session &&
-                              process.pid == pid && poll(&ended, 1, 0) == 0;
-                     });
 }
 
 }  // namespace pando

@@ -58,10 +58,15 @@ Json ToJson(const std::string& group, const Metric& metric) {
 
 const std::vector<MetricGroup>& MetricCatalogue() {
   static const auto* const catalogue = new std::vector<MetricGroup>{
-      {"Prefix cache", PrefixMetrics()}, {"Pool", PoolMetrics()},
-      {"Eviction", EvictionMetrics()},   {"Locks and sessions", LockMetrics()},
-      {"Workers", WorkerMetrics()},      {"Single flight", PendingMetrics()},
-      {"Core", CoreMetrics()},           {"RPC", RpcCallMetrics()},
+      {"Prefix cache", PrefixMetrics()},
+      {"Pool", PoolMetrics()},
+      {"Eviction", EvictionMetrics()},
+      {"Locks and sessions", LockMetrics()},
+      {"Workers", WorkerMetrics()},
+      {"Single flight", PendingMetrics()},
+      {"Events for routers", KvEventMetrics()},
+      {"Core", CoreMetrics()},
+      {"RPC", RpcCallMetrics()},
       {"Process", ProcessMetrics()},
   };
   return *catalogue;

@@ -111,6 +111,9 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
           .regret = sources_.regret->Figures(),
           .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
           .dropped_events = sources_.events->dropped_events(),
+          .kv_events = sources_.kv_events == nullptr
+                           ? KvEventFigures()
+                           : sources_.kv_events->figures(),
           .invariant_violations = sources_.self_check->violations(),
           .verified_pages = sources_.verifier == nullptr
                                 ? PageVerifier::Counts()

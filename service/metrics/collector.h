@@ -11,6 +11,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/events/events_service.h"
 #include "service/handlers/pending_matches.h"
+#include "service/kv_events/kv_events.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
@@ -32,6 +33,7 @@ class MetricsCollector : public prometheus::Collectable {
     const RegretMeter* regret;
     const PendingMatches* pending_matches;
     const EventsService* events;
+    const KvEvents* kv_events;  // null: routers are not told
     const RpcMetrics* rpc;
     const PeerFilter* peers;
     const std::atomic<bool>* is_draining;

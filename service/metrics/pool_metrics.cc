@@ -94,6 +94,10 @@ std::vector<Metric> PoolMetrics() {
                 add("too_large", AllocationFailure::kTooLarge);
                 add("quota", AllocationFailure::kQuota);
               }),
+      Gauge("pando_quarantine_held_pages",
+            "Pages in quarantine that somebody may write to who is known to be "
+            "there: no time frees them.",
+            [](const Snapshot& s) { return s.cache.held_pages; }),
       Counter(
           "pando_quarantined_pages_total",
           "Reserved pages that lost their owner and had to wait.",

@@ -8,6 +8,7 @@
 #include "core/stats.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"
+#include "service/kv_events/kv_event_figures.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
@@ -52,6 +53,7 @@ struct MetricsSnapshot {
   RegretFigures regret;
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
+  KvEventFigures kv_events;
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;

@@ -4,9 +4,11 @@
 #include <limits>
 #include <regex>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "service/options/option_checks_kv_events.h"
 
 namespace pando {
 namespace {
@@ -111,6 +113,30 @@ absl::Status CheckFloors(const Options& options) {
       floors, usable_pages));
 }
 
+absl::Status CheckPageBytes(const Options& options) {
+  if (options.page_bytes == 0) return absl::OkStatus();
+  const Options defaults;
+  for (const auto& [name, is_given] :
+       {std::pair{"kv-planes", options.kv_planes != defaults.kv_planes},
+        std::pair{"heads", options.heads != defaults.heads},
+        std::pair{"head-size", options.head_size != defaults.head_size},
+        std::pair{"dtype", options.dtype != defaults.dtype}}) {
+    if (is_given) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "page-bytes is %u, and %s is given; a page is described by its bytes "
+          "or by its heads",
+          options.page_bytes, name));
+    }
+  }
+  if (options.page_bytes % options.layers != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("page-bytes is %u; must be a multiple of layers, %u, "
+                        "so that a page has as many in each",
+                        options.page_bytes, options.layers));
+  }
+  return absl::OkStatus();
+}
+
 // What depends on pool_pages.
 absl::Status CheckPool(const Options& options) {
   absl::Status status =
@@ -155,12 +181,15 @@ absl::Status CompleteOptions(Options& options) {
     options.memory_socket =
         std::filesystem::path(options.socket).replace_filename("memory.sock");
   }
+  // Clients are told it, wherever they run.
+  options.memory_socket = std::filesystem::absolute(options.memory_socket);
   for (absl::Status status :
        {CheckSocketPath("socket", options.socket),
         CheckSocketPath("memory-socket", options.memory_socket),
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
-        ResolvePool(options)}) {
+        CheckPageBytes(options), ResolvePool(options),
+        CompleteKvEvents(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

@@ -181,7 +181,8 @@ OptionSpec Mode(std::string name, mode_t Options::*field, std::string help) {
   return {name, "MODE", help,
           [=](const std::string& text, Options& options) {
             static const std::regex form("0?[0-7]{3}");
-            if (!std::regex_match(text, form)) {
+            constexpr size_t kMaxMode = 4;  // a match is as deep as the text
+            if (text.size() > kMaxMode || !std::regex_match(text, form)) {
               return BadValue(name, text, "octal, from 000 to 777");
             }
             options.*field = static_cast<mode_t>(std::stoul(text, nullptr, 8));
@@ -300,6 +301,11 @@ std::vector<OptionSpec> MakeOptionTable() {
       Named("layout-order", &Options::layout_order, "layer_first|page_first",
             ParseLayoutOrder, LayoutOrderName,
             "What is contiguous in memory: a layer, or a page"),
+      Bytes("page-bytes", &Options::page_bytes,
+            "Bytes of a page over all layers, where only the workers know its "
+            "inside; instead of kv-planes, heads, head-size and dtype"),
+      Text("page-format", &Options::page_format, "TEXT",
+           "What else workers must state alike, such as the inside of pages"),
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
@@ -326,6 +332,10 @@ std::vector<OptionSpec> MakeOptionTable() {
       Live(Number("max-reserved-pages-per-session",
                   &Options::max_reserved_pages_per_session, 0, kMaxUint32,
                   "Pages that a session may have reserved; 0 for no limit")),
+      Live(Number("max-held-tokens-per-session",
+                  &Options::max_held_tokens_per_session, 0, kMaxUint32,
+                  "Tokens of prompts that a session's locks may hold, 4 bytes "
+                  "each; 0 for no limit")),
       Number("max-attach-tokens-per-session",
              &Options::max_attach_tokens_per_session, 1, kMaxUint32,
              "Tokens for the memory socket that a session may have unused"),
@@ -347,6 +357,28 @@ std::vector<OptionSpec> MakeOptionTable() {
              "the session included; more wait in the client"),
       Number("event-history", &Options::event_history, 1, kMaxUint32,
              "Events kept for watchers that come back or are slow"),
+      Text("kv-events", &Options::kv_events, "ENDPOINT",
+           "tcp://host:port where routers hear of what is cached, as from vLLM "
+           "or SGLang, in the clear and with the tokens of prompts; off when "
+           "empty"),
+      Text("kv-events-replay", &Options::kv_events_replay, "ENDPOINT",
+           "tcp://host:port where routers ask for events that they missed; "
+           "off when empty"),
+      Choice("kv-events-form", &Options::kv_events_form, {"map", "array"},
+             "How these events are written: as vLLM and SGLang do now, or as "
+             "older ones did"),
+      Text("kv-events-topic", &Options::kv_events_topic, "TEXT",
+           "Topic of these events; {worker} and {model} stand for their names"),
+      List("kv-events-workers", &Options::kv_events_workers, "LIST",
+           "Names of the workers, with commas between: each is told of at a "
+           "port of its own, counted up from the given ones"),
+      Number("kv-events-block-tokens", &Options::kv_events_block_tokens, 0,
+             kMaxUint32,
+             "Tokens of a block in these events, a multiple of page-tokens; 0 "
+             "for a page"),
+      List("kv-events-include", &Options::kv_events_include, "LIST",
+           "Namespaces that are told of beside the plain ones, of salted, "
+           "whose salts are then told, too, and bigram"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
                 "How long to wait for the workers after SIGTERM")),
       Live(Time("check-invariants-every", &Options::check_invariants_every,
@@ -382,6 +414,11 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
   if (spec.name == "pool-bytes") return options.pool_bytes > 0;
   if (spec.name == "pool-pages") {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
+  }
+  if (spec.name == "page-bytes") return options.page_bytes > 0;
+  if (spec.name == "kv-planes" || spec.name == "heads" ||
+      spec.name == "head-size" || spec.name == "dtype") {
+    return options.page_bytes == 0;
   }
   return true;
 }

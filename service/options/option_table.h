@@ -30,7 +30,8 @@ const std::vector<OptionSpec>& OptionTable();
 inline constexpr char kEnvironmentPrefix[] = "PANDO_";
 std::string EnvironmentName(const std::string& option);
 
-// Of the options that say how large the pool is, one has a say.
+// Of the options that say how large the pool is, one has a say; what a page is
+// is said by page-bytes or by the others.
 bool IsInEffect(const OptionSpec& spec, const Options& options);
 
 }  // namespace pando

@@ -33,7 +33,9 @@ std::vector<std::string> OptionNames() {
 bool IsServiceLink(const std::string& variable) {
   static const std::regex form(
       "\\w+_(SERVICE_HOST|SERVICE_PORT(_\\w+)?|PORT(_\\d+_\\w+)?)");
-  return std::regex_match(variable, form);
+  // Matching takes the library a stack frame for each character.
+  constexpr size_t kMaxLinkName = 256;
+  return variable.size() <= kMaxLinkName && std::regex_match(variable, form);
 }
 
 // For pandoctl and engines, in a shell or a container that they share with
@@ -255,12 +257,15 @@ KvShape ShapeOf(const Options& options) {
           .head_size = options.head_size,
           .dtype = options.dtype,
           .page_tokens = options.page_tokens,
-          .order = options.layout_order};
+          .order = options.layout_order,
+          .opaque_bytes = options.page_bytes / options.layers,
+          .page_format = options.page_format};
 }
 
 SessionLimits SessionLimitsOf(const Options& options) {
   return {.max_locks = options.max_locks_per_session,
-          .max_reserved_pages = options.max_reserved_pages_per_session};
+          .max_reserved_pages = options.max_reserved_pages_per_session,
+          .max_held_tokens = options.max_held_tokens_per_session};
 }
 
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,

@@ -62,6 +62,9 @@ struct Options {
   uint32_t head_size = 128;
   DType dtype = DType::kBFloat16;
   LayoutOrder layout_order = LayoutOrder::kLayerFirst;
+  // Of a page over all layers, instead of what is said of heads; 0: not given.
+  uint64_t page_bytes = 0;
+  std::string page_format;
   std::string model;
 
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
@@ -87,9 +90,23 @@ struct Options {
   // Of these, zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;
-  uint32_t max_calls_per_second = 0;  // of a session
+  uint32_t max_held_tokens_per_session = 16777216;  // 64 MiB
+  uint32_t max_calls_per_second = 0;                // of a session
   // Events kept for watchers that come back or are slow.
   uint32_t event_history = 65536;
+  // tcp://host:port of the first worker's stream of events for routers; empty:
+  // off, and the others have no effect.
+  std::string kv_events;
+  // Likewise of its replays; empty: none.
+  std::string kv_events_replay;
+  std::string kv_events_form = "map";
+  std::string kv_events_topic;
+  // Each has a port of its own; empty: one worker without a name.
+  std::vector<std::string> kv_events_workers;
+  // A multiple of page_tokens; 0 while there are no events.
+  uint32_t kv_events_block_tokens = 0;
+  // Of salted and bigram.
+  std::vector<std::string> kv_events_include;
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

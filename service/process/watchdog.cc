@@ -4,7 +4,7 @@
 
 namespace pando {
 
-void Watchdog::Look() {
+void Watchdog::GiveSign() {
   if (!time_.has_value()) return;
   const uint64_t turns = turns_();
   if (std::exchange(seen_turns_, turns) != turns) {

@@ -20,12 +20,12 @@ class Watchdog {
   explicit Watchdog(std::function<uint64_t()> turns)
       : turns_(std::move(turns)) {}
 
-  // How often Look is to be called, at least. No hurry without a watchdog.
+  // How often GiveSign is to be called, at least. No hurry without a watchdog.
   absl::Duration period() const {
     return time_.has_value() ? *time_ / 4 : absl::Hours(1);
   }
   // Gives a sign if the polling thread has turned since the last call.
-  void Look();
+  void GiveSign();
 
  private:
   const std::function<uint64_t()> turns_;

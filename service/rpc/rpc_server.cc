@@ -7,6 +7,7 @@
 #include <grpcpp/server_posix.h>
 #include <pthread.h>
 
+#include <climits>
 #include <optional>
 #include <utility>
 
@@ -87,14 +88,15 @@ absl::Status RpcServer::Start(const Config& config) {
     tcp_credentials_ = config.tcp_credentials != nullptr
                            ? config.tcp_credentials
                            : grpc::InsecureServerCredentials();
-    builder.AddListeningPort(config.tcp, tcp_credentials_);
+    tcp_door_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        tcp_credentials_);
   }
-  // A second server on the same port must fail, not share its connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Finds out when the host of a TCP peer is gone.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // A ping of gRPC is answered by the peer's process and read by our polling
+  // thread: it would end the sessions of those who are stopped, and of all when
+  // we are busy. A Unix socket tells when its peer ends, and TcpListener has
+  // the kernel find out whether a host is gone.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              config.max_calls_per_connection);
   builder.SetResourceQuota(
@@ -104,10 +106,7 @@ absl::Status RpcServer::Start(const Config& config) {
   for (grpc::Service* service : services_) builder.RegisterService(service);
   queue_ = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", config.tcp,
-                                               ": is the address free?"));
-  }
+  if (server_ == nullptr) return absl::UnavailableError("gRPC did not start");
   for (const auto& call : calls_) call->Run(true);
   for (auto& wakeup : wakeups_) wakeup->Open(queue_.get());
   timers_.Start();
@@ -116,19 +115,38 @@ absl::Status RpcServer::Start(const Config& config) {
 }
 
 absl::Status RpcServer::Listen(const Config& config) {
-  if (config.socket.path.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<UnixAcceptor>> acceptor = UnixAcceptor::Start(
-      config.socket, config.filter, [this](UniqueFd fd, const UnixPeer& peer) {
-        AddConnection(std::move(fd), peer);
-      });
-  if (!acceptor.ok()) return acceptor.status();
-  acceptor_ = *std::move(acceptor);
+  std::vector<Acceptor::Source> sources;
+  if (!config.socket.path.empty()) {
+    ASSIGN_OR_RETURN(unix_listener_, UnixListener::Start(config.socket));
+    sources.push_back({unix_listener_->fd(), unix_listener_->path(),
+                       [this, filter = config.filter](UniqueFd fd) {
+                         AddUnixConnection(std::move(fd), filter);
+                       }});
+  }
+  if (!config.tcp.empty()) {
+    ASSIGN_OR_RETURN(tcp_listener_, TcpListener::Start(config.tcp));
+    for (const UniqueFd& socket : tcp_listener_->sockets()) {
+      sources.push_back({socket.get(), config.tcp, [this](UniqueFd fd) {
+                           AddTcpConnection(std::move(fd));
+                         }});
+    }
+  }
+  ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sources)));
   return absl::OkStatus();
 }
 
-void RpcServer::AddConnection(UniqueFd fd, const UnixPeer& peer) {
+void RpcServer::AddUnixConnection(UniqueFd fd, PeerFilter* filter) {
+  const UnixPeer peer = UnixPeerOf(fd.get());
+  if (filter != nullptr && !filter->Admit(peer, unix_listener_->path())) return;
   peers_.Put(fd.get(), peer);
   grpc::AddInsecureChannelFromFd(server_.get(), fd.release());
+}
+
+void RpcServer::AddTcpConnection(UniqueFd fd) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+      connection;
+  connection.fd = fd.release();
+  tcp_door_->HandleNewConnection(&connection);
 }
 
 Caller RpcServer::CallerOf(const grpc::ServerContext& call) const {
@@ -165,6 +183,8 @@ void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   is_ending_ = true;
   acceptor_.reset();
+  unix_listener_.reset();
+  tcp_listener_.reset();
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),
       gpr_time_from_micros(absl::ToInt64Microseconds(grace), GPR_TIMESPAN)));

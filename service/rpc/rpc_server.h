@@ -14,7 +14,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "service/calls/call_policy.h"
 #include "service/rpc/event.h"
@@ -22,8 +24,11 @@
 #include "service/rpc/wakeup.h"
 #include "service/security/access_control.h"
 #include "service/security/permissions.h"
+#include "service/sockets/acceptor.h"
+#include "service/sockets/peer_filter.h"
 #include "service/sockets/peer_table.h"
-#include "service/sockets/unix_acceptor.h"
+#include "service/sockets/tcp_listener.h"
+#include "service/sockets/unix_listener.h"
 #include "service/sockets/unix_peer.h"
 
 namespace pando {
@@ -88,12 +93,19 @@ class RpcServer {
   // Who makes a call; and its name, "unix:uid=1000,pid=42" or what gRPC has.
   Caller CallerOf(const grpc::ServerContext& call) const;
   std::string PeerNameOf(const grpc::ServerContext& call) const;
+  // Who calls, or why whoever it is may not make such a call, whatever it
+  // requests. Null: everybody may.
+  absl::StatusOr<const Credential*> Identify(
+      const Permission& needed, const grpc::ServerContext& call) const {
+    return policy_->Identify(needed, [&] { return CallerOf(call); });
+  }
   // Ok, or why a call with this request is refused.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
-    return policy_->Admit(
-        needed, [&] { return CallerOf(call); }, request);
+    ASSIGN_OR_RETURN(const Credential* const credential,
+                     Identify(needed, call));
+    return policy_->Admit(needed, credential, request);
   }
   // The call has opened this session, which is its caller's from now on.
   void Own(SessionId session, const grpc::ServerContext& call) {
@@ -105,7 +117,8 @@ class RpcServer {
   class Stop;
 
   absl::Status Listen(const Config& config);
-  void AddConnection(UniqueFd fd, const UnixPeer& peer);
+  void AddUnixConnection(UniqueFd fd, PeerFilter* filter);
+  void AddTcpConnection(UniqueFd fd);
   void Poll();
 
   CallPolicy* const policy_;
@@ -117,7 +130,10 @@ class RpcServer {
   std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
-  std::unique_ptr<UnixAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_door_;
+  std::unique_ptr<UnixListener> unix_listener_;
+  std::unique_ptr<TcpListener> tcp_listener_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::atomic<bool> is_ending_ = false;
   bool is_stopping_ = false;  // used by the polling thread alone
   std::thread thread_;

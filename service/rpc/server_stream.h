@@ -16,6 +16,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/process/monotonic_clock.h"
 #include "service/rpc/grpc_status.h"
+#include "service/rpc/parse_request.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
 
@@ -35,6 +36,8 @@ class StreamSource {
   virtual ~StreamSource() = default;
   // Fills in `message`, which is empty.
   virtual Next Fill(Response& message) = 0;
+  // What the call ends with, after kEnd.
+  virtual absl::Status end() const { return absl::OkStatus(); }
 };
 
 template <typename Request, typename Response>
@@ -47,8 +50,8 @@ class StreamMethod {
  public:
   using Writer = grpc::ServerAsyncWriter<Response>;
   // Asks gRPC for the next call of the method, with `tag`.
-  using ArmCall = std::function<void(grpc::ServerContext*, Request*, Writer*,
-                                     grpc::CompletionQueue*,
+  using ArmCall = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
+                                     Writer*, grpc::CompletionQueue*,
                                      grpc::ServerCompletionQueue*, void* tag)>;
   using Handler =
       std::function<absl::StatusOr<std::unique_ptr<StreamSource<Response>>>(
@@ -66,8 +69,8 @@ class StreamMethod {
   }
 
   // Ends each stream whose caller would not be admitted any more.
-  void AdmitAgain() {
-    for (const auto& [stream, owned] : streams_) stream->AdmitAgain();
+  void EndIfNotAdmitted() {
+    for (const auto& [stream, owned] : streams_) stream->EndIfNotAdmitted();
   }
 
   // Asks each stream that had nothing to send again.
@@ -115,14 +118,15 @@ class ServerStream {
   void Arm() {
     grpc::ServerCompletionQueue* queue = method_->server_->queue();
     context_.AsyncNotifyWhenDone(&on_done_);
-    method_->arm_(&context_, &request_, &writer_, queue, queue, &on_arrived_);
+    method_->arm_(&context_, &bytes_, &writer_, queue, queue, &on_arrived_);
   }
 
   // Ends, after the message that is on its way, if its caller would not be
   // admitted any more.
-  void AdmitAgain() {
+  void EndIfNotAdmitted() {
     if (source_ == nullptr || is_over_) return;
-    refusal_ = Admit();
+    refusal_ = LoggedRefusal(
+        method_->server_->Admit(method_->permission_, context_, request_));
     if (refusal_.ok()) return;
     source_.reset();
     if (!is_writing_) Finish(refusal_);
@@ -145,7 +149,7 @@ class ServerStream {
       case Next::kNothingYet:
         break;
       case Next::kEnd:
-        Finish(absl::OkStatus());
+        Finish(source_->end());
         break;
     }
   }
@@ -170,14 +174,23 @@ class ServerStream {
   }
 
   absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
-    RETURN_IF_ERROR(Admit());
+    absl::Status admitted = AdmitArrived();
+    bytes_.Clear();
+    RETURN_IF_ERROR(LoggedRefusal(std::move(admitted)));
     return method_->handler_(request_);
   }
 
-  // Logs a refusal.
-  absl::Status Admit() {
-    absl::Status admitted =
-        method_->server_->Admit(method_->permission_, context_, request_);
+  // Nothing is made of the bytes of a caller who may not call.
+  absl::Status AdmitArrived() {
+    ASSIGN_OR_RETURN(
+        const Credential* const credential,
+        method_->server_->Identify(method_->permission_, context_));
+    RETURN_IF_ERROR(ParseRequest(bytes_, request_));
+    return method_->server_->policy()->Admit(method_->permission_, credential,
+                                             request_);
+  }
+
+  absl::Status LoggedRefusal(absl::Status admitted) {
     if (admitted.ok()) return admitted;
     LogRefusedCall({.service = method_->metrics_.service(),
                     .method = method_->metrics_.method(),
@@ -223,6 +236,7 @@ class ServerStream {
   Method* const method_;
   grpc::ServerContext context_;
   typename Method::Writer writer_;
+  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
   Request request_;
   Response message_;
   std::unique_ptr<StreamSource<Response>> source_;

@@ -20,7 +20,7 @@ void Timer::Set(absl::Duration period) {
              : Clock::now() + absl::ToChronoNanoseconds(period);
 }
 
-Timer::Clock::time_point Timer::Look(Clock::time_point now) {
+Timer::Clock::time_point Timer::RequestIfDue(Clock::time_point now) {
   if (due_ <= now) {
     wakeup_->Request();
     Set(period_);
@@ -53,7 +53,8 @@ void Timers::Run() {
   while (!is_stopped_) {
     const Timer::Clock::time_point now = Timer::Clock::now();
     Timer::Clock::time_point next = Timer::Clock::time_point::max();
-    for (const auto& timer : timers_) next = std::min(next, timer->Look(now));
+    for (const auto& timer : timers_)
+      next = std::min(next, timer->RequestIfDue(now));
     changed_.wait_until(hold, next);
   }
 }

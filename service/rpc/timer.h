@@ -31,8 +31,9 @@ class Timer {
   }
 
   void Set(absl::Duration period);
-  // When its wakeup is next due: requests one whose time has come.
-  Clock::time_point Look(Clock::time_point now);
+  // Requests its wakeup if the time for that has come. Returns when it is due
+  // next.
+  Clock::time_point RequestIfDue(Clock::time_point now);
 
   Timers* const owner_;
   Wakeup* const wakeup_;

@@ -14,6 +14,7 @@
 #include "service/calls/served_call.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
+#include "service/rpc/parse_request.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
 
@@ -29,8 +30,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   using Base = ServedCall<Request, Response>;
   using Responder = grpc::ServerAsyncResponseWriter<Response>;
   // Asks gRPC for the next call of the method, with `tag`.
-  using Arm = std::function<void(grpc::ServerContext*, Request*, Responder*,
-                                 grpc::CompletionQueue*,
+  using Arm = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
+                                 Responder*, grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void* tag)>;
 
   UnaryCall(RpcServer* server, Arm arm, MethodPointer<Request, Response> method,
@@ -70,12 +71,15 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
       ++operations_;
       context_->AsyncNotifyWhenDone(&on_done_);
     }
-    arm_(&*context_, &request_, &*responder_, server_->queue(),
-         server_->queue(), this);
+    arm_(&*context_, &bytes_, &*responder_, server_->queue(), server_->queue(),
+         this);
   }
+
+  absl::Status Parse() override { return ParseRequest(bytes_, request_); }
 
   void Send(const absl::Status& status) override {
     next_ = Next::kArm;
+    bytes_.Clear();  // of a call that was refused before it was parsed
     if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
@@ -118,7 +122,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   const Arm arm_;
   const MethodMetrics metrics_;
   Next next_ = Next::kArm;
-  int operations_ = 1;  // that have not completed; the first: to be started
+  int operations_ = 1;      // that have not completed; the first: to be started
+  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;

@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(
     std::vector<Credential> credentials, IsLive is_live) {
   auto control = absl::WrapUnique(
       new AccessControl(std::move(credentials), std::move(is_live)));
+  absl::MutexLock lock(&control->tokens_mutex_);
   for (std::optional<TokenFile>& file : control->token_files_) {
     if (!file.has_value()) continue;
     if (auto read = file->Refresh(); !read.ok()) return read.status();
@@ -59,6 +60,7 @@ AccessControl::AccessControl(std::vector<Credential> credentials,
 
 bool AccessControl::RefreshTokens() {
   bool have_changed = false;
+  absl::MutexLock lock(&tokens_mutex_);
   for (std::optional<TokenFile>& file : token_files_) {
     if (!file.has_value()) continue;
     const absl::StatusOr<bool> is_new = file->Refresh();
@@ -70,6 +72,13 @@ bool AccessControl::RefreshTokens() {
     }
   }
   return have_changed;
+}
+
+bool AccessControl::AdmitsToken(const Permission& needed,
+                                std::string_view token) const {
+  const Credential* const credential = ByToken(token);
+  return credential != nullptr &&
+         CheckRole(*credential, needed, *needed.role).ok();
 }
 
 absl::StatusOr<const Credential*> AccessControl::Identify(
@@ -89,6 +98,7 @@ absl::StatusOr<const Credential*> AccessControl::Identify(
 }
 
 const Credential* AccessControl::ByToken(std::string_view token) const {
+  absl::ReaderMutexLock lock(&tokens_mutex_);
   for (size_t i = 0; i < credentials_.size(); ++i) {
     if (token_files_[i].has_value() && token_files_[i]->Has(token)) {
       return &credentials_[i];

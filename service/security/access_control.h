@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "pando/v1/types.pb.h"
@@ -41,7 +43,7 @@ std::string NameOf(const Caller& caller);
 
 // Decides on each call by the list of credentials: who the caller is, what its
 // role permits, which namespaces it may name, whose session it is. Owned by
-// Server; lives on the polling thread.
+// Server; lives on the polling thread, but for what says otherwise.
 class AccessControl {
  public:
   // Whether a session is still open; those that are not are forgotten.
@@ -51,21 +53,29 @@ class AccessControl {
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
       std::vector<Credential> credentials, IsLive is_live);
 
+  // Whether whoever shows this bearer token may make such a call. Thread-safe.
+  bool AdmitsToken(const Permission& needed, std::string_view token) const;
+
   // Reads token files that have changed. True: what was admitted before might
   // not be any more.
   bool RefreshTokens();
 
-  // Ok, or why the caller may not make this call with this request.
-  template <typename Request>
-  absl::Status Admit(const Permission& needed, const Caller& caller,
-                     const Request& request) const {
-    if (!needed.role.has_value()) return absl::OkStatus();
+  // The credential of a caller, who may make such a call with some request; or
+  // why not. REQUIRES: it needs a role.
+  absl::StatusOr<const Credential*> Identify(const Permission& needed,
+                                             const Caller& caller) const {
     ASSIGN_OR_RETURN(const Credential* const credential, Identify(caller));
-    absl::Status status =
-        CheckRole(*credential, needed, RoleFor(needed, request));
-    if (status.ok()) status = CheckSession(*credential, SessionOf(request));
-    if (status.ok()) status = CheckNamespaces(*credential, request);
-    return status;
+    RETURN_IF_ERROR(CheckRole(*credential, needed, *needed.role));
+    return credential;
+  }
+  // Ok, or why this credential may not make this call with this request.
+  // REQUIRES: Identify gave the credential.
+  template <typename Request>
+  absl::Status Admit(const Permission& needed, const Credential& credential,
+                     const Request& request) const {
+    RETURN_IF_ERROR(CheckRole(credential, needed, RoleFor(needed, request)));
+    RETURN_IF_ERROR(CheckSession(credential, SessionOf(request)));
+    return CheckNamespaces(credential, request);
   }
 
   // That of the credential of a caller whose call was admitted; empty: it needs
@@ -135,7 +145,10 @@ class AccessControl {
 
   const std::vector<Credential> credentials_;
   const IsLive is_live_;
-  std::vector<std::optional<TokenFile>> token_files_;  // of each credential
+  mutable absl::Mutex tokens_mutex_;
+  // Of each credential.
+  std::vector<std::optional<TokenFile>> token_files_
+      ABSL_GUARDED_BY(tokens_mutex_);
   absl::flat_hash_map<SessionId, const Credential*> owners_;
   size_t forget_at_ =
       0;  // so many owners: time to forget those of old sessions

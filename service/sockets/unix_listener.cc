@@ -1,14 +1,17 @@
 #include "service/sockets/unix_listener.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -20,6 +23,9 @@ namespace {
 
 // Who floods a socket with connections makes others wait behind so many.
 constexpr int kBacklog = 128;
+
+constexpr int kLockTries = 500;
+constexpr std::chrono::milliseconds kLockPause{10};
 
 absl::Status Error(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
@@ -42,6 +48,25 @@ absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
   }
   path.copy(address.sun_path, path.size());
   return address;
+}
+
+// Two servers that start at once must not both find that nobody listens: one
+// would remove the socket that the other has bound meanwhile. So one after the
+// other looks, binds and listens. The lock goes with the descriptor.
+absl::StatusOr<UniqueFd> LockFolderOf(const std::string& path) {
+  const std::filesystem::path folder =
+      std::filesystem::absolute(path).parent_path();
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
+  }
+  for (int i = 0; i < kLockTries; ++i) {
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return absl::AlreadyExistsError(absl::StrFormat(
+      "cannot bind %s: another process keeps the folder %s locked", path,
+      folder.string()));
 }
 
 UniqueFd MakeSocket() {
@@ -79,6 +104,7 @@ absl::Status RemoveStaleSocket(const std::string& path) {
 absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
     const UnixSocket& socket) {
   const std::string& path = socket.path;
+  ASSIGN_OR_RETURN(const UniqueFd folder, LockFolderOf(path));
   absl::Status clear = RemoveStaleSocket(path);
   if (!clear.ok()) return clear;
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
@@ -110,15 +136,6 @@ std::optional<UnixListener::FileId> UnixListener::FileAt(
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return std::nullopt;
   return FileId(info.st_dev, info.st_ino);
-}
-
-AcceptResult UnixListener::Accept() const {
-  UniqueFd fd(
-      accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  const bool is_out_of_descriptors =
-      !fd.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-                      errno == ENOMEM);
-  return {std::move(fd), is_out_of_descriptors};
 }
 
 }  // namespace pando

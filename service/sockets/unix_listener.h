@@ -21,12 +21,6 @@ struct UnixSocket {
   std::optional<gid_t> group = {};
 };
 
-struct AcceptResult {
-  UniqueFd fd;  // not valid: nobody waits
-  // Somebody waits, and must until descriptors are free again.
-  bool is_out_of_descriptors = false;
-};
-
 // A listening, non-blocking stream socket and its file, which is removed with
 // it. Owned by who serves on it.
 class UnixListener {
@@ -42,8 +36,6 @@ class UnixListener {
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
-  // The next connection, non-blocking too.
-  AcceptResult Accept() const;
 
  private:
   using FileId = std::pair<dev_t, ino_t>;

@@ -39,5 +39,15 @@ TEST(ClientLayoutTest, FingerprintIsTheServers) {
             0x3bddbbfc3876f71bu);
 }
 
+TEST(ClientLayoutTest, FingerprintOfOpaquePagesIsTheServers) {
+  const KvLayout layout = KvLayout{.layers = 3,
+                                   .dtype = DType::kOpaque,
+                                   .page_tokens = 8,
+                                   .piece_bytes = 100,
+                                   .page_format = "vllm"}
+                              .WithStrides(5);
+  EXPECT_EQ(Fingerprint(layout, "m"), 0xe5f58fa2b439304u);
+}
+
 }  // namespace
 }  // namespace pando

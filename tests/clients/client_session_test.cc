@@ -1,7 +1,12 @@
 // What becomes of a session when the connection or pandod breaks.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -41,6 +46,69 @@ TEST_F(ClientSessionTest, ABrokenConnectionResumesTheSession) {
   EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(3)));
   EXPECT_EQ(client->session_id(), session);
   EXPECT_TRUE(lock.Release().ok());
+}
+
+// Calls over gRPC of which the server's answers are lost, until the connection
+// breaks.
+class ClientSettlesTest : public PandodTest {
+ protected:
+  void SetUp() override {
+    PandodTest::SetUp();
+    const std::string path = folder_ / "relay.sock";
+    relay_.emplace(path, socket_path());
+    auto client = Client::Connect({.address = "unix:" + path,
+                                   .name = "cut off",
+                                   .timeout = absl::Milliseconds(300),
+                                   .lane = false});
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+    observer_ = Connect();
+  }
+  void TearDown() override {
+    client_.reset();
+    observer_.reset();
+    relay_.reset();
+    PandodTest::TearDown();
+  }
+
+  Stats Held() { return observer_->GetStats().value(); }
+  // After the call the server holds what it brought, and then nothing.
+  void ExpectGivenBack(const std::function<bool(const Stats&)>& brought,
+                       const std::function<absl::Status()>& call) {
+    relay_->Mute();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(call()));
+    EXPECT_TRUE(brought(Held()));
+    relay_->Cut();
+    EXPECT_TRUE(Eventually([&] {
+      const Stats stats = Held();
+      return stats.locks == 0 && stats.pages.reserved == 0;
+    }));
+    EXPECT_EQ(Held().sessions, 2u) << "it was not the end of the session";
+  }
+
+  std::optional<Relay> relay_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Client> observer_;
+};
+
+TEST_F(ClientSettlesTest, AnAdmissionWithoutAnAnswerIsGivenBack) {
+  ExpectGivenBack([](const Stats& held) { return held.locks == 1; },
+                  [this] {
+                    return client_
+                        ->MatchPrefix(Prompt(32),
+                                      {.lock = true, .reserve_tokens = 32})
+                        .status();
+                  });
+}
+
+TEST_F(ClientSettlesTest, ALockWithoutAnAnswerIsGivenBack) {
+  ExpectGivenBack([](const Stats& held) { return held.locks == 1; },
+                  [this] { return client_->TakeLock(Prompt(32)).status(); });
+}
+
+TEST_F(ClientSettlesTest, PagesWithoutAnAnswerAreGivenBack) {
+  ExpectGivenBack([](const Stats& held) { return held.pages.reserved == 3; },
+                  [this] { return client_->AllocatePages(3).status(); });
 }
 
 TEST_F(ClientSessionTest, CallsFailAtOnceWhileTheServerIsAway) {

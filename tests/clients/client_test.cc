@@ -10,6 +10,7 @@
 namespace pando {
 namespace {
 
+using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -57,6 +58,43 @@ TEST_F(ClientTest, ConnectFailsAtOnceWhenTheServerRefuses) {
 TEST_F(ClientTest, APathIsTheAddressOfAUnixSocket) {
   const auto client = Connect({.address = socket_path()});
   EXPECT_EQ(client->GetStats()->sessions, 1u);
+}
+
+TEST_F(ClientTest, AnInsertAnswersWithTheWholeBlockTable) {
+  const auto client = Connect();
+  const std::vector<Token> prompt = Prompt(3 * kPageTokens);
+  const auto cached = client->AllocatePages(2);
+  ASSERT_TRUE(client
+                  ->Insert(std::span(prompt).first(2 * kPageTokens),
+                           cached->ids, {.session_id = cached->session_id})
+                  .ok());
+  const auto own = client->AllocatePages(3);
+  const auto insert =
+      client->Insert(prompt, own->ids, {.session_id = own->session_id});
+  ASSERT_TRUE(insert.ok()) << insert.status();
+  EXPECT_THAT(insert->page_ids,
+              ElementsAre(cached->ids[0], cached->ids[1], own->ids[2]));
+}
+
+TEST_F(ClientTest, AnAllocationWithAMinimumGivesWhatThereIs) {
+  const auto client = Connect();
+  const auto most = client->AllocatePages(UINT32_MAX, {}, 1);
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_EQ(most->ids.size(), kPoolPages - 1);
+  EXPECT_EQ(client->room(), (PageRoom{.free = 0, .evictable = 0}));
+  EXPECT_THAT(client->AllocatePages(2, {}, 1).status(),
+              FailsWith("POOL_EXHAUSTED"));
+  EXPECT_THAT(client->AllocatePages(2, {}, 0)->ids, IsEmpty());
+}
+
+TEST_F(ClientTest, AnswersTellHowManyPagesAreFreeAndEvictable) {
+  const auto client = Connect();
+  EXPECT_EQ(client->room(), PageRoom());
+  const std::vector<Token> prompt = Prompt(2 * kPageTokens);
+  Match match = Admit(*client, prompt);
+  EXPECT_EQ(client->room(), (PageRoom{.free = kPoolPages - 3}));
+  ASSERT_TRUE(Finish(*client, prompt, match).ok());
+  EXPECT_EQ(client->room(), (PageRoom{.free = kPoolPages - 3, .evictable = 2}));
 }
 
 TEST_F(ClientTest, ACapOfZeroMatchesNothing) {

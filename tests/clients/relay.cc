@@ -46,6 +46,11 @@ void Relay::Cut() {
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
 }
 
+void Relay::Mute() {
+  absl::MutexLock lock(&mutex_);
+  for (std::atomic<bool>& muted : muted_) muted = true;
+}
+
 void Relay::Accept() {
   int client;
   while ((client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0) {
@@ -56,16 +61,20 @@ void Relay::Accept() {
               0);
     absl::MutexLock lock(&mutex_);
     sockets_.insert(sockets_.end(), {client, server});
-    passing_.emplace_back([this, client, server] { Pass(client, server); });
-    passing_.emplace_back([this, client, server] { Pass(server, client); });
+    const std::atomic<bool>* const is_muted = &muted_.emplace_back(false);
+    passing_.emplace_back(
+        [this, client, server] { Pass(client, server, nullptr); });
+    passing_.emplace_back(
+        [this, client, server, is_muted] { Pass(server, client, is_muted); });
     ++accepted_;
   }
 }
 
-void Relay::Pass(int from, int to) {
+void Relay::Pass(int from, int to, const std::atomic<bool>* is_muted) {
   char bytes[4096];
   ssize_t got;
   while ((got = recv(from, bytes, sizeof(bytes), 0)) > 0) {
+    if (is_muted != nullptr && *is_muted) continue;
     if (send(to, bytes, got, MSG_NOSIGNAL) != got) break;
   }
   shutdown(to, SHUT_RDWR);

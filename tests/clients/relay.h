@@ -2,6 +2,7 @@
 #define PANDO_TESTS_CLIENTS_RELAY_H_
 
 #include <atomic>
+#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,15 +21,19 @@ class Relay {
 
   // Breaks every connection of now; later ones are accepted.
   void Cut();
+  // From now on what the server says on the present connections is lost.
+  void Mute();
   int accepted() const { return accepted_; }
 
  private:
   void Accept();
-  void Pass(int from, int to);
+  void Pass(int from, int to, const std::atomic<bool>* is_muted);
 
   const std::string server_;
   const int listener_;
   std::atomic<int> accepted_ = 0;
+  // One for each connection, in their order.
+  std::deque<std::atomic<bool>> muted_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex mutex_;
   // Closed when the relay ends, so that no descriptor is reused before.
   std::vector<int> sockets_ ABSL_GUARDED_BY(mutex_);

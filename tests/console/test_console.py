@@ -1,6 +1,8 @@
 """What somebody sees and does in the console of a real pandod."""
 
+import os
 import re
+import signal
 
 import numpy as np
 from console_page import NODES, ConsolePage
@@ -168,6 +170,7 @@ def test_what_a_session_holds_is_shown_until_it_is_killed(page, pandod, client):
         assert "holds 1 lock" in page.text("#session-locks")
         worker.kill()
         page.until(f"{row}.classList.contains('ended')")
+        assert page.run(f"{row}.cells[2].innerText") == "–"
         page.screenshot("session_killed")
     page.until("document.querySelector('#pages-protected b').dataset.pages === '0'")
     page.until(f"!{row}")
@@ -204,9 +207,159 @@ def test_it_says_so_when_pandod_is_gone_and_goes_on_when_it_is_back(page, pandod
     page.open(pandod.http)
     pandod.kill()
     page.until("document.querySelector('#live[data-state=lost]')")
+    assert re.search(r"what is shown is \S+ s old", page.text("#live"))
+    assert page.run("getComputedStyle(document.querySelector('main')).filter") != "none"
     pandod.start()
     page.until("document.querySelector('#live[data-state=live]')")
+    assert page.run("getComputedStyle(document.querySelector('main')).filter") == "none"
     with Client(pandod.address) as client:
         admit_and_publish(client, prompt(1))
         page.until(f"{NODES} === 1")
     assert all("ERR_" in error for error in page.errors())
+
+
+def test_a_pandod_that_hangs_is_not_shown_as_live(page, pandod):
+    page.open(pandod.http)
+    os.kill(pandod.pid, signal.SIGSTOP)
+    try:
+        page.until("document.querySelector('#live[data-state=lost]')")
+        assert "it does not answer" in page.text("#live")
+    finally:
+        os.kill(pandod.pid, signal.SIGCONT)
+    page.until("document.querySelector('#live[data-state=live]')")
+
+
+def test_draining_is_said(page, pandod, client):
+    page.open(pandod.http)
+    client.drain()
+    page.until("document.querySelector('#live[data-state=draining]')")
+    assert "draining" in page.text("#live")
+
+
+def refreshes(page: ConsolePage, times: int) -> None:
+    """Waits until the page has asked so often, and shown what it was told."""
+    count = "performance.getEntriesByType('resource').filter(entry =>"
+    count += " entry.name.endsWith('/api/stats')).length"
+    before = page.run(count)
+    page.until(f"{count} > {before + times}")
+
+
+def test_what_one_can_click_outlasts_a_refresh(page, pandod, client):
+    admit_and_publish(client, prompt(3))
+    page.open(pandod.http)
+    page.until(f"{NODES} === 1")
+    page.click("#icicle g.frame")
+    page.until("document.querySelector('#details tbody tr')")
+    page.click("#sessions tr")
+    page.until("document.querySelector('#session-locks p')")
+    things = (
+        "['#sessions tr', '#sessions button', '#details .zoom', '#details tbody tr',"
+        " '#session-locks p'].map(name => document.querySelector(name))"
+    )
+    page.run(f"window.things = {things}")
+    refreshes(page, 3)
+    assert page.run(f"{things}.map((thing, i) => thing === window.things[i])") == (
+        [True] * 5
+    )
+
+
+def press(page: ConsolePage, key: str) -> None:
+    page.run(
+        "document.activeElement.dispatchEvent("
+        f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))"
+    )
+
+
+def test_the_tree_and_the_sessions_are_reached_by_keyboard(page, pandod, client):
+    admit_and_publish(client, prompt(8))
+    other = prompt(8)
+    other[5 * PAGE_TOKENS :] += 1_000_000
+    admit_and_publish(client, other)
+    page.open(pandod.http)
+    page.until(f"{NODES} === 3")
+    focused = "document.activeElement.dataset.name"
+    assert page.run("document.querySelectorAll('#icicle [tabindex=\"0\"]').length") == 1
+    page.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
+    steps = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowUp"):
+        press(page, key)
+        steps.append(page.run(focused))
+    namespace, parent, first, second, back = steps
+    assert namespace.startswith("namespace-")
+    assert {parent, first, second} == set(page.blocks())
+    assert back == parent
+    refreshes(page, 2)
+    assert page.run(focused) == parent
+    press(page, "Enter")
+    page.until(f"document.getElementById('details').dataset.name === '{parent}'")
+    page.run("document.querySelector('#sessions button').focus()")
+    page.run("document.activeElement.click()")
+    page.until("document.querySelector('#sessions tr.chosen')")
+
+
+def test_the_charts_stay_where_they_are_when_the_tree_grows(page, pandod, client):
+    page.open(pandod.http)
+    admit_and_publish(client, prompt(1))
+    page.until(f"{NODES} === 1")
+    top = "document.getElementById('hit-rate').getBoundingClientRect().top"
+    before = page.run(top)
+    for pages in range(2, 20):
+        tokens = prompt(pages)
+        tokens[-PAGE_TOKENS:] += 1_000_000 * pages
+        admit_and_publish(client, tokens)
+    page.until(f"{NODES} > 20")
+    page.screenshot("deep")
+    assert page.run(top) == before
+
+
+def test_labels_stay_within_their_blocks_while_these_move(page, load):
+    page.open(load.http)
+    page.until(f"{NODES} > 20")
+    page.run(
+        """(() => {
+          window.looks = 0;
+          window.overflowing = new Set();
+          const look = () => {
+            ++window.looks;
+            for (const group of document.querySelectorAll('#icicle g.here')) {
+              const text = group.querySelector('text');
+              const width = Number(group.querySelector('rect').getAttribute('width'));
+              if (text.textContent && text.getBBox().width > width)
+                window.overflowing.add(`${text.textContent} in ${width}`);
+            }
+            requestAnimationFrame(look);
+          };
+          look();
+        })()"""
+    )
+    refreshes(page, 5)
+    assert page.run("window.looks") > 10
+    assert page.run("[...window.overflowing]") == []
+
+
+def test_ticks_are_at_round_times_however_old_the_page_is(page, pandod):
+    page.open(pandod.http)
+    for age, ticks in (
+        (20, [-60, -40, -20, 0]),
+        (75, [-120, -90, -60, -30, 0]),
+        (290, [-300, -240, -180, -120, -60, 0]),
+    ):
+        shown = page.run(
+            "import('./timelines.js').then(({showTimelines}) => {"
+            f" showTimelines([{{time: 0, evicted: {{}}}}], {age});"
+            " return Chart.getChart('calls').scales.x.ticks.map(tick => tick.value)"
+            "})"
+        )
+        assert shown == ticks
+
+
+def test_the_figures_fill_their_rows(page, pandod):
+    page.open(pandod.http)
+    for width in (1440, 1000, 800, 390):
+        page.viewport(width, 900)
+        page.until(f"document.documentElement.clientWidth === {width}")
+        tops = page.run(
+            "[...document.querySelectorAll('#figures > *')]"
+            ".map(tile => tile.getBoundingClientRect().top)"
+        )
+        assert len({tops.count(top) for top in tops}) == 1, width

@@ -86,6 +86,45 @@ TEST_F(BigramTest, ADeltaAfterAHandleRepeatsTheLastTokenBeforeIt) {
   EXPECT_THAT(match.pages, ElementsAre(pages[1], pages[2]));
 }
 
+TEST_F(BigramTest, AnInsertRepeatsTheLastTokenBeforeIt) {
+  PublishTokens(Count(0, 9));
+  const MatchResult match = Match(Count(0, 9));
+  const auto lock =
+      cache_.Lock({.session = session_, .ns = kBigram, .tokens = Count(0, 9)});
+  const auto pages = Allocate(1);
+  const auto insert = [&](Token first, LockId anchor, PrefixHandle after) {
+    std::vector<Token> tokens = Count(8, 5);
+    tokens[0] = first;
+    return Outcome(cache_.Insert({.session = session_,
+                                  .ns = kBigram,
+                                  .tokens = tokens,
+                                  .pages = pages,
+                                  .anchor = anchor,
+                                  .after = after}));
+  };
+  const auto before = Snapshot();
+  EXPECT_EQ(insert(7, lock->lock, {}), "INVALID_FIELD");
+  EXPECT_EQ(insert(7, LockId(), match.handle), "INVALID_FIELD");
+  EXPECT_EQ(Snapshot(), before);
+  EXPECT_EQ(insert(8, lock->lock, {}), "OK");
+  EXPECT_EQ(Match(Count(0, 13)).matched_tokens, 12u);
+}
+
+TEST_F(BigramTest, AnInsertInsideANodeRepeatsTheTokenBeforeIt) {
+  PublishTokens(Count(0, 13));
+  const PrefixHandle handle = Match(Count(0, 5)).handle;  // one page of three
+  const auto pages = Allocate(1);
+  const auto insert = [&](const std::vector<Token>& tokens) {
+    return Outcome(cache_.Insert({.session = session_,
+                                  .ns = kBigram,
+                                  .tokens = tokens,
+                                  .pages = pages,
+                                  .after = handle}));
+  };
+  EXPECT_EQ(insert({5, 90, 91, 92, 93}), "INVALID_FIELD");
+  EXPECT_EQ(insert({4, 90, 91, 92, 93}), "OK");
+}
+
 TEST_F(BigramTest, AnEmptyDeltaMatchesWhatTheHandleNames) {
   PublishTokens(Count(0, 13));
   const PrefixHandle handle = Match(Count(0, 9)).handle;

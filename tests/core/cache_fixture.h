@@ -2,6 +2,7 @@
 #define PANDO_TESTS_CORE_CACHE_FIXTURE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,13 +63,22 @@ class CacheFixture : public testing::Test {
     return id;
   }
 
+  // A writer of that number maps the pool.
+  void Attach(SessionId session, uint64_t writer) {
+    EXPECT_EQ(Outcome(cache_.AttachSession(session, WriterId(writer))), "OK");
+  }
+  // So does one that cannot be watched.
+  void AttachUnwatched(SessionId session) {
+    EXPECT_EQ(Outcome(cache_.AttachSession(session, std::nullopt)), "OK");
+  }
+
   std::vector<PageId> Allocate(uint32_t pages) {
     return Allocate(session_, pages);
   }
   std::vector<PageId> Allocate(SessionId session, uint32_t pages) {
     auto allocated = cache_.Allocate({session, kNoNamespace, pages});
     EXPECT_EQ(Outcome(allocated), "OK") << allocated.status();
-    return allocated.value_or(std::vector<PageId>());
+    return std::move(allocated).value_or(AllocateResult()).pages;
   }
 
   // Allocates pages for all letters and inserts them; returns the pages.

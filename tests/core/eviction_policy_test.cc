@@ -246,9 +246,11 @@ TEST(PriorityTest, IsTheMaximumAlongThePath) {
   cache.OpenSession(session, "one");
   const auto publish = [&](std::vector<Token> tokens, int32_t priority) {
     const auto pages =
-        *cache.Allocate({.session = session,
-                         .ns = kNoNamespace,
-                         .pages = static_cast<uint32_t>(tokens.size())});
+        cache
+            .Allocate({.session = session,
+                       .ns = kNoNamespace,
+                       .pages = static_cast<uint32_t>(tokens.size())})
+            ->pages;
     ASSERT_EQ(Outcome(cache.Insert({.session = session,
                                     .ns = kNoNamespace,
                                     .tokens = tokens,

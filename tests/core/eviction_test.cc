@@ -170,8 +170,10 @@ TEST_F(EvictionTest, InManyStepsFreesAllThatWasAsked) {
   constexpr uint32_t kPages = 1000;  // more than one hold of the mutex
   PrefixCache cache({1, kPages + 1});
   cache.OpenSession(session_, "many");
-  const auto pages = *cache.Allocate(
-      {.session = session_, .ns = kNoNamespace, .pages = kPages});
+  const auto pages =
+      cache
+          .Allocate({.session = session_, .ns = kNoNamespace, .pages = kPages})
+          ->pages;
   const std::vector<Token> tokens(kPages, 7);
   ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                   .ns = kNoNamespace,

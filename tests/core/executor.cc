@@ -38,6 +38,7 @@ void Executor::operator()(const Match& match) {
   differences_.Compare("is_pending", real->is_pending, model->is_pending);
   differences_.Compare("wait", real->wait, model->wait);
   CompareHandles(real->handle, model->handle);
+  CompareRoom(real->room);
   if (real->lock != LockId()) Remember(seen_locks_, real->lock);
   if (real->wait != WaitId()) Remember(seen_waits_, real->wait);
 }
@@ -128,6 +129,7 @@ void Executor::operator()(const Insert& insert) {
   differences_.Compare("freed_duplicates", real->freed_duplicates,
                        model->freed_duplicates);
   CompareHandles(real->handle, model->handle);
+  CompareRoom(real->room);
 }
 
 void Executor::operator()(const Lock& lock) {
@@ -161,13 +163,15 @@ void Executor::operator()(const Allocate& allocate) {
   const AllocateRequest request{.session = sessions_[allocate.slot],
                                 .ns = NamespaceOf(allocate.ns),
                                 .pages = allocate.pages,
+                                .min_pages = allocate.min_pages,
                                 .request_id = RequestId(allocate.request_id)};
   const auto real = real_.Allocate(request);
   ReferenceCache::Choice choice;
-  if (real.ok()) choice.pages = *real;
+  if (real.ok()) choice.pages = real->pages;
   const auto model = model_.Allocate(request, choice);
   if (!CompareStatus(real.status(), model.status())) return;
-  differences_.Compare("allocated", *real, *model);
+  differences_.Compare("allocated", real->pages, model->pages);
+  CompareRoom(real->room);
 }
 
 void Executor::operator()(const Free& free) {
@@ -215,7 +219,10 @@ void Executor::operator()(const OpenSession& open) {
 
 void Executor::operator()(const AttachSession& attach) {
   const SessionId session = sessions_[attach.slot];
-  CompareStatus(real_.AttachSession(session), model_.AttachSession(session));
+  std::optional<WriterId> writer;
+  if (attach.writer > 0) writer = WriterId(attach.writer);
+  CompareStatus(real_.AttachSession(session, writer),
+                model_.AttachSession(session, writer));
 }
 
 void Executor::operator()(const CloseSession& close) {
@@ -235,9 +242,21 @@ void Executor::operator()(const ResumeSession& resume) {
                 model_.ResumeSession(session));
 }
 
-void Executor::operator()(const ProcessGone& end) {
-  real_.ProcessGone(sessions_[end.slot]);
-  model_.ProcessGone(sessions_[end.slot]);
+void Executor::operator()(const WriterGone& end) {
+  real_.WriterGone(WriterId(end.writer));
+  model_.WriterGone(WriterId(end.writer));
+}
+
+// The ids of the sessions are their numbers here.
+void Executor::operator()(const FreeQuarantine& free) {
+  const auto number =
+      SessionNumber(static_cast<uint32_t>(sessions_[free.slot].value()));
+  const auto real = real_.FreeQuarantine(number);
+  const auto model = model_.FreeQuarantine(number);
+  CompareStatus(real.status(), model.status());
+  if (real.ok() && model.ok()) {
+    differences_.Compare("freed pages", *real, *model);
+  }
 }
 
 void Executor::operator()(const ExpireSessions& expire) {

@@ -63,7 +63,8 @@ class Executor {
   void operator()(const CloseSession& close);
   void operator()(const SuspendSession& suspend);
   void operator()(const ResumeSession& resume);
-  void operator()(const ProcessGone& end);
+  void operator()(const WriterGone& end);
+  void operator()(const FreeQuarantine& free);
   void operator()(const ExpireSessions& expire);
 
   // Where a prompt begins, and what is sent of it.
@@ -89,6 +90,7 @@ class Executor {
   // Both return whether the real call succeeded.
   bool CompareStatus(const absl::Status& real, const absl::Status& model);
   void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
+  void CompareRoom(const PageRoom& real);
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
   void CompareEvents(EventMirror& mirror);

@@ -49,6 +49,12 @@ std::vector<std::string> Executor::Run(const Operation& operation) {
   std::visit([this](const auto& kind) { (*this)(kind); }, operation);
   CompareWaitsOver();
   CompareStats();
+  // Step by step between the operations, and all at once.
+  const auto violations = real_.CheckInvariantsStep();
+  for (const std::string& violation :
+       violations.value_or(std::vector<std::string>())) {
+    differences_.Add(violation);
+  }
   if (++operations_ % check_every_ == 0) {
     for (const std::string& violation : real_.CheckInvariants()) {
       differences_.Add(violation);
@@ -164,6 +170,12 @@ void Executor::CompareHandles(const PrefixHandle& real,
                               const PrefixHandle& model) {
   const std::string difference = handles_.Add(real, model);
   if (!difference.empty()) differences_.Add(difference);
+}
+
+void Executor::CompareRoom(const PageRoom& real) {
+  const PageCounts pages = model_.Stats().pages;
+  differences_.Compare("free", real.free, pages.free);
+  differences_.Compare("evictable", real.evictable, pages.evictable);
 }
 
 void Executor::CompareFlush(const FlushResult& real, const FlushResult& model) {

@@ -28,7 +28,7 @@ TEST(ExplainThreadsTest, NamespacesMayGoWhileTheyAreGoneThrough) {
                       .Insert({.session = session,
                                .ns = ns,
                                .tokens = tokens,
-                               .pages = *pages})
+                               .pages = pages->pages})
                       .ok());
     }
     std::thread flush([&] { cache.Flush(); });

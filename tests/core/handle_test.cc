@@ -76,13 +76,23 @@ TEST_F(HandleTest, IsGoneWhenItsNodeIsEvicted) {
   EXPECT_EQ(Outcome(MatchAfter(handle, "c")), "HANDLE_GONE");
 }
 
+// The handle names the node, whose front became another one in the split.
+TEST_F(HandleTest, IsGoneWithItsNodeThoughThePrefixBeforeThatIsCached) {
+  Publish("abcd");
+  const PrefixHandle front = HandleOf("ab");
+  Lock("ab");
+  EXPECT_EQ(cache_.Evict(kUsable), 2u);
+  EXPECT_EQ(CachedPages("ab"), 2u);
+  EXPECT_EQ(Outcome(MatchAfter(front, "c")), "HANDLE_GONE");
+}
+
 TEST_F(HandleTest, ShowsNothingOfAnotherNamespace) {
   const NamespaceKey other{"other", std::nullopt};
   Publish("ab");
   const auto tokens = Spell("c");
   const auto match =
       cache_.Match({.ns = other, .tokens = tokens, .after = HandleOf("ab")});
-  EXPECT_EQ(Outcome(match), "NAMESPACE_MISMATCH");
+  EXPECT_EQ(Outcome(match), "HANDLE_GONE");
 }
 
 TEST_F(HandleTest, OneThatWasNeverGivenIsGone) {

@@ -67,7 +67,11 @@ TEST_F(InsertRaceTest, ARepeatThatGoesFirstPublishesAndTheFirstIsTheRepeat) {
 
 TEST_F(InsertRaceTest, AnotherKindOfCallThatTakesTheIdFirstRefusesTheInsert) {
   meanwhile = [&] {
-    EXPECT_EQ(Outcome(cache_.Allocate({kSession, kNoNamespace, 1, kId})), "OK");
+    EXPECT_EQ(Outcome(cache_.Allocate({.session = kSession,
+                                       .ns = kNoNamespace,
+                                       .pages = 1,
+                                       .request_id = kId})),
+              "OK");
   };
   EXPECT_EQ(Outcome(Insert()), "REQUEST_ID_REUSED");
 }

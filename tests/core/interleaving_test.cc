@@ -153,7 +153,7 @@ TEST_F(InterleavingTest, TheSessionsDeathThenInsert) {
 }
 
 TEST_F(InterleavingTest, DeathBetweenTwoChunksKeepsTheFirst) {
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  AttachUnwatched(session_);
   const auto admission = Admit(session_, "abc");
   ASSERT_EQ(Outcome(InsertAt(admission->lock, "a", {admission->reserved[0]},
                              LockAction::kRelock)),

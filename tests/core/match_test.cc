@@ -80,9 +80,11 @@ TEST_F(MatchTest, FindsDifferencesAtEachPlaceOfALongPrompt) {
     cache.OpenSession(session_, "long");
     std::vector<Token> prompt(kLength);
     for (Token i = 0; i < kLength; ++i) prompt[i] = i % 17;
-    const auto pages = *cache.Allocate({.session = session_,
-                                        .ns = kNoNamespace,
-                                        .pages = kLength / page_tokens});
+    const auto pages = cache
+                           .Allocate({.session = session_,
+                                      .ns = kNoNamespace,
+                                      .pages = kLength / page_tokens})
+                           ->pages;
     ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                     .ns = kNoNamespace,
                                     .tokens = prompt,

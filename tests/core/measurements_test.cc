@@ -204,7 +204,7 @@ TEST(OperationTimesTest, EachOperationIsTimedFromBeforeTheLockToItsEnd) {
   EXPECT_EQ(Outcome(cache.Insert({.session = session,
                                   .ns = kNoNamespace,
                                   .tokens = tokens,
-                                  .pages = *pages})),
+                                  .pages = pages->pages})),
             "OK");
   EXPECT_EQ(Outcome(cache.Score({.ns = kNoNamespace, .tokens = tokens})), "OK");
   const auto lock = cache.Lock({session, kNoNamespace, tokens});

@@ -122,8 +122,11 @@ struct Printer {
     out << Request{unlock.request_id};
   }
   void operator()(const Allocate& allocate) const {
-    out << Slot{allocate.slot} << "allocate " << int{allocate.pages} << " n"
-        << int{allocate.ns} << Request{allocate.request_id};
+    out << Slot{allocate.slot} << "allocate " << int{allocate.pages};
+    if (allocate.min_pages.has_value()) {
+      out << " at least " << int{*allocate.min_pages};
+    }
+    out << " n" << int{allocate.ns} << Request{allocate.request_id};
   }
   void operator()(const Free& free) const {
     out << Slot{free.slot} << "free " << int{free.pages} << free.fault
@@ -144,7 +147,7 @@ struct Printer {
     out << Slot{open.slot} << "open";
   }
   void operator()(const AttachSession& attach) const {
-    out << Slot{attach.slot} << "attach";
+    out << Slot{attach.slot} << "attach writer " << int{attach.writer};
   }
   void operator()(const CloseSession& close) const {
     out << Slot{close.slot} << "close";
@@ -156,8 +159,11 @@ struct Printer {
   void operator()(const ResumeSession& resume) const {
     out << Slot{resume.slot} << "resume";
   }
-  void operator()(const ProcessGone& end) const {
-    out << Slot{end.slot} << "end-dead";
+  void operator()(const WriterGone& end) const {
+    out << "writer " << int{end.writer} << " gone";
+  }
+  void operator()(const FreeQuarantine& free) const {
+    out << Slot{free.slot} << "free-quarantine";
   }
   void operator()(const ExpireSessions& expire) const {
     out << "expire after " << int{expire.passed_seconds} << " s, quarantine "

@@ -132,6 +132,7 @@ struct Unlock {
 struct Allocate {
   uint8_t slot = 0;
   uint8_t pages = 0;
+  std::optional<uint8_t> min_pages;
   uint8_t ns = 0;
   uint8_t request_id = 0;
 };
@@ -164,8 +165,10 @@ struct OpenSession {
   uint8_t slot = 0;
 };
 
+// Zero: a writer that cannot be watched.
 struct AttachSession {
   uint8_t slot = 0;
+  uint8_t writer = 0;
 };
 
 struct CloseSession {
@@ -181,7 +184,12 @@ struct ResumeSession {
   uint8_t slot = 0;
 };
 
-struct ProcessGone {
+struct WriterGone {
+  uint8_t writer = 1;
+};
+
+// Of the session that a slot has or had.
+struct FreeQuarantine {
   uint8_t slot = 0;
 };
 
@@ -195,7 +203,7 @@ using Operation =
     std::variant<Match, Score, CancelWait, Insert, Lock, Unlock, Allocate, Free,
                  Evict, EvictToWatermark, Flush, FlushNamespace, SetPolicy,
                  OpenSession, AttachSession, CloseSession, SuspendSession,
-                 ResumeSession, ProcessGone, ExpireSessions>;
+                 ResumeSession, WriterGone, FreeQuarantine, ExpireSessions>;
 
 // One line, such as `s1 match n0 "aab"+2 reserve 12 lock`.
 std::ostream& operator<<(std::ostream& out, const Operation& operation);

@@ -75,7 +75,7 @@ TEST_F(ListSessionsTest, TheOldestComesFirstWithWhatItHoldsAndItsAge) {
   Lock(other, "a");
   Lock(other, "ab");
   Allocate(other, 3);
-  ASSERT_TRUE(cache_.AttachSession(other).ok());
+  Attach(other, 1);
   SetTime(10);
   const SessionList list = cache_.ListSessions(10);
   EXPECT_EQ(list.total, 2u);
@@ -298,7 +298,7 @@ TEST_F(ExplainMatchTest, NamesSixteenNamespacesThatHaveMoreAtMost) {
     ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                     .ns = ns,
                                     .tokens = Spell("a"),
-                                    .pages = *pages})),
+                                    .pages = pages->pages})),
               "OK");
   }
   const auto result = cache.ExplainMatch(kNoNamespace, Spell("a"));
@@ -315,7 +315,7 @@ TEST_F(ExplainMatchTest, LooksAtTenThousandContinuationsAtMost) {
     ASSERT_EQ(Outcome(cache.Insert({.session = session_,
                                     .ns = kNoNamespace,
                                     .tokens = page,
-                                    .pages = {&(*pages)[child], 1}})),
+                                    .pages = {&pages->pages[child], 1}})),
               "OK");
   }
   const auto diverged_at = [&](Token child) {

@@ -70,6 +70,19 @@ TEST_F(PageBudgetTest, FreePagesAreTakenBeforeAnythingIsEvicted) {
   EXPECT_EQ(tree_.evictable_pages(), 1u);
 }
 
+TEST_F(PageBudgetTest, AClassMayReserveTheMostPagesButNotOneMore) {
+  SetQuotas({.floor_pages = 3, .cap_pages = 5}, {});
+  Cache(kA, 4);
+  Cache(kOthers, 2);
+  for (uint32_t c : {kA, kB, kOthers}) {
+    const uint32_t most = budget_.MostPages(c);
+    EXPECT_TRUE(budget_.CheckRoom(most, c, 0).ok()) << c;
+    EXPECT_FALSE(budget_.CheckRoom(most + 1, c, 0).ok()) << c;
+  }
+  EXPECT_EQ(budget_.MostPages(kA), 5u);
+  EXPECT_EQ(budget_.MostPages(kOthers), 7u);
+}
+
 TEST_F(PageBudgetTest, WhatIsHeldBackIsNoRoom) {
   Cache(kOthers, 4);
   EXPECT_TRUE(budget_.CheckRoom(10, kOthers, 0).ok());
@@ -111,6 +124,15 @@ TEST_F(PageBudgetTest, OthersLeaveAClassItsFloor) {
   EXPECT_EQ(budget_.Evict(9, EvictionReason::kRequest), 0u);
 }
 
+TEST_F(PageBudgetTest, AFloorIsOfCachedPages) {
+  SetQuotas({.floor_pages = 3}, {});
+  Cache(kA, 3);
+  ASSERT_EQ(Reserve(kA, 3), "OK");
+  EXPECT_EQ(budget_.Evict(9, EvictionReason::kRequest), 0u);
+  EXPECT_EQ(Reserve(kB, 5), "POOL_EXHAUSTED");
+  EXPECT_EQ(Reserve(kB, 4), "OK");
+}
+
 TEST_F(PageBudgetTest, PagesOfAnotherClassJoinOneUpToItsCap) {
   SetQuotas({.cap_pages = 2}, {});
   ASSERT_EQ(Reserve(kB, 3), "OK");
@@ -134,15 +156,24 @@ TEST_F(PageBudgetTest, TheWatermarkEvictsFromTheLowMarkToTheHighOne) {
 TEST_F(PageBudgetTest, AFlushKeepsNoFloor) {
   SetQuotas({.floor_pages = 3}, {});
   Cache(kA, 3);
-  Namespace& ns =
-      *tree_.FindNamespace({.extra_key = kNames[kA], .cache_salt = {}});
-  const PageBudget::Flushed some = budget_.Flush(ns, 2);
+  const uint32_t cells = tree_.node_cells();
+  const PageBudget::Flushed some = budget_.Flush(0, cells, std::nullopt, 2);
   EXPECT_EQ(some.pages, 2u);
-  EXPECT_FALSE(some.is_gone);
-  const PageBudget::Flushed rest = budget_.Flush(ns, 2);
+  EXPECT_LT(some.next, cells);
+  const PageBudget::Flushed rest =
+      budget_.Flush(some.next, cells, std::nullopt, 2);
   EXPECT_EQ(rest.pages, 1u);
-  EXPECT_TRUE(rest.is_gone);
+  EXPECT_EQ(rest.next, cells);
   EXPECT_EQ(Free(), kPages);
+}
+
+TEST_F(PageBudgetTest, AFlushOfOneNamespaceLeavesTheOthers) {
+  Cache(kA, 3);
+  Cache(kB, 2);
+  const NamespaceNumber a =
+      tree_.FindNamespace({.extra_key = kNames[kA], .cache_salt = {}})->number;
+  EXPECT_EQ(budget_.Flush(0, tree_.node_cells(), a, kPages).pages, 3u);
+  EXPECT_EQ(tree_.cached_pages(kB), 2u);
 }
 
 }  // namespace

@@ -15,8 +15,11 @@ class PagePoolTest : public testing::Test {
  protected:
   void TearDown() override {
     std::vector<std::string> violations;
-    pool_.AppendViolations(violations);
+    for (uint32_t page = 0; page < pool_.capacity(); ++page) {
+      pool_.AppendViolations(PageId(page), violations);
+    }
     EXPECT_THAT(violations, IsEmpty());
+    EXPECT_EQ(pool_.listed_free_pages(), pool_.count(PageState::kFree));
   }
 
   std::vector<PageId> Reserve(uint32_t n) {

@@ -40,7 +40,9 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
         {.name = "small", .pattern = "d*", .cap_pages = 0}};
   }
   if (point.has_limits) {
-    options.session_limits = {.max_locks = 3, .max_reserved_pages = pages / 3};
+    options.session_limits = {.max_locks = 3,
+                              .max_reserved_pages = pages / 3,
+                              .max_held_tokens = pages / 3 * point.page_tokens};
   }
   return options;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/namespace_key.h"
 #include "tests/core/operations.h"
@@ -16,7 +17,7 @@ inline const NamespaceKey& NamespaceOf(uint8_t number) {
       NamespaceKey{},
       NamespaceKey{"", std::nullopt},
       NamespaceKey{"bc", "a"},
-      NamespaceKey{"c", "ab"},
+      NamespaceKey{std::string("\0bc", 3), "ab"},
       NamespaceKey{std::nullopt, std::nullopt, true},
       NamespaceKey{"bc", std::nullopt, true}};
   return keys[number % kNamespaces];

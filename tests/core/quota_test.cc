@@ -1,7 +1,6 @@
 // Caps and floors of classes of namespaces, and the watermark.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/core/cache_fixture.h"
@@ -21,16 +20,16 @@ class QuotaTest : public testing::Test {
   QuotaTest() { cache_.OpenSession(session_, "one"); }
   void TearDown() override { EXPECT_THAT(cache_.CheckInvariants(), IsEmpty()); }
 
-  absl::StatusOr<std::vector<PageId>> Allocate(const NamespaceKey& ns,
-                                               uint32_t pages) {
+  absl::StatusOr<AllocateResult> Allocate(const NamespaceKey& ns,
+                                          uint32_t pages) {
     return cache_.Allocate({.session = session_, .ns = ns, .pages = pages});
   }
   std::vector<PageId> Publish(const NamespaceKey& ns,
                               const std::vector<Token>& tokens) {
     const auto pages = Allocate(ns, static_cast<uint32_t>(tokens.size()));
     EXPECT_EQ(Outcome(pages), "OK");
-    EXPECT_EQ(Outcome(Insert(ns, tokens, *pages)), "OK");
-    return *pages;
+    EXPECT_EQ(Outcome(Insert(ns, tokens, pages->pages)), "OK");
+    return pages->pages;
   }
   absl::StatusOr<InsertResult> Insert(const NamespaceKey& ns,
                                       const std::vector<Token>& tokens,
@@ -114,6 +113,16 @@ TEST_F(QuotaTest, AtTheCapAClassMakesRoomWithItsOwnPages) {
   EXPECT_EQ(Counters().evicted_pages_for_allocation, 0u);
 }
 
+TEST_F(QuotaTest, AnAllocationWithAMinimumStaysWithinTheCap) {
+  Publish(kCapped, {1, 2, 3});
+  Lock(kCapped, {1});
+  const auto some = cache_.Allocate(
+      {.session = session_, .ns = kCapped, .pages = 9, .min_pages = 1});
+  ASSERT_EQ(Outcome(some), "OK");
+  EXPECT_EQ(some->pages.size(), 3u);
+  EXPECT_EQ(Counters().quota_rejections, 0u);
+}
+
 TEST_F(QuotaTest, WhatIsLockedAtTheCapIsNoRoom) {
   Publish(kCapped, {1, 2, 3, 4});
   Lock(kCapped, {1, 2, 3});
@@ -143,6 +152,25 @@ TEST_F(QuotaTest, OthersNeverEvictBelowAFloor) {
   EXPECT_EQ(Class("sure").cached_pages, 3u);
 }
 
+TEST_F(QuotaTest, ReservedPagesDoNotCountForAFloor) {
+  Publish(kSure, {1, 2, 3});
+  ASSERT_EQ(Outcome(Allocate(kSure, 3)), "OK");
+  EXPECT_EQ(Outcome(Allocate(kOther, 5)), "POOL_EXHAUSTED");
+  EXPECT_EQ(Outcome(Allocate(kOther, 4)), "OK");
+  EXPECT_EQ(cache_.Evict(100), 0u);
+  EXPECT_EQ(Class("sure").cached_pages, 3u);
+}
+
+TEST_F(QuotaTest, AKeyIsComparedBeyondAZeroByte) {
+  const std::string capped("capped\0x", 8);
+  ASSERT_EQ(Outcome(Allocate({.extra_key = capped, .cache_salt = {}}, 1)),
+            "OK");
+  EXPECT_EQ(Class("capped").reserved_pages, 0u);
+  const std::string sure("sure/\0x", 7);
+  ASSERT_EQ(Outcome(Allocate({.extra_key = sure, .cache_salt = {}}, 1)), "OK");
+  EXPECT_EQ(Class("sure").reserved_pages, 1u);
+}
+
 TEST_F(QuotaTest, AClassMayEvictBelowItsOwnFloor) {
   Publish(kSure, {1, 2, 3});
   ASSERT_EQ(Outcome(Allocate(kOther, 7)), "OK");
@@ -158,7 +186,7 @@ TEST_F(QuotaTest, EvictKeepsFloorsAndFlushDoesNot) {
 }
 
 TEST_F(QuotaTest, AnInsertIntoAnotherClassKeepsItsCap) {
-  const auto pages = *Allocate(kOther, 5);
+  const auto pages = Allocate(kOther, 5)->pages;
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4, 5}, pages)), "QUOTA_EXCEEDED");
   EXPECT_EQ(Class("").reserved_pages, 5u);
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4},
@@ -169,7 +197,7 @@ TEST_F(QuotaTest, AnInsertIntoAnotherClassKeepsItsCap) {
 }
 
 TEST_F(QuotaTest, AnInsertOfItsOwnPagesIsNeverOverTheCap) {
-  const auto pages = *Allocate(kCapped, 4);
+  const auto pages = Allocate(kCapped, 4)->pages;
   EXPECT_EQ(Outcome(Insert(kCapped, {1, 2, 3, 4}, pages)), "OK");
 }
 
@@ -183,8 +211,10 @@ class WatermarkTest : public testing::Test {
   WatermarkTest() { cache_.OpenSession(session_, "one"); }
 
   void Publish(uint32_t pages) {
-    const auto allocated = *cache_.Allocate(
-        {.session = session_, .ns = kNoNamespace, .pages = pages});
+    const auto allocated =
+        cache_
+            .Allocate({.session = session_, .ns = kNoNamespace, .pages = pages})
+            ->pages;
     const std::vector<Token> tokens(pages, ++last_token_);
     ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
                                      .ns = kNoNamespace,

@@ -18,8 +18,9 @@ class RadixTreeTest : public testing::Test {
  protected:
   void TearDown() override {
     std::vector<std::string> violations;
-    tree_.AppendViolations([](const Node&) -> uint32_t { return 0; },
-                           violations);
+    tree_.ForEachNode([&](const Node& node) {
+      tree_.AppendViolations(node, node.lock_count, violations);
+    });
     EXPECT_THAT(violations, IsEmpty());
   }
 
@@ -97,35 +98,41 @@ TEST_F(RadixTreeTest, EvictingABranchDoesNotCopyTheTrunkThatAnotherOneShares) {
   EXPECT_EQ(SegmentPages(), 8u);
 }
 
-TEST_F(RadixTreeTest, EvictsOfANamespaceWhatIsAskedForAndNoMore) {
+TEST_F(RadixTreeTest, EvictsALeafAndWhatBecomesOneByThatAndNoMore) {
   Add("aab");
   Add("aac");
-  Add("d");
-  const auto locked = SpellTokens("aa", kPageTokens);
-  Node& trunk = *tree_.Walk(Start(), locked, 2, nullptr).node;
+  const auto locked = SpellTokens("a", kPageTokens);
+  Add("ax");
+  Node& trunk = *tree_.Walk(Start(), locked, 1, nullptr).node;
   tree_.Lock(trunk);
-  const auto evict = [&](uint32_t count) {
+  const auto evict_at = [&](std::string_view letters, uint32_t count) {
+    const auto tokens = SpellTokens(letters, kPageTokens);
+    const Node* node = tree_.Walk(Start(), tokens, 3, nullptr).node;
     std::vector<PageId> evicted;
-    EXPECT_TRUE(tree_.EvictFrom(
-        *trunk.ns, count, [](const Node&, uint32_t) {}, evicted));
+    tree_.EvictFrom(
+        Slab<Node>::IndexOf(*node), std::nullopt, count,
+        [](const Node&, uint32_t) {}, evicted);
     return evicted.size();
   };
-  EXPECT_EQ(evict(0), 0u);
-  EXPECT_EQ(evict(1), 1u);  // d, beside the trunk, which is looked at later
-  EXPECT_EQ(evict(1), 1u);  // one branch of two
-  EXPECT_EQ(evict(9), 1u);
-  EXPECT_EQ(tree_.evictable_pages(), 0u);
+  EXPECT_EQ(evict_at("aa", 9), 0u);  // no leaf
+  EXPECT_EQ(evict_at("aab", 0), 0u);
+  EXPECT_EQ(evict_at("aab", 9), 1u);  // its parent has another child
+  EXPECT_EQ(evict_at("aac", 9), 2u);  // up to the locked trunk
+  EXPECT_EQ(evict_at("a", 9), 0u);
+  EXPECT_EQ(tree_.evictable_pages(), 1u);
   tree_.Unlock(trunk);
 }
 
-TEST_F(RadixTreeTest, EvictsATrunkAfterItsBranchesAndOnlyIfAskedFor) {
+TEST_F(RadixTreeTest, ANamespaceGoesWithItsLastNode) {
   Add("aab");
   Add("aac");
   std::vector<PageId> evicted;
-  EXPECT_TRUE(tree_.EvictFrom(
-      *Start().node->ns, 2, [](const Node&, uint32_t) {}, evicted));
-  EXPECT_EQ(evicted.size(), 2u);
-  EXPECT_EQ(tree_.node_count(), 1u);
+  for (uint32_t cell = 0; cell < tree_.node_cells(); ++cell) {
+    tree_.EvictFrom(
+        cell, std::nullopt, 9, [](const Node&, uint32_t) {}, evicted);
+  }
+  EXPECT_EQ(evicted.size(), 4u);
+  EXPECT_EQ(tree_.namespace_count(), 0u);
 }
 
 TEST(SegmentRefTest, OfNoSegmentCopiesToNone) {

@@ -18,9 +18,7 @@ Operation RandomOperations::Next() {
   if (kind < 73) {
     return Unlock{Slot(), AnyLock(), Percent(5), AnyRequestId()};
   }
-  if (kind < 80) {
-    return Allocate{Slot(), Pages(8), AnyNamespace(), AnyRequestId()};
-  }
+  if (kind < 80) return AnyAllocate();
   if (kind < 85) return Free{Slot(), Pages(6), AnyFault(), AnyRequestId()};
   if (kind < 92) return AnyOperatorsCall();
   return AnySessionEvent();
@@ -73,6 +71,19 @@ Operation RandomOperations::AnyInsert() {
   return insert;
 }
 
+Operation RandomOperations::AnyAllocate() {
+  Allocate allocate;
+  allocate.slot = Slot();
+  allocate.pages = Pages(8);
+  if (Percent(40)) {
+    allocate.pages = Pages(40);
+    allocate.min_pages = Pages(4);
+  }
+  allocate.ns = AnyNamespace();
+  allocate.request_id = AnyRequestId();
+  return allocate;
+}
+
 Operation RandomOperations::AnyOperatorsCall() {
   const uint32_t kind = Below(100);
   if (kind < 35) return Evict{Pages(10)};
@@ -89,7 +100,7 @@ Operation RandomOperations::AnyOperatorsCall() {
 
 Operation RandomOperations::AnySessionEvent() {
   const uint8_t slot = Slot();
-  switch (Below(16)) {
+  switch (Below(17)) {
     case 0:
       return CloseSession{slot};
     case 1:
@@ -97,16 +108,23 @@ Operation RandomOperations::AnySessionEvent() {
     case 2:
       return ResumeSession{slot};
     case 3:
-      return ProcessGone{slot};
+      return WriterGone{AnyWriter()};
     case 4:
     case 5:
       return ExpireSessions{Pages(4), Pages(6)};
     case 6:
     case 7:
-      return AttachSession{slot};
+      return AttachSession{slot, Percent(80) ? AnyWriter() : uint8_t{0}};
+    case 8:
+      return FreeQuarantine{slot};
     default:
       return OpenSession{slot};
   }
+}
+
+// Few, so that sessions share them.
+uint8_t RandomOperations::AnyWriter() {
+  return static_cast<uint8_t>(1 + Below(6));
 }
 
 // Mostly 'a', so that prompts share long prefixes.

@@ -32,6 +32,7 @@ class RandomOperations {
   bool Percent(uint32_t chance) { return Below(100) < chance; }
   uint8_t Slot() { return static_cast<uint8_t>(Below(kSlots)); }
   uint8_t Pages(uint32_t limit) { return static_cast<uint8_t>(Below(limit)); }
+  uint8_t AnyWriter();
   uint8_t AnyNamespace();
   Prompt AnyPrompt();
   LockChoice AnyLock();
@@ -41,6 +42,7 @@ class RandomOperations {
   std::optional<uint16_t> AnyMaxTokens(const Prompt& prompt);
   Operation AnyMatch();
   Operation AnyInsert();
+  Operation AnyAllocate();
   Operation AnyOperatorsCall();
   Operation AnySessionEvent();
 

@@ -70,8 +70,17 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
        token += page_tokens()) {
     ++missing;
   }
+  std::span<const Token> held;
+  if (missing > 0) {
+    const auto tokens =
+        RestOf<Token>(request.tokens, begin, result.matched_tokens);
+    const size_t room = size_t{request.reserve_tokens} - result.matched_tokens +
+                        (request.ns.bigram ? 1 : 0);
+    held = tokens.first(std::min(tokens.size(), room));
+  }
   if (request.lock) {
-    if (absl::Status limits = CheckLimits(*session, 1, missing); !limits.ok()) {
+    if (absl::Status limits = CheckLimits(*session, 1, missing, held.size());
+        !limits.ok()) {
       return limits;
     }
   }
@@ -97,13 +106,9 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
       return taken;
     }
     if (missing > 0) {
-      const auto tokens =
-          RestOf<Token>(request.tokens, begin, result.matched_tokens);
-      const size_t room = size_t{request.reserve_tokens} -
-                          result.matched_tokens + (request.ns.bigram ? 1 : 0);
       HeldLock& lock = session->locks.back();
-      lock.prompt.assign(tokens.begin(),
-                         tokens.begin() + std::min(tokens.size(), room));
+      lock.prompt.assign(held.begin(), held.end());
+      lock.held_tokens = held.size();
       // What was cached there (the match may be capped) may be evicted now.
       const std::optional<Place> first = NextPage(place, rest);
       if (first.has_value()) {
@@ -187,6 +192,10 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
       is_anchored ? lock->place : Start(request.ns, request.after);
   if (!start.ok()) return start.status();
   Place place = *std::move(start);
+  if (place.ns.bigram && !place.prefix.empty() && page_count > 0 &&
+      tokens.front() != static_cast<Token>(place.prefix.back())) {
+    return MakeError(Reason::kInvalidField, "");
+  }
   InsertResult result;
   result.canonical_pages = index_.Extend(place, units, page_count);
   const size_t existing = result.canonical_pages.size();
@@ -209,6 +218,13 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     index_.EndNodeAt(place);
     index_.AddNode(place, std::span(units).subspan(existing * page_tokens()),
                    request.pages.subspan(existing));
+    for (const ReferenceFlights::Mark& mark :
+         std::vector<ReferenceFlights::Mark>(flights_.marks())) {
+      if (index_.IsCached(mark.page)) {
+        Resolve(mark.owner, PendingOutcome::kPublished);
+      }
+    }
+    GiveUpPages(request.pages.subspan(existing));
     for (PageId page : request.pages.subspan(existing)) Release(*session, page);
   }
   if (request.lock_action == LockAction::kRelock) index_.EndNodeAt(place);
@@ -222,14 +238,9 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   const size_t duplicates = not_canonical - (page_count - existing);
   counters_.duplicate_pages += duplicates;
   if (!request.keep_duplicates) {
+    GiveUpPages(std::span(own).first(duplicates));
     for (size_t i = 0; i < duplicates; ++i) Release(*session, own[i]);
     result.freed_duplicates = static_cast<uint32_t>(duplicates);
-  }
-  for (const ReferenceFlights::Mark& mark :
-       std::vector<ReferenceFlights::Mark>(flights_.marks())) {
-    if (index_.IsCached(mark.page)) {
-      Resolve(mark.owner, PendingOutcome::kPublished);
-    }
   }
   GiveUpPages(request.free_pages);
   for (PageId page : request.free_pages) Release(*session, page);
@@ -255,6 +266,7 @@ void ReferenceCache::Relock(HeldLock& lock, const Place& to,
   std::vector<Token>& held = lock.prompt;
   held.erase(held.begin(),
              inserted > prompt_tokens ? held.end() : held.begin() + moved_by);
+  if (held.empty()) lock.held_tokens = 0;
   index_.MoveLock(lock.place, to);
   lock.place = to;
   Resolve(lock.id, PendingOutcome::kGivenUp);
@@ -273,7 +285,7 @@ absl::StatusOr<LockResult> ReferenceCache::Lock(const LockRequest& request,
   if (!place.ok()) return place.status();
   index_.Extend(*place, UnitsOf(request.ns, request.tokens),
                 request.tokens.size());
-  if (absl::Status limits = CheckLimits(*session, 1, 0); !limits.ok()) {
+  if (absl::Status limits = CheckLimits(*session, 1, 0, 0); !limits.ok()) {
     return limits;
   }
   index_.EndNodeAt(*place);
@@ -340,8 +352,9 @@ absl::StatusOr<Place> ReferenceCache::Start(const NamespaceKey& ns,
     return MakeError(Reason::kInvalidField, "");
   }
   std::optional<Place> place = index_.PlaceOf(after);
-  if (!place.has_value()) return MakeError(Reason::kHandleGone, "");
-  if (place->ns != ns) return MakeError(Reason::kNamespaceMismatch, "");
+  if (!place.has_value() || place->ns != ns) {
+    return MakeError(Reason::kHandleGone, "");
+  }
   return *std::move(place);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/errors.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "core/requests.h"
@@ -48,8 +50,8 @@ class ReferenceCache {
   absl::StatusOr<LockResult> Lock(const LockRequest& request, LockId choice);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id);
-  absl::StatusOr<std::vector<PageId>> Allocate(const AllocateRequest& request,
-                                               const Choice& choice);
+  absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request,
+                                          const Choice& choice);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id);
   uint32_t Evict(uint32_t pages);
@@ -59,11 +61,12 @@ class ReferenceCache {
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   void OpenSession(SessionId id);
-  absl::Status AttachSession(SessionId id);
+  absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   void CloseSession(SessionId id);
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::Status ResumeSession(SessionId id);
-  void ProcessGone(SessionId id);
+  void WriterGone(WriterId writer);
+  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber number);
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
@@ -97,12 +100,13 @@ class ReferenceCache {
     LockId id;
     Place place;
     std::vector<Token> prompt = {};  // held, from the end of `place` on
+    size_t held_tokens = 0;          // as long as any of the prompt is held
   };
 
   static constexpr size_t kKeptAnswers = 256;  // of a session
   enum class Call { kMatch, kInsert, kLock, kUnlock, kAllocate, kFree };
   using Result = std::variant<std::monostate, MatchResult, InsertResult,
-                              LockResult, std::vector<PageId>>;
+                              LockResult, AllocateResult>;
   struct Answer {
     RequestId id;
     Call call;
@@ -111,8 +115,10 @@ class ReferenceCache {
 
   struct Session {
     SessionId id;
+    SessionNumber number;
     bool is_attached = false;
-    bool is_process_gone = false;
+    bool has_unwatched = false;
+    std::set<uint64_t> writers;  // that are watched and there
     std::optional<absl::Time> lost_at;
     std::vector<ReservedPage> reserved;
     std::vector<HeldLock> locks;  // oldest first
@@ -121,6 +127,9 @@ class ReferenceCache {
 
   struct QuarantinedPages {
     SessionId owner;
+    SessionNumber number;
+    bool has_unwatched;
+    std::set<uint64_t> writers;
     absl::Time until;
     std::vector<ReservedPage> pages;
   };
@@ -133,6 +142,8 @@ class ReferenceCache {
   uint32_t page_tokens() const { return options_.page_tokens; }
   uint32_t CachedCount() const;
   uint32_t LockedCount() const;
+  static bool AreWritersGone(const Session& session);
+  void FreeQuarantinedInTime();
   uint32_t QuarantinedCount() const;
   uint32_t ReservedCount() const;
   uint32_t FreeCount() const;
@@ -174,12 +185,16 @@ class ReferenceCache {
       std::optional<size_t> quota_class = std::nullopt) const;
   absl::Status CheckOwned(const Session& session,
                           std::span<const PageId> pages) const;
-  // `held_back` evictable pages of the class are not counted.
+  // Why there is no room, if so. `held_back` evictable pages of the class are
+  // not counted.
+  std::optional<Reason> NoRoom(size_t quota_class, uint32_t pages,
+                               uint32_t held_back) const;
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
-  // Whether the session may have so many locks and reserved pages more.
+  // Whether the session may have so many locks, reserved pages and held
+  // tokens more.
   absl::Status CheckLimits(const Session& session, uint32_t locks,
-                           uint32_t pages) const;
+                           uint32_t pages, size_t held) const;
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
   bool EvictOne(const ReferenceIndex::Filter& may_evict);
@@ -202,6 +217,7 @@ class ReferenceCache {
   EvictionPolicyKind policy_;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;
+  absl::Time time_ = absl::UnixEpoch();  // of the last ExpireSessions
   CacheCounters counters_;
   bool is_below_watermark_ = false;  // until the high mark is reached
 };

@@ -8,31 +8,36 @@
 
 namespace pando {
 
-absl::StatusOr<std::vector<PageId>> ReferenceCache::Allocate(
+absl::StatusOr<AllocateResult> ReferenceCache::Allocate(
     const AllocateRequest& request, const Choice& choice) {
+  const uint32_t min_pages = request.min_pages.value_or(request.pages);
+  if (min_pages > request.pages) return MakeError(Reason::kInvalidField, "");
   Session* session = FindSession(request.session);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   const auto answer = FindAnswer(*session, request.request_id, Call::kAllocate);
   if (!answer.ok()) return answer.status();
   if (*answer != nullptr) {
-    return std::get<std::vector<PageId>>((*answer)->result);
-  }
-  if (absl::Status limits = CheckLimits(*session, 0, request.pages);
-      !limits.ok()) {
-    return limits;
+    return std::get<AllocateResult>((*answer)->result);
   }
   const size_t quota_class = quota_.ClassOf(request.ns);
-  if (absl::Status room = CheckRoom(quota_class, request.pages, 0);
-      !room.ok()) {
+  uint32_t pages = request.pages;
+  while (pages > min_pages && (!CheckLimits(*session, 0, pages, 0).ok() ||
+                               NoRoom(quota_class, pages, 0).has_value())) {
+    --pages;
+  }
+  if (absl::Status limits = CheckLimits(*session, 0, pages, 0); !limits.ok()) {
+    return limits;
+  }
+  if (absl::Status room = CheckRoom(quota_class, pages, 0); !room.ok()) {
     return room;
   }
-  if (absl::Status taken =
-          TakePages(*session, quota_class, request.pages, choice);
+  if (absl::Status taken = TakePages(*session, quota_class, pages, choice);
       !taken.ok()) {
     return taken;
   }
-  KeepAnswer(*session, request.request_id, Call::kAllocate, choice.pages);
-  return choice.pages;
+  const AllocateResult result{.pages = choice.pages};
+  KeepAnswer(*session, request.request_id, Call::kAllocate, result);
+  return result;
 }
 
 absl::Status ReferenceCache::Free(SessionId session_id,
@@ -98,14 +103,14 @@ bool ReferenceCache::EvictOne(const ReferenceIndex::Filter& may_evict) {
   return victim.has_value();
 }
 
-// Namespaces of classes that have more than their floor, or that are of
+// Namespaces of classes that have more cached than their floor, or that are of
 // `quota_class`.
 ReferenceIndex::Filter ReferenceCache::AboveFloor(
     std::optional<size_t> quota_class) const {
   return [=, this](const NamespaceKey& ns) {
     const size_t c = quota_.ClassOf(ns);
     return c == quota_class ||
-           AccountOf(c).used() > quota_.classes()[c].floor_pages;
+           AccountOf(c).cached > quota_.classes()[c].floor_pages;
   };
 }
 
@@ -146,40 +151,51 @@ absl::Status ReferenceCache::CheckOwned(const Session& session,
 }
 
 absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
-                                         uint32_t pages) const {
+                                         uint32_t pages, size_t held) const {
   const SessionLimits& limits = options_.session_limits;
   const bool has_locks = limits.max_locks == 0 || locks == 0 ||
                          session.locks.size() + locks <= limits.max_locks;
   const bool has_pages =
       limits.max_reserved_pages == 0 || pages == 0 ||
       session.reserved.size() + pages <= limits.max_reserved_pages;
-  if (has_locks && has_pages) return absl::OkStatus();
+  size_t all_held = held;
+  for (const HeldLock& lock : session.locks) all_held += lock.held_tokens;
+  const bool has_memory = limits.max_held_tokens == 0 || held == 0 ||
+                          all_held <= limits.max_held_tokens;
+  if (has_locks && has_pages && has_memory) return absl::OkStatus();
   return MakeError(Reason::kSessionLimit, "");
 }
 
 // What is over the class's cap its own pages make room for; for the rest,
 // others' above their floors and its own.
-absl::Status ReferenceCache::CheckRoom(size_t quota_class, uint32_t pages,
-                                       uint32_t held_back) {
-  if (pages == 0) return absl::OkStatus();
+std::optional<Reason> ReferenceCache::NoRoom(size_t quota_class, uint32_t pages,
+                                             uint32_t held_back) const {
+  if (pages == 0) return std::nullopt;
   const QuotaClass& limits = quota_.classes()[quota_class];
   const Account own = AccountOf(quota_class);
   const uint32_t own_evictable = own.evictable - held_back;
   if (limits.cap_pages.has_value() &&
       own.used() + pages > *limits.cap_pages + own_evictable) {
-    ++counters_.quota_rejections;
-    return MakeError(Reason::kQuotaExceeded, "");
+    return Reason::kQuotaExceeded;
   }
   uint32_t room = FreeCount() + own_evictable;
   for (size_t c = 0; c < quota_.classes().size(); ++c) {
     const Account other = AccountOf(c);
     const uint32_t floor = quota_.classes()[c].floor_pages;
-    if (c == quota_class || other.used() <= floor) continue;
-    room += std::min(other.evictable, other.used() - floor);
+    if (c == quota_class || other.cached <= floor) continue;
+    room += std::min(other.evictable, other.cached - floor);
   }
-  if (pages <= room) return absl::OkStatus();
-  ++counters_.allocation_failures;
-  return MakeError(Reason::kPoolExhausted, "");
+  if (pages <= room) return std::nullopt;
+  return Reason::kPoolExhausted;
+}
+
+absl::Status ReferenceCache::CheckRoom(size_t quota_class, uint32_t pages,
+                                       uint32_t held_back) {
+  const auto reason = NoRoom(quota_class, pages, held_back);
+  if (!reason.has_value()) return absl::OkStatus();
+  ++(*reason == Reason::kQuotaExceeded ? counters_.quota_rejections
+                                       : counters_.allocation_failures);
+  return MakeError(*reason, "");
 }
 
 absl::Status ReferenceCache::TakePages(Session& session, size_t quota_class,
@@ -233,7 +249,6 @@ absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
 void ReferenceCache::Release(Session& session, PageId page) {
   std::erase_if(session.reserved,
                 [&](const ReservedPage& own) { return own.id == page; });
-  flights_.Forget(page);
 }
 
 void ReferenceCache::GiveUpPages(std::span<const PageId> pages) {

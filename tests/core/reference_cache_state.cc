@@ -9,19 +9,28 @@
 namespace pando {
 
 void ReferenceCache::OpenSession(SessionId id) {
-  sessions_.emplace_back().id = id;
   ++counters_.sessions_opened;
+  Session& session = sessions_.emplace_back();
+  session.id = id;
+  session.number =
+      SessionNumber(static_cast<uint32_t>(counters_.sessions_opened));
 }
 
-absl::Status ReferenceCache::AttachSession(SessionId id) {
+absl::Status ReferenceCache::AttachSession(SessionId id,
+                                           std::optional<WriterId> writer) {
   Session* session = FindSession(id);
   if (session == nullptr) return MakeError(Reason::kSessionLost, "");
   session->is_attached = true;
-  session->is_process_gone = false;
+  if (writer.has_value()) {
+    session->writers.insert(writer->value());
+  } else {
+    session->has_unwatched = true;
+  }
   return absl::OkStatus();
 }
 
 void ReferenceCache::CloseSession(SessionId id) {
+  std::erase_if(quarantine_, [&](auto& batch) { return batch.owner == id; });
   if (!IsLive(id)) return;
   EraseSession(id);
   ++counters_.sessions_closed;
@@ -31,7 +40,7 @@ void ReferenceCache::SuspendSession(SessionId id, absl::Time lost_at) {
   Session* session = FindSession(id);
   if (session == nullptr) return;
   session->lost_at = lost_at;
-  if (session->is_process_gone) EndLost(id);
+  if (AreWritersGone(*session)) EndLost(id);
 }
 
 absl::Status ReferenceCache::ResumeSession(SessionId id) {
@@ -41,12 +50,39 @@ absl::Status ReferenceCache::ResumeSession(SessionId id) {
   return absl::OkStatus();
 }
 
-void ReferenceCache::ProcessGone(SessionId id) {
-  std::erase_if(quarantine_, [&](auto& batch) { return batch.owner == id; });
-  Session* session = FindSession(id);
-  if (session == nullptr) return;
-  session->is_process_gone = true;
-  if (session->lost_at.has_value()) EndLost(id);
+bool ReferenceCache::AreWritersGone(const Session& session) {
+  return session.is_attached && session.writers.empty() &&
+         !session.has_unwatched;
+}
+
+void ReferenceCache::WriterGone(WriterId writer) {
+  for (auto& batch : quarantine_) batch.writers.erase(writer.value());
+  FreeQuarantinedInTime();
+  std::vector<SessionId> lost;
+  for (Session& session : sessions_) {
+    session.writers.erase(writer.value());
+    if (session.lost_at.has_value() && AreWritersGone(session)) {
+      lost.push_back(session.id);
+    }
+  }
+  for (SessionId id : lost) EndLost(id);
+}
+
+void ReferenceCache::FreeQuarantinedInTime() {
+  std::erase_if(quarantine_, [&](auto& batch) {
+    return batch.writers.empty() &&
+           (!batch.has_unwatched || batch.until <= time_);
+  });
+}
+
+absl::StatusOr<uint32_t> ReferenceCache::FreeQuarantine(SessionNumber number) {
+  const auto batch =
+      std::find_if(quarantine_.begin(), quarantine_.end(),
+                   [&](auto& each) { return each.number == number; });
+  if (batch == quarantine_.end()) return MakeError(Reason::kSessionLost, "");
+  const auto pages = static_cast<uint32_t>(batch->pages.size());
+  quarantine_.erase(batch);
+  return pages;
 }
 
 void ReferenceCache::EndLost(SessionId id) {
@@ -55,7 +91,8 @@ void ReferenceCache::EndLost(SessionId id) {
 }
 
 void ReferenceCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
-  std::erase_if(quarantine_, [&](auto& batch) { return batch.until <= now; });
+  time_ = now;
+  FreeQuarantinedInTime();
   std::vector<SessionId> lost;
   for (const Session& session : sessions_) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {
@@ -64,8 +101,11 @@ void ReferenceCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
   }
   for (SessionId id : lost) {
     const Session& session = *FindSession(id);
-    if (session.is_attached) {
-      quarantine_.push_back({id, now + quarantine, session.reserved});
+    const bool may_write = session.has_unwatched || !session.writers.empty();
+    if (may_write && !session.reserved.empty()) {
+      quarantine_.push_back({id, session.number, session.has_unwatched,
+                             session.writers, now + quarantine,
+                             session.reserved});
       counters_.quarantined_pages += session.reserved.size();
     }
     EndLost(id);
@@ -82,11 +122,18 @@ CacheStats ReferenceCache::Stats() const {
   stats.pages.free = FreeCount();
   stats.pages.reserved = ReservedCount();
   stats.pages.quarantined = QuarantinedCount();
+  for (const auto& batch : quarantine_) {
+    if (batch.writers.empty()) continue;
+    stats.held_pages += static_cast<uint32_t>(batch.pages.size());
+  }
   stats.pages.protected_ = LockedCount();
   stats.pages.evictable = CachedCount() - LockedCount();
   stats.sessions = static_cast<uint32_t>(sessions_.size());
   for (const Session& session : sessions_) {
     stats.locks += static_cast<uint32_t>(session.locks.size());
+    for (const HeldLock& lock : session.locks) {
+      stats.held_tokens += lock.held_tokens;
+    }
   }
   for (const auto& [ns, pages] : index_.namespaces()) {
     const bool is_locked = std::any_of(

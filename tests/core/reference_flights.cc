@@ -33,12 +33,6 @@ void ReferenceFlights::AddMark(Mark mark) {
   if (!IsMarked(mark.page)) marks_.push_back(std::move(mark));
 }
 
-void ReferenceFlights::Forget(PageId reserved) {
-  for (Mark& mark : marks_) {
-    if (mark.reserved == reserved) mark.reserved = kPaddingPage;
-  }
-}
-
 bool ReferenceFlights::CancelWait(WaitId id) {
   return std::erase_if(waits_,
                        [&](const auto& wait) { return wait.id == id; }) > 0;

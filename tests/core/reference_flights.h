@@ -37,8 +37,6 @@ class ReferenceFlights {
     waits_.push_back({id, session, std::move(page)});
   }
   bool CancelWait(WaitId id);
-  // The page is not reserved any more.
-  void Forget(PageId reserved);
   // The session that waits has ended. Returns how many waits it had.
   size_t EndWaitsOf(SessionId session);
   // The owner computes it no more; whoever waits for it waits no more. Returns

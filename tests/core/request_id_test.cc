@@ -13,7 +13,7 @@ class RequestIdTest : public CacheFixture {
  protected:
   static constexpr RequestId kId{7};
 
-  absl::StatusOr<std::vector<PageId>> AllocateAs(RequestId id, uint32_t pages) {
+  absl::StatusOr<AllocateResult> AllocateAs(RequestId id, uint32_t pages) {
     return cache_.Allocate({.session = session_,
                             .ns = kNoNamespace,
                             .pages = pages,
@@ -49,9 +49,48 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   EXPECT_EQ(second->lock, first->lock);
   EXPECT_EQ(second->reserved, first->reserved);
   EXPECT_EQ(second->handle, first->handle);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
   EXPECT_EQ(Repeats(), 1u);
   EXPECT_EQ(Counts().reserved, 2u);
   EXPECT_EQ(cache_.Stats().locks, 1u);
+}
+
+TEST_F(RequestIdTest, WhileDrainingARepeatGetsItsFirstAnswer) {
+  Publish("ab");
+  const auto tokens = Spell("abc");
+  const auto admit = [&](RequestId id) {
+    return cache_.Match({.session = session_,
+                         .ns = kNoNamespace,
+                         .tokens = tokens,
+                         .lock = true,
+                         .reserve_tokens = 3 * kPageTokens,
+                         .request_id = id});
+  };
+  const auto match = admit(RequestId(1));
+  const auto lock = LockAs(RequestId(2), "ab");
+  const auto pages = AllocateAs(RequestId(3), 2);
+  cache_.BeginDrain();
+  EXPECT_EQ(admit(RequestId(1))->lock, match->lock);
+  EXPECT_EQ(LockAs(RequestId(2), "ab")->lock, lock->lock);
+  EXPECT_EQ(AllocateAs(RequestId(3), 2)->pages, pages->pages);
+  const auto before = Snapshot();
+  EXPECT_EQ(Outcome(admit(RequestId(4))), "DRAINING");
+  EXPECT_EQ(Outcome(LockAs(RequestId(5), "ab")), "DRAINING");
+  EXPECT_EQ(Outcome(AllocateAs(RequestId(6), 1)), "DRAINING");
+  EXPECT_EQ(Snapshot(), before);
+}
+
+TEST_F(RequestIdTest, WhileDrainingWhatWasAdmittedFinishes) {
+  const auto match = MatchAndLock("ab", 2 * kPageTokens);
+  const auto spare = Allocate(1);
+  cache_.BeginDrain();
+  Touch("ab");
+  EXPECT_EQ(Outcome(InsertAt(match->lock, "ab", match->reserved,
+                             LockAction::kUnlock)),
+            "OK");
+  EXPECT_EQ(Outcome(cache_.Free(session_, spare)), "OK");
+  EXPECT_TRUE(cache_.IsIdle());
 }
 
 TEST_F(RequestIdTest, AnIdOfAnotherKindOfCallUnlocksNothing) {
@@ -117,7 +156,7 @@ TEST_F(RequestIdTest, ARepeatedUnlockIsNoError) {
 
 TEST_F(RequestIdTest, ARepeatedAllocationGivesTheSamePages) {
   const auto first = AllocateAs(kId, 3);
-  EXPECT_EQ(*AllocateAs(kId, 3), *first);
+  EXPECT_EQ(AllocateAs(kId, 3)->pages, first->pages);
   EXPECT_EQ(Counts().reserved, 3u);
 }
 
@@ -162,16 +201,16 @@ TEST_F(RequestIdTest, IsTheSessionsOwn) {
   const auto first = AllocateAs(kId, 1);
   const auto second = cache_.Allocate(
       {.session = other, .ns = kNoNamespace, .pages = 1, .request_id = kId});
-  EXPECT_NE(*first, *second);
+  EXPECT_NE(first->pages, second->pages);
 }
 
 TEST_F(RequestIdTest, TheLast256AnswersAreKept) {
   const auto first = AllocateAs(RequestId(1), 1);
-  ASSERT_EQ(Outcome(cache_.Free(session_, *first)), "OK");
+  ASSERT_EQ(Outcome(cache_.Free(session_, first->pages)), "OK");
   for (uint64_t id = 2; id <= 256; ++id) {
     ASSERT_EQ(Outcome(AllocateAs(RequestId(id), 0)), "OK");
   }
-  EXPECT_EQ(*AllocateAs(RequestId(1), 1), *first);
+  EXPECT_EQ(AllocateAs(RequestId(1), 1)->pages, first->pages);
   EXPECT_EQ(Counts().reserved, 0u);
   ASSERT_EQ(Outcome(AllocateAs(RequestId(257), 0)), "OK");
   ASSERT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "OK");  // done anew
@@ -183,10 +222,12 @@ TEST_F(RequestIdTest, AnswersOfMoreThan262144PageIdsAreNotKept) {
   PrefixCache cache({1, 3 * kPages + 1});
   cache.OpenSession(session_, "large");
   const auto allocate = [&](uint64_t id) {
-    return *cache.Allocate({.session = session_,
-                            .ns = kNoNamespace,
-                            .pages = kPages,
-                            .request_id = RequestId(id)});
+    return cache
+        .Allocate({.session = session_,
+                   .ns = kNoNamespace,
+                   .pages = kPages,
+                   .request_id = RequestId(id)})
+        ->pages;
   };
   const auto first = allocate(1);
   const auto second = allocate(2);
@@ -214,7 +255,9 @@ TEST_F(RequestIdTest, TheLastAnswerIsKeptHoweverLarge) {
   ASSERT_EQ(Outcome(first), "OK");
   const auto second = allocate();
   ASSERT_EQ(Outcome(second), "OK");
-  EXPECT_EQ(*second, *first);
+  EXPECT_EQ(second->pages, first->pages);
+  EXPECT_FALSE(first->is_repeat);
+  EXPECT_TRUE(second->is_repeat);
 }
 
 TEST_F(RequestIdTest, OfAMatchNeedsALock) {

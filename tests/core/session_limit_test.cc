@@ -50,6 +50,19 @@ TEST_F(SessionLimitTest, ReservedPagesOverTheLimitAreRefused) {
   EXPECT_EQ(Outcome(Admit("ab")), "OK");
 }
 
+TEST_F(SessionLimitTest, AnAllocationWithAMinimumStaysWithinTheLimit) {
+  Allocate(3);
+  const auto some = cache_.Allocate(
+      {.session = session_, .ns = kNoNamespace, .pages = 9, .min_pages = 1});
+  ASSERT_EQ(Outcome(some), "OK");
+  EXPECT_EQ(some->pages.size(), 2u);
+  EXPECT_EQ(Outcome(cache_.Allocate({.session = session_,
+                                     .ns = kNoNamespace,
+                                     .pages = 9,
+                                     .min_pages = 1})),
+            "SESSION_LIMIT");
+}
+
 TEST_F(SessionLimitTest, OtherSessionsHaveTheirOwn) {
   Allocate(5);
   EXPECT_EQ(Allocate(OpenSession(), 5).size(), 5u);
@@ -73,6 +86,45 @@ TEST_F(SessionLimitTest, MatchesWithoutLockAreNotLimited) {
   const std::vector<Token> tokens = Spell("a");
   EXPECT_EQ(Outcome(cache_.Match({.ns = kNoNamespace, .tokens = tokens})),
             "OK");
+}
+
+TEST_F(SessionLimitTest, ThePromptsThatLocksHoldAreLimited) {
+  cache_.SetSessionLimits({.max_held_tokens = 3 * kPageTokens});
+  const auto first = Admit("ab");
+  ASSERT_EQ(Outcome(first), "OK");
+  const auto before = Snapshot();
+  EXPECT_EQ(Outcome(Admit("cd")), "SESSION_LIMIT");
+  EXPECT_EQ(Snapshot(), before);
+  ASSERT_EQ(Outcome(Admit("c")), "OK");
+  EXPECT_EQ(cache_.Stats().held_tokens, 3 * kPageTokens);
+  // The prompt is held as long as the lock, whatever becomes of the pages.
+  ASSERT_EQ(Outcome(cache_.Free(session_, first->reserved)), "OK");
+  EXPECT_EQ(Outcome(Admit("d")), "SESSION_LIMIT");
+  ASSERT_EQ(Outcome(Unlock(first->lock)), "OK");
+  EXPECT_EQ(cache_.Stats().held_tokens, kPageTokens);
+  EXPECT_EQ(Outcome(Admit("de")), "OK");
+}
+
+TEST_F(SessionLimitTest, APromptThatWasInsertedToItsEndIsHeldNoMore) {
+  const auto match = Admit("ab");
+  const auto tokens = Spell("ab");
+  ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
+                                   .ns = kNoNamespace,
+                                   .tokens = tokens,
+                                   .pages = match->reserved,
+                                   .anchor = match->lock,
+                                   .lock_action = LockAction::kRelock})),
+            "OK");
+  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
+  cache_.CloseSession(session_);
+  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
+}
+
+TEST_F(SessionLimitTest, TheEndOfASessionEndsWhatItsLocksHold) {
+  ASSERT_EQ(Outcome(Admit("abc")), "OK");
+  EXPECT_EQ(cache_.Stats().held_tokens, 3 * kPageTokens);
+  cache_.CloseSession(session_);
+  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
 }
 
 TEST_F(SessionLimitTest, ALowerLimitTakesNothingAway) {

@@ -59,12 +59,14 @@ TEST_F(SessionTest, ClosedOrUnknownIsRefusedEverywhereAndChangesNothing) {
     EXPECT_EQ(Outcome(cache_.Allocate({gone, kNoNamespace, 1})),
               "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.Free(gone, {})), "SESSION_LOST");
-    EXPECT_EQ(Outcome(cache_.AttachSession(gone)), "SESSION_LOST");
+    EXPECT_EQ(Outcome(cache_.AttachSession(gone, std::nullopt)),
+              "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.ResumeSession(gone)), "SESSION_LOST");
     EXPECT_EQ(Outcome(cache_.CheckSession(gone)), "SESSION_LOST");
     cache_.CloseSession(gone);
     cache_.SuspendSession(gone, kNow);
-    cache_.ProcessGone(gone);
+    cache_.WriterGone(WriterId(7));
+    EXPECT_EQ(Outcome(cache_.FreeQuarantine(SessionNumber(7))), "SESSION_LOST");
   }
   EXPECT_EQ(Snapshot(), before);
 }
@@ -101,7 +103,7 @@ TEST_F(SessionTest, LostWhileAttachedHasItsPagesQuarantinedAndItsLocksFreed) {
   Publish("ab");
   Lock("ab");
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  AttachUnwatched(session_);
   cache_.SuspendSession(session_, kNow);
   cache_.ExpireSessions(kNow, kQuarantine);
   EXPECT_EQ(Counts().quarantined, 3u);
@@ -119,10 +121,10 @@ TEST_F(SessionTest, LostWhileAttachedHasItsPagesQuarantinedAndItsLocksFreed) {
 TEST_F(SessionTest, EachLossIsToldOnceByTheNumberOfTheSession) {
   const SessionId second(77);
   const SessionNumber number = cache_.OpenSession(second, "");
-  ASSERT_EQ(Outcome(cache_.AttachSession(second)), "OK");
+  Attach(second, 2);
   cache_.SuspendSession(session_, kNow + absl::Seconds(1));
   cache_.SuspendSession(second, absl::InfiniteFuture());
-  cache_.ProcessGone(second);
+  cache_.WriterGone(WriterId(2));
   EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).lost,
               ElementsAre(number));
   EXPECT_THAT(cache_.ExpireSessions(kNow + absl::Seconds(1), kQuarantine).lost,
@@ -133,7 +135,7 @@ TEST_F(SessionTest, EachLossIsToldOnceByTheNumberOfTheSession) {
 
 TEST_F(SessionTest, LostIsToldOnceNoPageOfItIsLeft) {
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  AttachUnwatched(session_);
   cache_.SuspendSession(session_, kNow);
   EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).gone, IsEmpty());
   EXPECT_THAT(cache_.ExpireSessions(kNow + kQuarantine, kQuarantine).gone,
@@ -141,7 +143,7 @@ TEST_F(SessionTest, LostIsToldOnceNoPageOfItIsLeft) {
 
   const SessionId without_pages(77);
   cache_.OpenSession(without_pages, "");
-  ASSERT_EQ(Outcome(cache_.AttachSession(without_pages)), "OK");
+  AttachUnwatched(without_pages);
   cache_.SuspendSession(without_pages, kNow);
   EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).gone,
               ElementsAre(without_pages));
@@ -157,7 +159,7 @@ TEST_F(SessionTest, LostWithoutThePoolMappedHasItsPagesFreedAtOnce) {
 
 TEST_F(SessionTest, QuarantinedPagesAreNotGivenOut) {
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  AttachUnwatched(session_);
   cache_.SuspendSession(session_, kNow);
   cache_.ExpireSessions(kNow, kQuarantine);
   const SessionId next = OpenSession();
@@ -170,12 +172,12 @@ TEST_F(SessionTest, DeadProcessFreesItsQuarantinedPagesAndNoOthers) {
   const SessionId other = OpenSession();
   for (const SessionId id : {session_, other}) {
     Allocate(id, 3);
-    ASSERT_EQ(Outcome(cache_.AttachSession(id)), "OK");
+    Attach(id, id.value());
     cache_.SuspendSession(id, kNow);
   }
   cache_.ExpireSessions(kNow, kQuarantine);
   EXPECT_EQ(Counts().quarantined, 6u);
-  cache_.ProcessGone(session_);
+  cache_.WriterGone(WriterId(1));
   EXPECT_EQ(Counts().quarantined, 3u);
   EXPECT_EQ(cache_.Stats().counters.sessions_lost, 2u);
 }
@@ -184,9 +186,9 @@ TEST_F(SessionTest, DeadProcessEndsABrokenSessionAtOnceWithoutQuarantine) {
   Publish("ab");
   Lock("ab");
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  Attach(session_, 1);
   cache_.SuspendSession(session_, kNow + absl::Hours(1));
-  cache_.ProcessGone(session_);
+  cache_.WriterGone(WriterId(1));
   EXPECT_EQ(Counts().quarantined, 0u);
   EXPECT_EQ(Counts().free, kUsable - 2);
   EXPECT_EQ(Counts().protected_, 0u);
@@ -195,8 +197,8 @@ TEST_F(SessionTest, DeadProcessEndsABrokenSessionAtOnceWithoutQuarantine) {
 
 TEST_F(SessionTest, OutlivesTheProcessThatMappedThePoolWhileItsStreamLives) {
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
-  cache_.ProcessGone(session_);
+  Attach(session_, 1);
+  cache_.WriterGone(WriterId(1));
   EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "OK");
   EXPECT_EQ(Counts().reserved, 3u);
   cache_.SuspendSession(session_, kNow + absl::Hours(1));
@@ -205,11 +207,106 @@ TEST_F(SessionTest, OutlivesTheProcessThatMappedThePoolWhileItsStreamLives) {
   EXPECT_EQ(Counts().quarantined, 0u);
 }
 
+TEST_F(SessionTest, LostWhoseProcessLivesNeverHasItsPagesFreedByTime) {
+  Allocate(3);
+  Attach(session_, 1);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  cache_.ExpireSessions(kNow + absl::Hours(1000), kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  EXPECT_EQ(cache_.Stats().held_pages, 3u);
+  cache_.WriterGone(WriterId(1));
+  EXPECT_EQ(Counts().quarantined, 0u);
+  EXPECT_EQ(cache_.Stats().held_pages, 0u);
+}
+
+TEST_F(SessionTest, LostWithSeveralProcessesKeepsItsPagesUntilTheLastEnds) {
+  Allocate(3);
+  Attach(session_, 1);
+  Attach(session_, 2);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  cache_.WriterGone(WriterId(1));
+  cache_.ExpireSessions(kNow + absl::Hours(1000), kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  cache_.WriterGone(WriterId(2));
+  EXPECT_EQ(Counts().quarantined, 0u);
+}
+
+TEST_F(SessionTest, OneProcessHoldsThePagesOfEachSessionItMappedThePoolFor) {
+  const SessionId other = OpenSession();
+  for (const SessionId id : {session_, other}) {
+    Allocate(id, 3);
+    Attach(id, 1);
+    cache_.SuspendSession(id, kNow);
+  }
+  cache_.ExpireSessions(kNow, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 6u);
+  cache_.WriterGone(WriterId(1));
+  EXPECT_EQ(Counts().quarantined, 0u);
+}
+
+TEST_F(SessionTest, LostWithAProcessThatNobodyWatchesWaitsForBothEnds) {
+  Allocate(3);
+  AttachUnwatched(session_);
+  Attach(session_, 1);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  cache_.WriterGone(WriterId(1));
+  EXPECT_EQ(Counts().quarantined, 3u) << "the time is not over";
+  cache_.ExpireSessions(kNow + kQuarantine, kQuarantine);
+  EXPECT_EQ(Counts().quarantined, 0u);
+}
+
+TEST_F(SessionTest, QuarantineNamesTheSessionAndItsWriters) {
+  Allocate(3);
+  Attach(session_, 1);
+  Attach(session_, 2);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  cache_.WriterGone(WriterId(1));
+  cache_.ExpireSessions(kNow + absl::Minutes(1), kQuarantine);
+  const QuarantineList list = cache_.ListQuarantine(10);
+  ASSERT_EQ(list.sessions.size(), 1u);
+  EXPECT_EQ(list.total, 1u);
+  EXPECT_EQ(list.sessions[0].number, SessionNumber(1));
+  EXPECT_EQ(list.sessions[0].client_name, "first");
+  EXPECT_EQ(list.sessions[0].pages, 3u);
+  EXPECT_EQ(list.sessions[0].age, absl::Minutes(1));
+  EXPECT_THAT(list.sessions[0].writers, ElementsAre(WriterId(2)));
+  EXPECT_FALSE(list.sessions[0].has_unwatched);
+}
+
+TEST_F(SessionTest, QuarantineIsGivenUpByTheNumberOfItsSessionAlone) {
+  const SessionId other = OpenSession();
+  for (const SessionId id : {session_, other}) {
+    Allocate(id, 3);
+    Attach(id, id.value());
+    cache_.SuspendSession(id, kNow);
+  }
+  cache_.ExpireSessions(kNow, kQuarantine);
+  EXPECT_EQ(cache_.FreeQuarantine(SessionNumber(1)).value(), 3u);
+  EXPECT_EQ(Counts().quarantined, 3u);
+  EXPECT_EQ(Outcome(cache_.FreeQuarantine(SessionNumber(1))), "SESSION_LOST");
+  EXPECT_THAT(cache_.ExpireSessions(kNow, kQuarantine).gone,
+              ElementsAre(session_));
+}
+
+TEST_F(SessionTest, QuarantineIsGivenUpByTheWorkerThatClosesItsLostSession) {
+  Allocate(3);
+  Attach(session_, 1);
+  cache_.SuspendSession(session_, kNow);
+  cache_.ExpireSessions(kNow, kQuarantine);
+  cache_.CloseSession(session_);
+  EXPECT_EQ(Counts().free, kUsable);
+  EXPECT_EQ(cache_.Stats().counters.sessions_closed, 0u);
+}
+
 TEST_F(SessionTest, IsWatchedAnewWhenAnotherProcessMapsThePool) {
   Allocate(3);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
-  cache_.ProcessGone(session_);
-  ASSERT_EQ(Outcome(cache_.AttachSession(session_)), "OK");
+  Attach(session_, 1);
+  cache_.WriterGone(WriterId(1));
+  Attach(session_, 2);
   cache_.SuspendSession(session_, kNow + absl::Hours(1));
   EXPECT_EQ(Counts().reserved, 3u);
 }

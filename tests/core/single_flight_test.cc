@@ -113,6 +113,39 @@ TEST_F(SingleFlightTest, WhatNobodyComputesIsNotWaitedFor) {
   EXPECT_EQ(match.reserved.size(), 3u);
 }
 
+TEST_F(SingleFlightTest, PublishingThePageElsewhereGivesItUp) {
+  const MatchResult admission = Admit(owner_, "abc");
+  const WaitId wait = Wait("abc");
+  Publish(owner_, admission, "x", LockAction::kKeep);
+  EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
+  EXPECT_FALSE(IsPending("abc"));
+}
+
+TEST_F(SingleFlightTest, FreeingThePageAsADuplicateGivesItUp) {
+  const MatchResult admission = Admit(owner_, "abc");
+  const WaitId wait = Wait("abc");
+  const MatchResult others = Admit(other_, "x");
+  Publish(other_, others, "x", LockAction::kUnlock);
+  Publish(owner_, admission, "x", LockAction::kKeep);
+  EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
+}
+
+TEST_F(SingleFlightTest, ADuplicateThatIsKeptIsStillBeingComputed) {
+  const MatchResult admission = Admit(owner_, "abc");
+  Wait("abc");
+  const MatchResult others = Admit(other_, "x");
+  Publish(other_, others, "x", LockAction::kUnlock);
+  const auto tokens = Spell("x");
+  EXPECT_EQ(
+      Outcome(cache_.Insert({.session = owner_,
+                             .ns = kNoNamespace,
+                             .tokens = tokens,
+                             .pages = std::span(admission.reserved).first(1),
+                             .keep_duplicates = true})),
+      "OK");
+  EXPECT_THAT(over_, IsEmpty());
+}
+
 TEST_F(SingleFlightTest, PublicationEndsTheWait) {
   const MatchResult admission = Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
@@ -166,24 +199,6 @@ TEST_F(SingleFlightTest, FreeingItsPageGivesUp) {
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
 }
 
-// Once its page is published elsewhere, others come to own that page.
-TEST_F(SingleFlightTest, APageThatIsReservedAnewIsNotTheMarkedOne) {
-  const MatchResult admission = Admit(owner_, "abc");
-  Wait("abc");
-  const std::vector<PageId> first = {admission.reserved.front()};
-  const auto elsewhere = Spell("x");
-  ASSERT_EQ(Outcome(cache_.Insert({.session = owner_,
-                                   .ns = kNoNamespace,
-                                   .tokens = elsewhere,
-                                   .pages = first})),
-            "OK");
-  ASSERT_EQ(cache_.Evict(1), 1u);
-  ASSERT_EQ(*cache_.Allocate({other_, kNoNamespace, 1}), first);
-  EXPECT_EQ(Outcome(cache_.Free(other_, first)), "OK");
-  EXPECT_THAT(over_, IsEmpty());
-  EXPECT_TRUE(IsPending("abc"));
-}
-
 TEST_F(SingleFlightTest, TheEndOfTheOwnersSessionEndsTheWait) {
   Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
@@ -194,7 +209,8 @@ TEST_F(SingleFlightTest, TheEndOfTheOwnersSessionEndsTheWait) {
 TEST_F(SingleFlightTest, TheDeathOfTheOwnerEndsTheWait) {
   Admit(owner_, "abc");
   const WaitId wait = Wait("abc");
-  cache_.ProcessGone(owner_);
+  ASSERT_TRUE(cache_.AttachSession(owner_, WriterId(1)).ok());
+  cache_.WriterGone(WriterId(1));
   EXPECT_THAT(over_, IsEmpty());  // its stream may live on
   cache_.SuspendSession(owner_, absl::InfiniteFuture());
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kOwnerLost)));

@@ -58,11 +58,13 @@ inline auto StatsFields(const CacheStats& stats) {
       {"pending_waits_given_up", count.pending_waits_given_up},
       {"pending_waits_timed_out", count.pending_waits_timed_out},
       {"repeated_requests", count.repeated_requests},
+      {"held_tokens", stats.held_tokens},
       {"sessions", stats.sessions},
       {"locks", stats.locks},
       {"nodes", stats.nodes},
       {"namespaces", stats.namespaces},
       {"waits", stats.waits},
+      {"held_pages", stats.held_pages},
       {"eviction_policy", static_cast<uint64_t>(stats.eviction_policy)},
   });
 }

@@ -43,7 +43,11 @@ void StressWorker::Finish() { world_.cache.CloseSession(session_); }
 void StressWorker::OpenSession() {
   session_ = SessionId(++world_.last_session);
   world_.cache.OpenSession(session_, "stress");
-  if (Below(2) == 0) ExpectOk(world_.cache.AttachSession(session_));
+  if (Below(2) == 0) Attach();
+}
+
+void StressWorker::Attach() {
+  ExpectOk(world_.cache.AttachSession(session_, WriterId(session_.value())));
 }
 
 // Few of them, so that workers meet.
@@ -132,14 +136,15 @@ void StressWorker::LockAndUnlock() {
 }
 
 void StressWorker::AllocateAndFree() {
-  const auto pages =
+  const auto allocated =
       world_.cache.Allocate({session_, kNamespaces[0], Below(6)});
-  if (!pages.ok()) return;
-  allocated_pages_ += pages->size();
-  BeginWriting(*pages);
-  for (PageId page : *pages) world_.content[page.value()] = page.value();
-  EndWriting(*pages);
-  ExpectOk(world_.cache.Free(session_, *pages));
+  if (!allocated.ok()) return;
+  const std::vector<PageId>& pages = allocated->pages;
+  allocated_pages_ += pages.size();
+  BeginWriting(pages);
+  for (PageId page : pages) world_.content[page.value()] = page.value();
+  EndWriting(pages);
+  ExpectOk(world_.cache.Free(session_, pages));
 }
 
 void StressWorker::MakeMistakes() {
@@ -178,12 +183,15 @@ void StressWorker::Die() {
     EndWriting(match->reserved);
   }
   ++lost_sessions_;
+  Attach();
+  const WriterId process(session_.value());
   if (Below(2) == 0) {
-    cache.ProcessGone(session_);
+    cache.WriterGone(process);
     cache.SuspendSession(session_, absl::InfiniteFuture());
   } else {
     cache.SuspendSession(session_, absl::UnixEpoch());
     cache.ExpireSessions(absl::UnixEpoch(), absl::Seconds(Below(2)));
+    cache.WriterGone(process);
   }
   OpenSession();
 }

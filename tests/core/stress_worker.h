@@ -71,6 +71,7 @@ class StressWorker {
     return static_cast<uint32_t>(random_() % limit);
   }
   void OpenSession();
+  void Attach();
   std::vector<Token> AnyPrompt();
   // A prompt's first token says which namespace it is for.
   static const NamespaceKey& NamespaceOf(std::span<const Token> prompt);

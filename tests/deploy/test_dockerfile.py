@@ -44,7 +44,7 @@ def test_it_installs_what_the_build_needs():
 def test_bases_are_pinned():
     stages = set(re.findall(r" AS (\S+)", TEXT))
     for base in re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE):
-        is_pinned = re.fullmatch(r"debian:\d+\.\d+-slim", base)
+        is_pinned = re.fullmatch(r"debian:\d+\.\d+-slim@sha256:[0-9a-f]{64}", base)
         assert is_pinned or base in stages | {"scratch", "cuda-${CUDA}"}, base
 
 
@@ -67,3 +67,16 @@ def test_what_is_built_is_what_the_images_need():
         '["/usr/bin/example_worker"]',
         '["/usr/bin/pandod"]',
     ]
+
+
+def test_images_say_what_they_are():
+    version = re.search(
+        r"^project\(pando VERSION (\S+)",
+        (REPOSITORY / "CMakeLists.txt").read_text(),
+        re.MULTILINE,
+    )[1]
+    for image in TEXT.split("FROM scratch")[1:]:
+        labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="(.*?)"', image))
+        assert labels.keys() == {"title", "description", "version", "licenses"}
+        assert labels["version"] == version
+        assert labels["licenses"] == "Apache-2.0"

@@ -1,12 +1,13 @@
 """The engines of the overlays: what they are told is what the pool and the pod are."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 from manifests import KUBERNETES, load, plain_files, pod_of, spoken, workloads
 
-POOL = yaml.safe_load((KUBERNETES / "base" / "pandod.yaml").read_text())
 (BASE,) = workloads(plain_files()["base"])
 PATCHES = sorted((KUBERNETES / "overlays").glob("*/engines.yaml"))
 OPTIONS = {
@@ -16,6 +17,14 @@ OPTIONS = {
 }
 
 each_overlay = pytest.mark.parametrize("path", PATCHES, ids=lambda p: p.parent.name)
+
+
+def pool_of(overlay: Path) -> dict:
+    """The options of pandod: of the overlay, or of base."""
+    own = overlay / "pandod.yaml"
+    return yaml.safe_load(
+        (own if own.exists() else KUBERNETES / "base" / "pandod.yaml").read_text()
+    )
 
 
 def engines(patch: dict) -> list[dict]:
@@ -30,10 +39,12 @@ def engines(patch: dict) -> list[dict]:
 @each_overlay
 def test_they_run_the_model_and_layout_of_the_pool(path):
     (patch,) = load(path)
+    pool = pool_of(path.parent)
     for engine in engines(patch):
         line = " ".join(spoken(engine))
         for key, form in OPTIONS.items():
-            assert set(re.findall(form, line)) <= {str(POOL[key])}
+            if key in pool:
+                assert set(re.findall(form, line)) <= {str(pool[key])}
 
 
 @each_overlay
@@ -43,8 +54,7 @@ def test_they_serve_and_are_probed_on_the_port_that_they_declare(path):
         (declared,) = [port["containerPort"] for port in engine["ports"]]
         assert re.findall(r"--port=(\d+)", " ".join(spoken(engine))) == [str(declared)]
         for kind in ("startupProbe", "readinessProbe"):
-            if kind in engine:
-                assert engine[kind]["httpGet"]["port"] == declared
+            assert engine[kind]["httpGet"]["port"] == declared
 
 
 @pytest.mark.parametrize("name", ["sglang", "vllm"])
@@ -53,3 +63,30 @@ def test_servers_name_model_and_layout(name):
     for engine in engines(patch):
         line = " ".join(spoken(engine))
         assert all(re.search(form, line) for form in OPTIONS.values())
+
+
+def test_sglang_is_told_the_tokens_of_the_pool():
+    path = KUBERNETES / "overlays" / "sglang" / "engines.yaml"
+    (patch,) = load(path)
+    pool = pool_of(path.parent)
+    page = pool["page-tokens"]
+    page_bytes = 2 * pool["layers"] * pool["heads"] * pool["head-size"] * 2 * page
+    amount = pool["pool"]["bytes"]
+    assert amount.endswith("GiB")
+    pages = (int(amount.removesuffix("GiB")) << 30) // page_bytes
+    for engine in engines(patch):
+        (told,) = re.findall(r"--max-total-tokens=(\d+)", " ".join(spoken(engine)))
+        assert int(told) == (pages - 1) * page
+
+
+def test_vllm_states_the_format_of_the_pages():
+    path = KUBERNETES / "overlays" / "vllm" / "engines.yaml"
+    (patch,) = load(path)
+    for engine in engines(patch):
+        (told,) = (
+            argument.partition("=")[2]
+            for argument in spoken(engine)
+            if argument.startswith("--kv-transfer-config=")
+        )
+        extra = json.loads(told)["kv_connector_extra_config"]
+        assert extra["pando_page_format"] == pool_of(path.parent)["page-format"]

@@ -11,6 +11,7 @@ from manifests import (
     OVERLAYS,
     containers,
     environment,
+    machines,
     of_kind,
     plain_files,
     pod_of,
@@ -23,6 +24,7 @@ from pandod_process import binary, clean_environment
 from pod_security import violations
 
 CONFIG = "pandod.yaml"
+EVENTS = ("kv-events", "kv-events-replay")
 DEFAULTS = {"drain-timeout": "25s", "http": "127.0.0.1:9464"}
 
 
@@ -47,7 +49,7 @@ def generated_config(folder: Path) -> dict:
 
 @pytest.fixture
 def pod(documents) -> dict:
-    (only,) = workloads(documents)
+    (only,) = machines(documents)
     return pod_of(only)
 
 
@@ -68,6 +70,17 @@ def config(config_text) -> dict:
 
 def seconds(text: str) -> int:
     return int(re.fullmatch(r"(\d+)s", text).group(1))
+
+
+def event_ports(config: dict) -> set[int]:
+    """The ports of the events for routers and of their replays: two for each worker."""
+    workers = len(config.get("kv-events-workers", "one").split(","))
+    endpoints = [config[key] for key in config if key in EVENTS]
+    return {
+        int(endpoint.rpartition(":")[2]) + worker
+        for endpoint in endpoints
+        for worker in range(workers)
+    }
 
 
 def mounts(container: dict) -> dict[str, str]:
@@ -152,7 +165,9 @@ def test_ports_are_numbers_that_are_declared(pod, config):
                 assert container[kind]["httpGet"]["port"] in own
     declared = {port["containerPort"] for port in sidecar(pod).get("ports", [])}
     host, _, port = config["http"].rpartition(":")
-    assert declared == ({int(port)} if host == "0.0.0.0" else set())
+    assert declared == ({int(port)} if host == "0.0.0.0" else set()) | event_ports(
+        config
+    )
 
 
 def test_engines_find_the_sockets_in_a_folder_that_all_containers_share(pod, config):
@@ -200,11 +215,20 @@ def test_the_grace_is_longer_than_pandod_drains(pod, config):
 
 def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
     for policy in of_kind(documents, "NetworkPolicy"):
-        (workload,) = workloads(documents)
-        labels = workload["spec"]["template"]["metadata"]["labels"]
-        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
         assert set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
-        scrapes, requests = policy["spec"]["ingress"]
+        (workload,) = machines(documents)
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        if policy["metadata"]["name"] == "router":
+            continue
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+        scrapes, requests, *events = policy["spec"]["ingress"]
+        assert [p["port"] for e in events for p in e["ports"]] == sorted(
+            event_ports(config)
+        )
+        for peer in (peer for entry in events for peer in entry["from"]):
+            (router,) = [w for w in workloads(documents) if w is not workload]
+            own = router["spec"]["template"]["metadata"]["labels"]
+            assert peer["podSelector"]["matchLabels"].items() <= own.items()
         assert "namespaceSelector" in scrapes["from"][0]
         assert scrapes["ports"] == [{"port": int(config["http"].rpartition(":")[2])}]
         assert [port["port"] for port in requests["ports"]] == [
@@ -212,3 +236,61 @@ def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
         ]
     exposed = not config["http"].startswith("127.") and config["http"]
     assert bool(of_kind(documents, "NetworkPolicy")) == bool(exposed)
+
+
+def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
+    documents = rendered("fleet")
+    (fleet,) = machines(documents)
+    (router,) = [w for w in workloads(documents) if w is not fleet]
+    assert violations(pod_of(router)) == []
+    (container,) = pod_of(router)["containers"]
+    values: dict[str, list[str]] = {}
+    for argument in container["args"]:
+        if argument.startswith("--"):
+            name, _, value = argument.partition("=")
+            values.setdefault(name, []).extend([value] if value else [])
+        else:
+            values[name].append(argument)
+    names = [
+        f"{fleet['metadata']['name']}-{i}.{fleet['spec']['serviceName']}"
+        for i in range(fleet["spec"]["replicas"])
+    ]
+    engines = [
+        port["containerPort"]
+        for container in pod_of(fleet)["containers"]
+        for port in container["ports"]
+    ]
+    assert values["--worker-urls"] == [
+        f"http://{n}:{p}" for n in names for p in engines
+    ]
+    (config,) = [
+        yaml.safe_load(document["data"][CONFIG])
+        for document in of_kind(documents, "ConfigMap")
+    ]
+    for flag, option in (
+        ("--kv-event-source", "kv-events"),
+        ("--kv-event-replay-source", "kv-events-replay"),
+    ):
+        first = int(config[option].rpartition(":")[2])
+        assert values[flag] == [
+            f"http://{name}:{port}=tcp://{name}:{first + i}"
+            for name in names
+            for i, port in enumerate(engines)
+        ]
+    assert values["--kv-event-block-size"] == [str(config["page-tokens"])]
+    assert values["--kv-event-model"] == [config["model"]]
+    egress = {
+        port["port"]
+        for policy in of_kind(documents, "NetworkPolicy")
+        if policy["metadata"]["name"] == "router"
+        for port in policy["spec"]["egress"][0]["ports"]
+    }
+    assert egress == {*engines, *event_ports(config)}
+
+
+def test_the_pool_of_the_fleet_is_that_of_its_engines():
+    vllm, fleet = (
+        yaml.safe_load((KUBERNETES / folder / CONFIG).read_text())
+        for folder in ("overlays/vllm", "overlays/fleet")
+    )
+    assert {k: v for k, v in fleet.items() if not k.startswith("kv-events")} == vllm

@@ -11,7 +11,7 @@ from pandod_process import REPOSITORY, binary
 
 FOLDER = REPOSITORY / "deploy" / "systemd"
 UNIT = (FOLDER / "pandod.service").read_text()
-# Of 100, by the scale of systemd-analyze; a service without any protection has 96.
+# systemd-analyze gives up to 100; a service without any protection has 96.
 MOST_EXPOSURE = 20
 
 

@@ -8,7 +8,9 @@ from pando_kv import Client, Tls
 from pandod_process import REPOSITORY, serving
 
 TEXT = (REPOSITORY / "docs" / "security.md").read_text()
-(COMMANDS,) = re.findall(r"^```bash\n(openssl .*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+(COMMANDS,) = re.findall(
+    r"^```bash\n(openssl .*?)^```$", TEXT, re.MULTILINE | re.DOTALL
+)
 
 
 def test_a_client_with_these_certificates_is_served(tmp_path):

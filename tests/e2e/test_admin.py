@@ -96,9 +96,7 @@ def test_one_namespace_is_flushed_by_key_or_by_number(admin, client):
     by_key = admin("Flush", namespace=types_pb2.Namespace(extra_key="a"))
     assert (by_key.evicted_pages, by_key.protected_pages) == (2, 0)
     number = next(
-        ns.number
-        for ns in admin("ListNamespaces").namespaces
-        if ns.extra_key == "b"
+        ns.number for ns in admin("ListNamespaces").namespaces if ns.extra_key == "b"
     )
     with client.lock(prompt(0, 1), namespace=Namespace("b")):
         by_number = admin("Flush", namespace_number=number)

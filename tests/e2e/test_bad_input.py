@@ -165,7 +165,7 @@ def test_a_stream_without_a_first_message_is_refused(world):
 def test_a_first_message_that_cannot_be_parsed_is_refused(world):
     for what, request in MALFORMED.items():
         refused = world.raw.stream_failure(OPEN, request)
-        assert refused == ("INVALID_ARGUMENT", "INVALID_ARGUMENT"), what
+        assert refused == ("INTERNAL", "INTERNAL"), what
 
 
 # The memory socket. What it does with a token is not in the statistics, and a

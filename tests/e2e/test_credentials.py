@@ -40,7 +40,10 @@ READER = {
     "pando.v1.Events/Watch",
     *(
         f"pando.v1.Admin/{name}"
-        for name in ("GetStats", "ListNamespaces", "ListSessions", "ListLocks")
+        for name in (
+            *("GetStats", "ListNamespaces", "ListSessions", "ListLocks"),
+            "ListQuarantine",
+        )
     ),
     "pando.v1.Admin/ExplainMatch",
     "pando.v1.Admin/DumpTree",
@@ -55,9 +58,19 @@ WORKER = {
     "pando.v1.PagePool/FreePages",
     "pando.v1.Sessions/Open",
     "pando.v1.DataPath/OpenLane",
+    "pando.v1.Sessions/End",
 }
+
+
 def all_methods() -> list[str]:
-    modules = (admin_pb2, data_path_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2)
+    modules = (
+        admin_pb2,
+        data_path_pb2,
+        events_pb2,
+        pool_pb2,
+        prefix_cache_pb2,
+        session_pb2,
+    )
     return [
         f"{service.full_name}/{method.name}"
         for module in modules
@@ -136,6 +149,7 @@ def test_the_long_names_that_strangers_watch_are_not_kept(pandod):
 
 def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
     """A stream of reflection keeps a thread of gRPC for as long as it is open."""
+
     def threads() -> list[str]:
         tasks = Path(f"/proc/{pandod.pid}/task").iterdir()
         return [(task / "comm").read_text().strip() for task in tasks]
@@ -232,9 +246,7 @@ def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
         for stream in (watch, others_watch):
             stream.send(b"")
             stream.next()
-        allocate = pool_pb2.AllocatePagesRequest(
-            session_id=opened.session_id, pages=1
-        )
+        allocate = pool_pb2.AllocatePagesRequest(session_id=opened.session_id, pages=1)
         # Both are good for a while.
         file.write_text(f"{token_of('worker')}\n{token_of('new')}\n")
         eventually(lambda: not new.start(method, allocate).has_failed())
@@ -243,9 +255,7 @@ def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
         assert session.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
         assert watch.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
         # The session is that of a worker which has lost its connection.
-        resume = session_pb2.OpenSessionRequest(
-            resume_session_id=opened.session_id
-        )
+        resume = session_pb2.OpenSessionRequest(resume_session_id=opened.session_id)
         with contextlib.closing(new.open_stream("pando.v1.Sessions/Open")) as again:
             again.send(resume)
             resumed = session_pb2.SessionEvent.FromString(again.next()).opened

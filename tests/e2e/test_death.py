@@ -1,6 +1,8 @@
 """Workers and pandod die, stop and are cut off; the others never notice."""
 
 import contextlib
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,9 +10,16 @@ import numpy as np
 import pytest
 from cutter import Cutter
 from eventually import eventually
-from metrics_page import free_address
-from pando_kv import Client, Match, PoolExhaustedError, UnavailableError
+from metrics_page import MetricsPage, free_address
+from pando_kv import (
+    Client,
+    Match,
+    PoolExhaustedError,
+    SessionLostError,
+    UnavailableError,
+)
 from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2
+from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, POOL_PAGES
 from raw_calls import RawCalls
 from worker_process import (
@@ -245,22 +254,112 @@ def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
         wait_until_only(other)
 
 
-def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
+def test_pages_that_a_living_process_writes_to_are_given_to_nobody_by_time(
+    start_pandod, tmp_path
+):
+    tcp, http = free_address(), free_address()
+    pandod = start_pandod(
+        session_grace=SOON, quarantine="0s", tcp=tcp, tcp_insecure="yes", http=http
+    )
+    cutter = Cutter(tmp_path / "cutter", tcp)
+    with (
+        bystander(pandod.address) as other,
+        WorkerProcess(cutter.address) as worker,
+        WorkerProcess(pandod.address, 2_000_000) as clock,
+    ):
+        held = worker.do("attach", "lock", "reserve", "write")["pages"]
+        clock.do("reserve")
+        cutter.close()
+        eventually(lambda: other.client.stats().held_pages == len(held))
+        # The other one is lost later, and its pages, which nobody mapped, are free.
+        clock.kill()
+        eventually(lambda: other.client.stats().counters.sessions_lost == 2)
+
+        client, pool = other.client, other.pool
+        free = client.stats().pages.free
+        pages = client.allocate_pages(free)
+        assert not set(pages.tolist()) & set(held)
+        tokens = np.full(free * PAGE_TOKENS, 9, np.uint32)
+        pool.keys(0)[pages] = 7
+        client.insert(tokens, pages)
+        assert client.stats().held_pages == len(held)
+        assert (pool.keys(0)[pages] == 7).all()
+
+        (lost,) = client.quarantine().items
+        assert (lost.client_name, lost.pages) == ("worker", len(held))
+        assert lost.living_pids == [worker.pid]
+        assert not lost.has_unwatched
+        assert MetricsPage(http).sum("pando_quarantine_held_pages") == len(held)
+        worker.kill()
+        wait_until_only(other)
+        assert client.quarantine().items == []
+
+
+def test_pages_that_a_forked_child_writes_to_are_given_to_nobody(start_pandod):
+    pandod = start_pandod(session_grace=SOON, quarantine="0s")
+    with bystander(pandod.address) as other, WorkerProcess(pandod.address) as worker:
+        held = worker.do("attach", "lock", "reserve", "fork")
+        client, pool = other.client, other.pool
+        try:
+            worker.kill()
+            eventually(lambda: client.stats().held_pages == len(held["pages"]))
+            (lost,) = client.quarantine().items
+            assert (lost.is_held, lost.living_pids) == (True, [])
+            free = client.stats().pages.free
+            pages = client.allocate_pages(free)
+            pool.keys(0)[pages] = 7
+            client.insert(np.full(free * PAGE_TOKENS, 9, np.uint32), pages)
+            assert (pool.keys(0)[pages] == 7).all()
+        finally:
+            os.kill(held["child"], signal.SIGKILL)
+        wait_until_only(other)
+
+
+def test_pages_in_quarantine_are_given_up_by_the_name_of_their_session(
     start_pandod, tmp_path
 ):
     tcp = free_address()
     pandod = start_pandod(
-        session_grace=SOON, quarantine=SOON, tcp=tcp, tcp_insecure="yes"
+        session_grace=SOON, quarantine="0s", tcp=tcp, tcp_insecure="yes"
+    )
+    cutter = Cutter(tmp_path / "cutter", tcp)
+    with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
+        held = worker.do("attach", "lock", "reserve")["pages"]
+        cutter.close()
+        eventually(lambda: other.client.stats().held_pages == len(held))
+        (lost,) = other.client.quarantine().items
+        ctl = Pandoctl(pandod.address)
+        (listed,) = ctl("quarantine", "-o", "json").json()["sessions"]
+        assert listed["session_number"] == lost.session_number
+        assert (listed["pages"], listed["is_held"]) == (len(held), True)
+        assert listed["living_pids"] == [worker.pid]
+        header, row = ctl("quarantine").out.splitlines()
+        assert header.split()[:3] == ["SESSION", "CLIENT", "PAGES"]
+        assert f" {worker.pid} " in row
+        with pytest.raises(SessionLostError, match="with pages in quarantine"):
+            other.client.free_quarantine(lost.session_number + 1)
+        given_up = ctl("quarantine", "--free", lost.session_number, "--yes")
+        assert given_up.out == f"freed {len(held)} pages\n"
+        wait_until_only(other)
+        assert worker.running
+
+
+def test_a_worker_that_is_back_gives_up_the_pages_of_its_lost_session(
+    start_pandod, tmp_path
+):
+    tcp = free_address()
+    pandod = start_pandod(
+        session_grace=SOON, quarantine="0s", tcp=tcp, tcp_insecure="yes"
     )
     cutter = Cutter(tmp_path / "cutter", tcp)
     with bystander(pandod.address) as other, WorkerProcess(cutter.address) as worker:
         held = worker.do("attach", "lock", "reserve")
         cutter.close()
-        wait_until_only(other)
-        assert other.client.stats().counters.quarantined_pages == len(held["pages"])
-        assert worker.running
+        pages = len(held["pages"])
+        eventually(lambda: other.client.stats().held_pages == pages)
+        assert other.client.stats().counters.quarantined_pages == pages
 
-        # When it is back it has a new session, and what it held before is void.
+        # It has a new session, and what it held before is void.
         with (
             Cutter(tmp_path / "cutter", tcp),
             RawCalls(pandod.address) as raw,
@@ -272,6 +371,10 @@ def test_pages_of_a_worker_that_is_cut_off_are_free_after_the_quarantine(
             )
             refused = raw.failure("pando.v1.PagePool/FreePages", stale)
             assert refused == ("FAILED_PRECONDITION", "SESSION_LOST")
+            assert other.client.stats().held_pages == pages
+            worker.do("end_lost_session")
+            assert other.client.stats().pages.quarantined == 0
+            assert worker.running
 
 
 def test_workers_survive_the_death_of_pandod_under_load(start_pandod):

@@ -1,5 +1,6 @@
 """The demo, run whole: pandod, two workers and the reference, on short texts."""
 
+import json
 import os
 import re
 import select
@@ -9,11 +10,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+from eventually import eventually
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples/demo/run.py"
+SHOW = ROOT / "examples/demo/show.py"
 PATIENCE_SECONDS = 120
 
 
@@ -108,6 +112,40 @@ def test_demo_says_what_it_lacks_for_a_device(pandod, short_texts, folder):
     if demo.returncode == 0:
         pytest.skip("there is a GPU")
     assert re.search("--device: torch (is not installed|finds no GPU)", errors)
+
+
+def test_demo_serves_the_console_while_it_runs(pandod, short_texts, folder):
+    demo = start_demo(pandod, short_texts, folder)
+    address = re.search(r"http://\S+/console/", demo.stdout.readline())[0]
+    stats = json.load(urlopen(f"{address}api/stats"))
+    assert stats["pages"]["capacity"] > 0
+    output, errors = demo.communicate(timeout=PATIENCE_SECONDS)
+    assert demo.returncode == 0, output + errors
+
+
+def test_show_has_something_to_watch_and_leaves_nothing(pandod, folder):
+    show = subprocess.Popen(
+        [sys.executable, SHOW, "--pandod", pandod],
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    lines = iter(show.stdout.readline, "")
+    address = next(
+        found[0]
+        for found in (re.search(r"http://\S+", line) for line in lines)
+        if found
+    )
+
+    def stats() -> dict:
+        return json.load(urlopen(f"{address}api/stats"))
+
+    eventually(lambda: stats()["locks"] > 1 and stats()["nodes"] > 20)
+    os.killpg(show.pid, signal.SIGINT)
+    assert show.wait(PATIENCE_SECONDS) == 0
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

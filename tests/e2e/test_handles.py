@@ -45,9 +45,10 @@ def test_what_follows_a_handle_is_matched_as_in_the_whole_prompt(start_pandod):
             known_pages = handle.tokens // PAGE_TOKENS
             assert delta.matched_tokens == whole.matched_tokens
             assert delta.page_ids == whole.page_ids[known_pages:]
-            assert scores(worker, delta=(rest, handle), whole=prefix + rest) == [
-                whole.matched_tokens
-            ] * 2
+            assert (
+                scores(worker, delta=(rest, handle), whole=prefix + rest)
+                == [whole.matched_tokens] * 2
+            )
             compared += 1
         assert worker.violations() == []
     assert compared > 100 and gone > 10
@@ -158,11 +159,14 @@ def test_the_handles_of_an_earlier_boot_are_gone(start_pandod):
 def test_a_handle_shows_nothing_to_other_namespaces(start_pandod):
     with protocol_worker(start_pandod().address) as worker:
         handle = worker.cache(PROMPT, namespace={"cache_salt": "secret"}).handle
-        refused = ("INVALID_ARGUMENT", "NAMESPACE_MISMATCH")
         for namespace in ({}, {"cache_salt": "other"}, {"extra_key": "secret"}):
             for method in ("MatchPrefix", "Insert", "Lock"):
                 fields = {"after": handle, "namespace": namespace}
-                assert worker.failure(method, **fields) == refused
+                assert worker.failure(method, **fields) == GONE
+            query = {"after": handle, "namespace": namespace}
+            assert (
+                worker.call("MatchPrefixes", queries=[query]).scores[0].is_handle_gone
+            )
 
 
 # Scoring a queue.
@@ -215,9 +219,7 @@ def test_scoring_makes_nothing_recently_used(start_pandod):
 
 def test_a_queue_says_what_is_being_computed(start_pandod):
     with protocol_worker(start_pandod().address) as worker:
-        worker.call(
-            "MatchPrefix", tokens=PROMPT, lock=True, reserve_tokens=len(PROMPT)
-        )
+        worker.call("MatchPrefix", tokens=PROMPT, lock=True, reserve_tokens=len(PROMPT))
         queries = [{"tokens": PROMPT}, {"tokens": [9] * PAGE_TOKENS}]
         answer = worker.call("MatchPrefixes", queries=queries)
         assert [score.is_pending for score in answer.scores] == [True, False]

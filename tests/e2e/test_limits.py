@@ -24,7 +24,9 @@ def test_a_lock_too_many_is_refused_and_changes_nothing(start_pandod):
     pandod = start_pandod(max_locks_per_session=2)
     with Client(pandod.address) as client, Client(pandod.address) as other:
         first, _ = client.lock(TOKENS), client.lock(TOKENS)
-        with pytest.raises(SessionLimitError, match="2 locks; .*--max-locks-per-session"):
+        with pytest.raises(
+            SessionLimitError, match="2 locks; .*--max-locks-per-session"
+        ):
             client.match_prefix(TOKENS, lock=True, reserve_tokens=len(TOKENS))
         assert client.stats().locks == 2
         assert client.stats().pages.reserved == 0
@@ -37,7 +39,9 @@ def test_a_reserved_page_too_many_is_refused(start_pandod):
     pandod = start_pandod(max_reserved_pages_per_session=5)
     with Client(pandod.address) as client, Client(pandod.address) as other:
         pages = client.allocate_pages(4)
-        with pytest.raises(SessionLimitError, match="limit is 5 .--max-reserved-pages-per-session"):
+        with pytest.raises(
+            SessionLimitError, match="limit is 5 .--max-reserved-pages-per-session"
+        ):
             client.allocate_pages(2)
         other.allocate_pages(5)
         client.free_pages(pages)

@@ -58,7 +58,9 @@ def test_a_killed_worker_is_told_by_the_number_of_its_session(start_pandod):
         worker.do("attach")
         worker.kill()
         eventually(lambda: bool(called(pandod, "session lost")))
-    [opened], [lost] = (called(pandod, f"session {what}") for what in ("opened", "lost"))
+    [opened], [lost] = (
+        called(pandod, f"session {what}") for what in ("opened", "lost")
+    )
     assert lost["session"] == opened["session"] == 1
 
 

@@ -162,7 +162,9 @@ def test_they_show_waits(started):
     assert seen.sum("pando_pending_wait_seconds_count") == 1
     # The wait is no time in the handler, and one call.
     assert rpcs(seen, "MatchPrefix", "OK") == 2
-    assert seen.sum("grpc_server_handling_seconds_count", grpc_method="MatchPrefix") == 2
+    assert (
+        seen.sum("grpc_server_handling_seconds_count", grpc_method="MatchPrefix") == 2
+    )
 
 
 def test_they_show_policy_and_classes(started, tmp_path):
@@ -332,7 +334,8 @@ def check_accounts(seen: MetricsPage) -> None:
     cached = seen.by("state", "pando_pool_pages")
     assert seen.sum("pando_quota_reserved_pages") == cached["reserved"]
     assert (
-        seen.sum("pando_quota_cached_pages") == cached["evictable"] + cached["protected"]
+        seen.sum("pando_quota_cached_pages")
+        == cached["evictable"] + cached["protected"]
     )
     # Hits.
     hits = seen.sum("pando_prefix_hit_tokens_total")

@@ -385,7 +385,10 @@ def test_locks_are_taken_from_a_session(ctl, client):
     assert ctl("locks", "--release", 1, "--yes").out == "released 1 lock\n"
     assert client.stats().locks == 0
     unknown = ctl("locks", "--release", 7, "--yes")
-    assert (unknown.code, "7 is not the number of a session" in unknown.err) == (FAILED, True)
+    assert (unknown.code, "7 is not the number of a session" in unknown.err) == (
+        FAILED,
+        True,
+    )
 
 
 def test_the_policy_is_shown_and_changed(ctl):
@@ -400,6 +403,7 @@ DANGEROUS = [
     ("evict", "1"),
     ("flush", "--all"),
     ("locks", "--release", "1"),
+    ("quarantine", "--free", "1"),
     ("drain",),
 ]
 

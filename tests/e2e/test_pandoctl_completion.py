@@ -10,7 +10,7 @@ from terminal import Terminal
 
 @pytest.fixture
 def ctl(tmp_path: Path) -> Pandoctl:
-    """Of a pandod that is not there: nobody has to be asked."""
+    """pandoctl without a pandod: completions ask nobody."""
     return Pandoctl(f"unix:{tmp_path}/nobody.sock")
 
 

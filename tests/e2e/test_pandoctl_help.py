@@ -41,7 +41,9 @@ def test_every_example_is_understood(ctl, monkeypatch):
             _, _, arguments = example.rpartition("pandoctl ")
             if verb == "completion":
                 continue
-            answer = ctl(*shlex.split(arguments), "--yes", stdin="[1, 2]")
+            answer = ctl(
+                *shlex.split(arguments), "--yes", "--timeout", 0.5, stdin="[1, 2]"
+            )
             assert answer.code == UNREACHABLE, (example, answer.err)
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -68,6 +67,17 @@ def test_a_socket_in_a_folder_that_does_not_exist_is_an_error_that_says_so(tmp_p
     folder = tmp_path / "absent"
     said = refused_start(folder)
     assert f"the folder {folder} does not exist; make it" in said
+
+
+def test_a_pool_of_more_pages_than_its_index_has_room_for_is_an_error_that_says_so(
+    tmp_path,
+):
+    said = refused_start(
+        tmp_path,
+        *("--pool-pages=4294967295", "--page-tokens=1", "--layers=1"),
+        *("--heads=1", "--head-size=1", "--kv-planes=1", "--dtype=float8_e5m2"),
+    )
+    assert "the pool has 4294967295 pages, whose index alone needs" in said
 
 
 def test_check_config_refuses_what_cannot_be():
@@ -135,7 +145,7 @@ def test_a_bad_option_is_named_and_ends_with_status_2(
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("pool:\n  pages: 33\nlayers: 3\nheads: 3\nmodel: from-the-file\n")
-    # Of the options that the fixture would set as flags, only heads is one.
+    # The fixture would set all of these as flags; here only heads is one.
     server = Pandod(
         tmp_path,
         heads=5,

@@ -7,6 +7,7 @@ from protocol_worker import ProtocolWorker, protocol_worker
 PAGES = 4
 PROMPT = list(range(PAGES * PAGE_TOKENS))
 REUSED = ("INVALID_ARGUMENT", "REQUEST_ID_REUSED")
+DRAINING = ("UNAVAILABLE", "DRAINING")
 KEPT_ANSWERS = 256
 
 
@@ -107,3 +108,29 @@ def test_a_repeat_does_not_wait_for_what_the_first_call_computes(start_pandod, w
         fields = {"request_id": 1, "pending_wait_ms": wait}
         first = worker.admit(PROMPT, **fields).get()
         assert worker.admit(PROMPT, **fields).get() == first
+
+
+def test_while_draining_a_repeat_gets_its_first_answer(start_pandod):
+    with protocol_worker(start_pandod().address) as worker:
+        fields = {"tokens": PROMPT, "lock": True, "reserve_tokens": len(PROMPT)}
+        match = worker.call("MatchPrefix", request_id=1, **fields)
+        pages = worker.call("AllocatePages", request_id=2, pages=3)
+        worker.call("Drain")
+        assert worker.call("MatchPrefix", request_id=1, **fields) == match
+        assert worker.call("AllocatePages", request_id=2, pages=3) == pages
+        for method, new in {
+            "MatchPrefix": fields,
+            "Lock": {"tokens": PROMPT},
+            "AllocatePages": {"pages": 1},
+        }.items():
+            assert worker.failure(method, request_id=3, **new) == DRAINING
+        worker.call(
+            "Insert",
+            request_id=4,
+            lock_id=match.lock_id,
+            lock_action="LOCK_ACTION_UNLOCK",
+            prompt_tokens=len(PROMPT),
+            page_ids=match.reserved_page_ids,
+            free_page_ids=pages.page_ids,
+        )
+        assert worker.stats().pages.reserved == 0

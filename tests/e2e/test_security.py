@@ -139,9 +139,7 @@ def test_connections_are_accepted_again_once_there_are_descriptors(folder):
         for _ in range(limit):
             peer = connections.enter_context(socket.socket(socket.AF_UNIX))
             peer.connect(str(pandod.socket))
-        eventually(
-            lambda: "no descriptor is left for a new connection" in pandod.log()
-        )
+        eventually(lambda: "no descriptor is left for a new connection" in pandod.log())
         connections.close()
         with Client(pandod.address) as client:
             assert client.stats().sessions == 1

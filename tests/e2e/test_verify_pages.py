@@ -153,6 +153,31 @@ def test_a_repeated_insert_says_nothing_of_pages_that_are_anothers_now(verified)
         assert verified.counts() == (3, 0)
 
 
+ADMISSIONS = {
+    "MatchPrefix": (
+        {"tokens": TOKENS, "lock": True, "reserve_tokens": TOKENS.size},
+        "reserved_page_ids",
+    ),
+    "AllocatePages": ({"pages": 3}, "page_ids"),
+}
+
+
+@pytest.mark.parametrize("method", ADMISSIONS)
+def test_a_write_is_found_although_its_admission_was_repeated(verified, method):
+    fields, reserved = ADMISSIONS[method]
+    with protocol_worker(verified.pandod.address) as worker:
+        admission = worker.call(method, request_id=7, **fields)
+        pages = list(getattr(admission, reserved))
+        for page in pages:
+            verified.write(page, float(page))
+        worker.call("Insert", tokens=TOKENS, page_ids=pages)
+        repeat = worker.call(method, request_id=7, **fields)
+        assert list(getattr(repeat, reserved)) == pages
+        verified.write(pages[1], 77.0)
+        verified.client.match_prefix(TOKENS)
+        assert verified.told() == [(pages[1], "handed out")]
+
+
 def test_a_share_of_the_pages_is_verified(start_pandod):
     with verified_by(start_pandod, verify_pages=0.5, pool_pages=600) as half:
         tokens = np.arange(500 * PAGE_TOKENS, dtype=np.uint32)

@@ -7,7 +7,6 @@
 #include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "core/gauges.h"
 #include "core/prefix_cache.h"
 #include "lane/layout.h"
 #include "pando/v1/prefix_cache.pb.h"
@@ -28,6 +28,7 @@
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/lane/lane_connection.h"
 #include "service/lane/lane_methods.h"
 #include "service/rpc/rpc_server.h"
@@ -68,7 +69,7 @@ class HostileWorker {
     munmap(base_, kLaneBytes);
     cache_.CloseSession(kSession);
     CheckInvariants();
-    const PageCounts pages = cache_.Gauges().pages;
+    const PageCounts pages = cache_.Run(GaugeReading()).result().pages;
     Expect(pages.reserved == 0 && pages.protected_ == 0,
            "something was left behind");
   }
@@ -191,7 +192,6 @@ class HostileWorker {
   }
 
   FuzzedDataProvider& bytes_;
-  std::atomic<bool> is_draining_ = false;
   CallPolicy policy_;
   RpcServer rpc_{&policy_};  // never started
   PrefixCache cache_{
@@ -203,12 +203,14 @@ class HostileWorker {
        }}};
   PendingMatches pending_{&cache_, &rpc_};
   SelfCheck self_check_{&cache_};
-  PrefixCacheService prefixes_{&cache_,    &pending_, nullptr,
-                               kMaxTokens, kEpoch,    &is_draining_};
+  SteppedCalls stepped_{&cache_, &rpc_};
+  PrefixCacheService prefixes_{&cache_, &pending_,  &stepped_,
+                               nullptr, kMaxTokens, kEpoch};
   PoolService pool_{&cache_, nullptr, nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{
       &cache_,
       &self_check_,
+      &stepped_,
       {.epoch = kEpoch, .max_tokens = kMaxTokens, .drain = [](bool) {}}};
   DataPath data_path_;
   RpcMetrics metrics_;

@@ -23,8 +23,10 @@
 #include "service/handlers/admin_service.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/handlers/wire.h"
 #include "service/memory/memory_socket.h"
+#include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
 
 namespace pando {
@@ -64,6 +66,14 @@ class NoWaiting final : public WaitingCall {
   Caller caller() const override { return {}; }
 };
 
+// Takes the steps of a call that is answered in steps.
+absl::Status Finish(
+    const std::function<std::optional<absl::Status>()>& handler) {
+  std::optional<absl::Status> status;
+  while (!status.has_value()) status = handler();
+  return *status;
+}
+
 class Calls {
  public:
   explicit Calls(FuzzedDataProvider& bytes) : bytes_(bytes) {
@@ -97,7 +107,9 @@ class Calls {
             });
       case 7:
         return Call<v1::EvictRequest, v1::EvictResponse>(
-            [this](auto& in, auto& out) { return prefixes_.Evict(in, out); });
+            [this](auto& in, auto& out) {
+              return Finish([&] { return prefixes_.Evict(in, out, call_); });
+            });
       case 8:
         return Admin();
       default:
@@ -215,7 +227,9 @@ class Calls {
     switch (bytes_.ConsumeIntegralInRange(0, 8)) {
       case 0:
         return Call<v1::FlushRequest, v1::FlushResponse>(
-            [this](auto& in, auto& out) { return admin_.Flush(in, out); });
+            [this](auto& in, auto& out) {
+              return Finish([&] { return admin_.Flush(in, out, call_); });
+            });
       case 1:
         return Call<v1::GetStatsRequest, v1::GetStatsResponse>(
             [this](auto& in, auto& out) { return admin_.GetStats(in, out); });
@@ -228,32 +242,39 @@ class Calls {
       case 3:
         return Call<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
             [this](auto& in, auto& out) {
-              return admin_.ListNamespaces(in, out);
+              return Finish(
+                  [&] { return admin_.ListNamespaces(in, out, call_); });
             });
       case 4:
         return Call<v1::ListLocksRequest, v1::ListLocksResponse>(
-            [this](auto& in, auto& out) { return admin_.ListLocks(in, out); });
+            [this](auto& in, auto& out) {
+              return Finish([&] { return admin_.ListLocks(in, out, call_); });
+            });
       case 5:
         return Call<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
             [this](auto& in, auto& out) {
               if (Often()) in.set_session_number(1);
-              return admin_.ReleaseLocks(in, out);
+              return Finish(
+                  [&] { return admin_.ReleaseLocks(in, out, call_); });
             });
       case 6:
         return Call<v1::ListSessionsRequest, v1::ListSessionsResponse>(
             [this](auto& in, auto& out) {
-              return admin_.ListSessions(in, out);
+              return Finish(
+                  [&] { return admin_.ListSessions(in, out, call_); });
             });
       case 7:
         return Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
             [this](auto& in, auto& out) {
               PutRight(in.mutable_tokens());
-              return admin_.ExplainMatch(in, out);
+              return Finish(
+                  [&] { return admin_.ExplainMatch(in, out, call_); });
             });
       default:
         return Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
             [this](auto& in, auto& out) {
-              return admin_.CheckInvariants(in, out);
+              return Finish(
+                  [&] { return admin_.CheckInvariants(in, out, call_); });
             });
     }
   }
@@ -297,20 +318,24 @@ class Calls {
 
   FuzzedDataProvider& bytes_;
   NoWaiting call_;
-  const std::atomic<bool> is_draining_ = false;
   PrefixCache cache_{
       {.page_tokens = kPageTokens,
        .capacity_pages = kCapacity,
        .quota_classes =
            {{.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}},
-       .session_limits = {.max_locks = 8, .max_reserved_pages = 12}}};
+       .session_limits = {
+           .max_locks = 8, .max_reserved_pages = 12, .max_held_tokens = 20}}};
+  CallPolicy policy_;
+  RpcServer server_{&policy_};  // never started
   SelfCheck self_check_{&cache_};
-  PrefixCacheService prefixes_{&cache_,    nullptr, nullptr,
-                               kMaxTokens, kEpoch,  &is_draining_};
+  SteppedCalls stepped_{&cache_, &server_};
+  PrefixCacheService prefixes_{&cache_, nullptr,    &stepped_,
+                               nullptr, kMaxTokens, kEpoch};
   PoolService pool_{&cache_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{
       &cache_,
       &self_check_,
+      &stepped_,
       {.epoch = kEpoch, .max_tokens = kMaxTokens, .drain = [](bool) {}}};
   // What was handed out.
   std::vector<uint64_t> locks_;

@@ -16,13 +16,13 @@
 namespace pando {
 namespace {
 
-constexpr KvShape kShape = {.layers = 1,
-                            .kv_planes = 1,
-                            .heads = 1,
-                            .head_size = 10,
-                            .dtype = DType::kFloat32,
-                            .page_tokens = 1,
-                            .order = LayoutOrder::kPageFirst};
+const KvShape kShape = {.layers = 1,
+                        .kv_planes = 1,
+                        .heads = 1,
+                        .head_size = 10,
+                        .dtype = DType::kFloat32,
+                        .page_tokens = 1,
+                        .order = LayoutOrder::kPageFirst};
 
 cuda::Mapping Map(const UniqueFd& fd, uint64_t size_bytes) {
   const cuda::Device device = cuda::FindDevice("0").value();

@@ -9,13 +9,13 @@
 namespace pando {
 namespace {
 
-constexpr KvShape kShape = {.layers = 1,
-                            .kv_planes = 1,
-                            .heads = 1,
-                            .head_size = 10,
-                            .dtype = DType::kFloat32,
-                            .page_tokens = 1,
-                            .order = LayoutOrder::kPageFirst};
+const KvShape kShape = {.layers = 1,
+                        .kv_planes = 1,
+                        .heads = 1,
+                        .head_size = 10,
+                        .dtype = DType::kFloat32,
+                        .page_tokens = 1,
+                        .order = LayoutOrder::kPageFirst};
 
 TEST(CudaMissing, APoolOnAGpuIsRefusedWithTheReason) {
   if (WhyNoDevice().empty()) GTEST_SKIP() << "there is a device";

@@ -32,13 +32,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr KvShape kShape = {.layers = 1,
-                            .kv_planes = 1,
-                            .heads = 1,
-                            .head_size = 10,
-                            .dtype = DType::kFloat32,
-                            .page_tokens = 1,
-                            .order = LayoutOrder::kPageFirst};
+const KvShape kShape = {.layers = 1,
+                        .kv_planes = 1,
+                        .heads = 1,
+                        .head_size = 10,
+                        .dtype = DType::kFloat32,
+                        .page_tokens = 1,
+                        .order = LayoutOrder::kPageFirst};
 constexpr CudaStandInHeld kNothing = {};
 
 class CudaStandInFaults : public testing::Test {

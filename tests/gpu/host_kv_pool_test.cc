@@ -63,13 +63,13 @@ INSTANTIATE_TEST_SUITE_P(Host, KvPoolContract, testing::Values(HostBackend()),
                            return param_info.param.name;
                          });
 
-constexpr KvShape kShape = {.layers = 1,
-                            .kv_planes = 1,
-                            .heads = 1,
-                            .head_size = 10,
-                            .dtype = DType::kFloat32,
-                            .page_tokens = 1,
-                            .order = LayoutOrder::kPageFirst};
+const KvShape kShape = {.layers = 1,
+                        .kv_planes = 1,
+                        .heads = 1,
+                        .head_size = 10,
+                        .dtype = DType::kFloat32,
+                        .page_tokens = 1,
+                        .order = LayoutOrder::kPageFirst};
 
 TEST(HostKvPool, ShardsAreWholeSystemPagesOfZerosThatNobodyTouched) {
   const auto pool = HostKvPool::Create(kShape, 1000, 1).value();

@@ -84,6 +84,44 @@ TEST(KvLayout, PageFirstKeepsAPageInOneBlock) {
   EXPECT_EQ(layout.page_stride, PageBytes(layout));
 }
 
+KvShape OpaqueShape(LayoutOrder order) {
+  return {.layers = 3,
+          .page_tokens = 8,
+          .order = order,
+          .opaque_bytes = 100,
+          .page_format = "vllm"};
+}
+
+TEST(KvLayout, OpaquePagesOfALayerAreSideBySide) {
+  const KvLayout layout =
+      MakeKvLayout(OpaqueShape(LayoutOrder::kLayerFirst), kCapacity).value();
+  EXPECT_EQ(layout.page_stride, 100u);
+  EXPECT_EQ(layout.layer_stride, 500u);
+  EXPECT_EQ(PageBytes(layout), 300u);
+}
+
+TEST(KvLayout, AnOpaquePageCanBeOneBlock) {
+  const KvLayout layout =
+      MakeKvLayout(OpaqueShape(LayoutOrder::kPageFirst), kCapacity).value();
+  EXPECT_EQ(layout.layer_stride, 100u);
+  EXPECT_EQ(layout.page_stride, 300u);
+}
+
+TEST(KvLayout, WhatIsSaidOfHeadsCountsForNothingInOpaquePages) {
+  KvShape shape = OpaqueShape(LayoutOrder::kLayerFirst);
+  const KvLayout plain = MakeKvLayout(shape, kCapacity).value();
+  shape.kv_planes = 2;
+  shape.heads = 7;
+  shape.dtype = DType::kBFloat16;
+  const KvLayout layout = MakeKvLayout(shape, kCapacity).value();
+  EXPECT_EQ(PageBytes(layout), PageBytes(plain));
+  EXPECT_EQ(Fingerprint(layout, "m"), Fingerprint(plain, "m"));
+}
+
+TEST(KvLayout, OpaqueIsNotAnElementTypeToChoose) {
+  EXPECT_FALSE(ParseDType("opaque").ok());
+}
+
 struct BadShape {
   void (*spoil)(KvShape&);
   const char* message;
@@ -111,6 +149,14 @@ INSTANTIATE_TEST_SUITE_P(
                              "heads is 0; must be from 1 to 4096"},
                     BadShape{[](KvShape& s) { s.head_size = 0; },
                              "head_size is 0; must be from 1 to 65536"},
+                    BadShape{[](KvShape& s) { s.page_format = "a;b"; },
+                             "page_format is 'a;b'; must be without "
+                             "semicolons"},
+                    BadShape{[](KvShape& s) { s.page_format.assign(257, 'x'); },
+                             "page_format has 257 bytes; the limit is 256"},
+                    BadShape{[](KvShape& s) { s.opaque_bytes = 4294967297; },
+                             "a page has 4294967297 bytes in a layer; the "
+                             "limit is 4294967296"},
                     BadShape{
                         [](KvShape& s) { s.page_tokens = 4294967295; },
                         "page_tokens is 4294967295; must be from 1 to 65536"}));
@@ -154,7 +200,22 @@ TEST(KvLayout, UnknownNamesAreErrorsThatListTheKnownOnes) {
               HasSubstr("'nhd'; must be layer_first or page_first"));
 }
 
+TEST(Fingerprint, KnowsTheFormatOfPages) {
+  KvShape shape = SmallShape();
+  shape.page_format = "nhd";
+  const KvLayout nhd = MakeKvLayout(shape, kCapacity).value();
+  shape.page_format = "hnd";
+  const KvLayout hnd = MakeKvLayout(shape, kCapacity).value();
+  EXPECT_NE(Fingerprint(nhd, "m"), Fingerprint(hnd, "m"));
+}
+
 // The clients compute the same value for the same layout.
+TEST(Fingerprint, OfOpaquePagesIsStable) {
+  const KvLayout layout =
+      MakeKvLayout(OpaqueShape(LayoutOrder::kLayerFirst), kCapacity).value();
+  EXPECT_EQ(Fingerprint(layout, "m"), 0xe5f58fa2b439304u);
+}
+
 TEST(Fingerprint, IsStable) {
   const KvLayout layout = MakeKvLayout(SmallShape(), kCapacity).value();
   EXPECT_EQ(Fingerprint(layout, "m"), 0x3bddbbfc3876f71bu);

@@ -16,14 +16,16 @@ namespace pando {
 // layer, plane, token, head, element.
 template <typename Visit>
 void ForEachElement(const KvLayout& l, uint64_t page, const Visit& visit) {
-  for (uint64_t layer = 0; layer < l.layers; ++layer)
+  for (uint64_t layer = 0; layer < l.layers; ++layer) {
+    const uint64_t place = layer * l.layer_stride + page * l.page_stride;
+    for (uint64_t i = 0; i < l.opaque_bytes; ++i) visit(place + i);
     for (uint64_t kv = 0; kv < l.kv_planes; ++kv)
       for (uint64_t token = 0; token < l.page_tokens; ++token)
         for (uint64_t head = 0; head < l.heads; ++head)
           for (uint64_t i = 0; i < l.head_size; ++i)
-            visit(layer * l.layer_stride + page * l.page_stride +
-                  kv * l.kv_stride + token * l.token_stride +
+            visit(place + kv * l.kv_stride + token * l.token_stride +
                   head * l.head_stride + i * DTypeSize(l.dtype));
+  }
 }
 
 inline std::vector<std::byte> ModelPageBytes(

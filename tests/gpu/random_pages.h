@@ -27,10 +27,17 @@ class RandomPages {
                               : LayoutOrder::kPageFirst;
   }
 
-  // MHA, GQA and MLA, sizes that are whole words and sizes that are not.
+  // MHA, GQA, MLA and opaque pages, sizes that are whole words and sizes that
+  // are not.
   KvShape Shape() {
     const bool is_latent = Between(0, 3) == 0;
     const uint32_t head_sizes[] = {1, 3, 8, 24, 64, 80, 128};
+    if (Between(0, 4) == 0) {
+      return {.layers = Between(1, 5),
+              .page_tokens = uint32_t{1} << Between(0, 5),
+              .order = Order(),
+              .opaque_bytes = Between(1, 5000)};
+    }
     return {.layers = Between(1, 5),
             .kv_planes = is_latent ? 1u : 2u,
             .heads = is_latent ? 1 : Between(1, 9),
@@ -63,7 +70,8 @@ inline std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
   return out << shape.layers << " layers, " << shape.kv_planes << " planes, "
              << shape.heads << " heads of " << shape.head_size << " "
              << DTypeName(shape.dtype) << ", pages of " << shape.page_tokens
-             << ", " << LayoutOrderName(shape.order);
+             << ", " << shape.opaque_bytes << " opaque bytes, "
+             << LayoutOrderName(shape.order);
 }
 
 }  // namespace pando

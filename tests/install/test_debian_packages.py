@@ -96,6 +96,12 @@ def test_it_needs_the_libraries_that_are_linked_and_they_exist(programs, client)
         subprocess.run(["dpkg-query", "-W", name], check=True, capture_output=True)
 
 
+def test_both_packages_say_how_they_may_be_used(programs, client):
+    for deb, name in ((programs, "pando"), (client, "libpando-client-dev")):
+        assert f"usr/share/doc/{name}/copyright" in files_of(deb)
+    assert "usr/share/doc/pando/README.md" in files_of(programs)
+
+
 def test_programs_are_stripped(root):
     told = subprocess.check_output(["file", root / "usr/bin/pandod"], text=True)
     assert ", stripped" in told

@@ -8,7 +8,7 @@ from pandod_process import REPOSITORY, binary
 
 PROJECT = (REPOSITORY / "CMakeLists.txt").read_text()
 (VERSION,) = re.findall(r"^project\(pando VERSION (\d+\.\d+\.\d+) ", PROJECT, re.M)
-# Of Pando's own images: in a manifest, a command, or a kustomization.
+# The tag of Pando's own images in a manifest, a command, or a kustomization.
 IMAGE_TAG = re.compile(
     r"/pando(?:-example)?(?::|(?:\n +newName: .*)?\n +newTag: )(\d[\w.]*)"
 )

@@ -46,7 +46,7 @@ def serve(client: Client, prompt: Tokens) -> int:
 
 
 def cached_blocks(client: Client) -> list[bytes]:
-    """Of the snapshot that a watcher begins with."""
+    """The hashes of the pages in the snapshot that a watcher begins with."""
     blocks: list[bytes] = []
     with client.watch_events() as events:
         for event in events:

@@ -17,7 +17,7 @@ from dashboards import (
 from eventually import eventually
 from pandod_process import REPOSITORY, binary
 
-# Of scrapes at one second: what Grafana makes of four.
+# Prometheus scrapes each second here; Grafana asks for four times that.
 RATE_INTERVAL = "4s"
 
 # Queries that find nothing but zeros: nothing of the kind must happen under load.
@@ -26,6 +26,7 @@ ZERO = {
     "pando-calls: Found by self-checks A",
     "pando-calls: Violated invariants A",
     "pando-sessions: Events that watchers missed A",
+    "pando-fleet: Dropped frames A",
     "pando-overview: Draining A",
     "pando-fleet: Servers L",
 }

@@ -57,13 +57,17 @@ def test_runbooks_are_links_where_the_operator_says_that_they_are(tmp_path):
         shutil.copytree(REPOSITORY / folder, copy / folder)
     generator = copy / "tools" / "monitoring" / "generate.py"
     base = "https://operators.example/pando/"
-    subprocess.run([sys.executable, generator, "--runbooks", base, binary()], check=True)
+    subprocess.run(
+        [sys.executable, generator, "--runbooks", base, binary()], check=True
+    )
     rules = "deploy/monitoring/rules/alerts.yaml"
     for file in (rules, "deploy/kubernetes/components/monitoring/prometheusrule.yaml"):
         links = re.findall(r"runbook_url: (.*)", (copy / file).read_text())
         assert links == [f"{base}{name}.md" for name in ALERTS]
     shipped = (REPOSITORY / rules).read_text()
-    documented = shipped.replace("runbook_url: docs/runbooks", f"runbook_url: {base}"[:-1])
+    documented = shipped.replace(
+        "runbook_url: docs/runbooks", f"runbook_url: {base}"[:-1]
+    )
     assert documented == (copy / rules).read_text()
 
 

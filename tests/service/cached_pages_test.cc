@@ -1,15 +1,16 @@
 #include "service/events/cached_pages.h"
 
-#include <map>
-#include <memory>
-#include <numeric>
+#include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "service/events/event_messages.h"
+#include "tests/service/stored_pages.h"
 
 namespace pando {
 namespace {
@@ -21,47 +22,52 @@ using testing::SizeIs;
 constexpr uint32_t kCapacity = 4096;
 constexpr uint32_t kPageTokens = 2;
 
-std::vector<PageId> Pages(uint32_t first, uint32_t count) {
-  std::vector<PageId> pages;
-  for (uint32_t i = 0; i < count; ++i) pages.emplace_back(first + i);
-  return pages;
-}
-
 std::string BytesOf(const PageHash& hash) {
   return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
-// Sets of hashes, as somebody keeps them who follows the events.
+// The pages that are cached, and what their events say of them.
 class CachedPagesTest : public testing::Test {
  protected:
-  std::vector<v1::Event> Apply(const RawEvent& event) {
-    std::vector<v1::Event> emitted;
-    pages_.Apply(event, [&](v1::Event& e) { emitted.push_back(e); });
-    return emitted;
+  // Tokens count up from `first_token`.
+  std::vector<v1::Event> Store(const std::vector<PageId>& pages,
+                               Token first_token, PageId parent = kPaddingPage,
+                               const NamespaceKey& ns = {}) {
+    pages_.Store(StoredPages(pages, kPageTokens, first_token, parent, ns));
+    return Collect([&](const EventMessages::Emit& emit) {
+      messages_.Stored(pages_, pages, emit);
+    });
   }
 
-  // Tokens count up from `first_token`.
-  std::vector<v1::Event> Store(std::vector<PageId> pages, uint32_t first_token,
-                               PageId parent = kPaddingPage,
-                               const NamespaceKey& ns = {}) {
-    std::vector<Token> tokens(pages.size() * kPageTokens + (ns.bigram ? 1 : 0));
-    std::iota(tokens.begin(), tokens.end(), first_token);
-    const auto count = static_cast<uint32_t>(pages.size());
-    return Apply(PagesStored{.segment = SegmentRef::Copy(tokens, pages),
-                             .first_page = 0,
-                             .page_count = count,
-                             .parent = parent,
-                             .ns = std::make_shared<NamespaceKey>(ns)});
+  std::vector<v1::Event> Remove(const std::vector<PageId>& pages,
+                                EvictionReason reason) {
+    const std::vector<v1::Event> events =
+        Collect([&](const EventMessages::Emit& emit) {
+          messages_.Removed(pages_, pages, reason, emit);
+        });
+    pages_.Remove(pages);
+    return events;
   }
 
   std::vector<v1::Event> Describe() {
-    std::vector<v1::Event> emitted;
-    pages_.Describe([&](v1::Event& e) { emitted.push_back(e); });
-    return emitted;
+    return Collect([&](const EventMessages::Emit& emit) {
+      pages_.ForEachRun([&](std::span<const PageId> run) {
+        messages_.Stored(pages_, run, emit);
+      });
+    });
   }
 
   CachedPages pages_{kCapacity, kPageTokens};
+  EventMessages messages_;
   PageHasher hasher_;
+
+ private:
+  static std::vector<v1::Event> Collect(
+      const std::function<void(const EventMessages::Emit&)>& say) {
+    std::vector<v1::Event> events;
+    say([&](v1::Event& event) { events.push_back(event); });
+    return events;
+  }
 };
 
 TEST_F(CachedPagesTest, StoredPagesAreNamedByTheChainOfTheirHashes) {
@@ -121,8 +127,7 @@ TEST_F(CachedPagesTest, LongRunsAreToldInSeveralEvents) {
 
 TEST_F(CachedPagesTest, RemovedPagesAreNamedByTheirHashes) {
   const auto stored = Store(Pages(1, 2), 10);
-  const auto removed =
-      Apply(PagesRemoved{Pages(2, 1), EvictionReason::kWatermark});
+  const auto removed = Remove(Pages(2, 1), EvictionReason::kWatermark);
   ASSERT_THAT(removed, SizeIs(1));
   EXPECT_EQ(removed[0].removed().reason(), v1::EVICTION_REASON_WATERMARK);
   EXPECT_THAT(removed[0].removed().block_hashes(),
@@ -132,18 +137,25 @@ TEST_F(CachedPagesTest, RemovedPagesAreNamedByTheirHashes) {
 
 TEST_F(CachedPagesTest, AfterAClearNothingIsCached) {
   Store(Pages(1, 2), 10);
-  const auto cleared = Apply(AllCleared{});
-  ASSERT_THAT(cleared, SizeIs(1));
-  EXPECT_TRUE(cleared[0].has_cleared());
+  pages_.Clear();
   EXPECT_THAT(Describe(), IsEmpty());
+}
+
+TEST_F(CachedPagesTest, APageKnowsItsPlaceInItsPrompt) {
+  Store(Pages(1, 2), 10);
+  Store(Pages(3, 1), 14, PageId(2));
+  EXPECT_EQ(pages_.ordinal(PageId(1)), 1);
+  EXPECT_EQ(pages_.ordinal(PageId(3)), 3);
+  EXPECT_EQ(pages_.parent(PageId(3)), PageId(2));
+  EXPECT_THAT(pages_.tokens(PageId(3)), ElementsAre(14, 15));
 }
 
 TEST_F(CachedPagesTest, ADescriptionHasEveryPageOnceAndAfterItsParent) {
   std::multiset<std::string> expected;
-  const auto store = [&](std::vector<PageId> pages, uint32_t token,
+  const auto store = [&](const std::vector<PageId>& pages, Token token,
                          PageId parent = kPaddingPage,
                          const NamespaceKey& ns = {}) {
-    for (const v1::Event& event : Store(std::move(pages), token, parent, ns)) {
+    for (const v1::Event& event : Store(pages, token, parent, ns)) {
       const auto& hashes = event.stored().block_hashes();
       expected.insert(hashes.begin(), hashes.end());
     }

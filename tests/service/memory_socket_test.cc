@@ -1,6 +1,8 @@
 #include "service/memory/memory_socket.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,10 +11,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,12 +122,19 @@ class MemorySocketTest : public testing::Test {
   ~MemorySocketTest() override { std::filesystem::remove_all(dir_); }
 
   absl::StatusOr<std::unique_ptr<MemorySocket>> TryStart() {
-    return MemorySocket::Start(config_, pool_.get(),
-                               [this](SessionId session, pid_t pid) {
-                                 absl::MutexLock lock(&mutex_);
-                                 attached_.emplace_back(session, pid);
-                                 return !sessions_ended_;
-                               });
+    return MemorySocket::Start(
+        config_, pool_.get(),
+        [this](SessionId session,
+               pid_t pid) -> absl::StatusOr<std::vector<UniqueFd>> {
+          absl::MutexLock lock(&mutex_);
+          attached_.emplace_back(session, pid);
+          if (sessions_ended_) return absl::FailedPreconditionError("over");
+          std::vector<UniqueFd> shards;
+          for (uint32_t i = 0; i < kShards; ++i) {
+            shards.push_back(pool_->ExportShard(i).value());
+          }
+          return shards;
+        });
   }
   std::unique_ptr<MemorySocket> Start() { return TryStart().value(); }
 
@@ -131,9 +143,11 @@ class MemorySocketTest : public testing::Test {
     return attached_;
   }
 
-  Answer Attach(MemorySocket& socket) {
+  Answer Attach(MemorySocket& socket, SessionId session = kSession) {
+    const std::string token =
+        Bytes(socket.IssueToken({session}, kAnybody).value());
     const UniqueFd peer = Connect(socket.path());
-    Write(peer, Bytes(socket.IssueToken({kSession}, kAnybody).value()));
+    Write(peer, token);
     return Receive(peer);
   }
 
@@ -276,31 +290,36 @@ TEST_F(MemorySocketTest, TokensDiffer) {
             socket->IssueToken({kSession}, kAnybody).value());
 }
 
-TEST_F(MemorySocketTest, OutstandingTokensAreBounded) {
-  config_.max_tokens = 2;
+TEST_F(MemorySocketTest, TokensOfASessionAreBoundedWhateverOthersHave) {
+  config_.max_tokens_per_session = 2;
   const auto socket = Start();
-  ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
-  ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
-  const absl::Status status = socket->IssueToken({kSession}, kAnybody).status();
+  for (uint64_t session = 1; session <= 2'000; ++session) {
+    ASSERT_TRUE(socket->IssueToken({SessionId(session)}, kAnybody).ok());
+    ASSERT_TRUE(socket->IssueToken({SessionId(session)}, kAnybody).ok());
+  }
+  const absl::Status status =
+      socket->IssueToken({SessionId(7)}, kAnybody).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "2 attach tokens are outstanding; at most 2 may be");
+            "the session has 2 attach tokens that it has not used; "
+            "max-attach-tokens-per-session is 2");
+  EXPECT_EQ(Attach(*socket, SessionId(2'001)).fds.size(), kShards);
 }
 
-TEST_F(MemorySocketTest, TokensOfASessionThatHasEndedLeaveRoomForOthers) {
-  config_.max_tokens = 1;
+TEST_F(MemorySocketTest, ATokenOfASessionThatIsForgottenIsRefused) {
+  config_.max_tokens_per_session = 1;
   const auto socket = Start();
   const std::string token =
       Bytes(socket->IssueToken({kSession}, kAnybody).value());
   socket->ForgetTokens(kSession);
-  EXPECT_TRUE(socket->IssueToken({SessionId(78)}, kAnybody).ok());
+  EXPECT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
   const UniqueFd peer = Connect(socket->path());
   Write(peer, token);
   EXPECT_EQ(Receive(peer).status(), 1u);
 }
 
-TEST_F(MemorySocketTest, ExpiredTokensDoNotCountAsOutstanding) {
-  config_.max_tokens = 1;
+TEST_F(MemorySocketTest, ExpiredTokensDoNotCount) {
+  config_.max_tokens_per_session = 1;
   config_.token_ttl = absl::ZeroDuration();
   const auto socket = Start();
   EXPECT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
@@ -335,11 +354,50 @@ TEST_F(MemorySocketTest, APeerThatStopsHalfwayIsDropped) {
 TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
   config_.max_peers = 2;
   const auto socket = Start();
+  // Whoever comes may have come to show it.
+  ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
   const UniqueFd oldest = Connect(socket->path());
   const UniqueFd second = Connect(socket->path());
-  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+  const UniqueFd third = Connect(socket->path());
+  const UniqueFd fourth = Connect(socket->path());
   EXPECT_TRUE(Receive(oldest).message.empty());
-  EXPECT_EQ(socket->stats().dropped, 1u);
+  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+// Each takes a place and says nothing, faster than places become free.
+class Flood {
+ public:
+  explicit Flood(const std::string& path) : pid_(fork()) {
+    if (pid_ != 0) return;
+    std::deque<UniqueFd> held;
+    while (true) {
+      held.push_back(Connect(path));
+      if (held.size() > 500) held.pop_front();
+    }
+  }
+  ~Flood() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Flood(const Flood&) = delete;
+  Flood& operator=(const Flood&) = delete;
+
+ private:
+  const pid_t pid_;
+};
+
+TEST_F(MemorySocketTest, AFloodOfPeersWithoutTokensKeepsNobodyOut) {
+  const auto socket = Start();
+  const Flood first(socket->path()), second(socket->path());
+  while (socket->stats().dropped < 1'000) sched_yield();
+  const UnixPeer self{.uid = geteuid(), .pid = getpid()};
+  for (int i = 0; i < 15; ++i) {
+    const std::string token =
+        Bytes(socket->IssueToken({kSession}, self).value());
+    const UniqueFd peer = Connect(socket->path());
+    Write(peer, token);
+    EXPECT_EQ(Receive(peer).fds.size(), kShards) << i;
+  }
 }
 
 TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
@@ -404,6 +462,22 @@ TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
   EXPECT_EQ(status.message(),
             "another server listens on " + config_.socket.path);
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
+}
+
+// Between the look at what is there and its own listening a server keeps out
+// the others: here one that has bound its socket and does not listen yet.
+TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
+  const UniqueFd folder(open(dir_.c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
+  const UniqueFd starting = SocketFor(config_.socket.path, bind);
+  absl::Status second;
+  std::thread thread([&] { second = TryStart().status(); });
+  ASSERT_EQ(listen(starting.get(), 1), 0);
+  ASSERT_EQ(flock(folder.get(), LOCK_UN), 0);
+  thread.join();
+  EXPECT_EQ(second.message(),
+            "another server listens on " + config_.socket.path);
+  EXPECT_TRUE(std::filesystem::exists(config_.socket.path));
 }
 
 TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {

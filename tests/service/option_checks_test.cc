@@ -107,5 +107,32 @@ TEST_F(OptionsTest, TheWatermarkIsInOrderAndWithinThePool) {
       76u);
 }
 
+TEST_F(OptionsTest, PageBytesDescribeAPageWithoutHeads) {
+  const Options options =
+      Parsed({"--page-bytes=12KiB", "--layers=3", "--page-tokens=32",
+              "--page-format=vllm", "--pool-bytes=1200KiB"});
+  EXPECT_EQ(options.pool_pages, 100u);
+  const KvShape shape = ShapeOf(options);
+  EXPECT_EQ(shape.opaque_bytes, 4096u);
+  EXPECT_EQ(shape.page_format, "vllm");
+}
+
+TEST_F(OptionsTest, PageBytesAreAsManyInEachLayer) {
+  EXPECT_EQ(Error({"--page-bytes=100", "--layers=3"}),
+            "page-bytes is 100; must be a multiple of layers, 3, so that a "
+            "page has as many in each");
+}
+
+TEST_F(OptionsTest, PageBytesAndHeadsExcludeEachOther) {
+  EXPECT_EQ(Error({"--page-bytes=96", "--layers=3", "--heads=2"}),
+            "page-bytes is 96, and heads is given; a page is described by its "
+            "bytes or by its heads");
+}
+
+TEST_F(OptionsTest, APageFormatHasNoSemicolons) {
+  EXPECT_EQ(Error({"--page-format=a;b"}),
+            "page_format is 'a;b'; must be without semicolons");
+}
+
 }  // namespace
 }  // namespace pando

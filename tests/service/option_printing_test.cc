@@ -66,6 +66,7 @@ TEST_F(OptionsTest, ThePrintedConfigIsReadBackAsTheSameOptions) {
        "--verify-pages=0.123456789"},
       {"--pool-memory=cuda", "--pool-fraction=0.1", "--model=a: b # c"},
       {"--session-grace=1.000000001s", "--model= \"'\n\t\\ "},
+      {"--page-bytes=64KiB", "--page-format=a, b"},
       {"--config", WriteYaml(kTwoQuotas)}};
   for (const std::vector<std::string>& arguments : given) {
     const Options options = Parsed(arguments);

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
   const Options options = Parsed({}, {"HOME=/root", "PANDOX=1"});
@@ -41,9 +42,10 @@ void ExpectOtherValues(const Options& options) {
       ++compared;
     }
   }
-  // pool-bytes and pool-fraction exclude pool-pages, tcp-insecure excludes
-  // certificates; they have tests of their own.
-  EXPECT_EQ(compared, OptionTable().size() - 3);
+  // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
+  // is said of heads, tcp-insecure excludes certificates, kv-events-include
+  // excludes arrays; they have tests of their own.
+  EXPECT_EQ(compared, OptionTable().size() - 4);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {
@@ -122,7 +124,6 @@ TEST_F(OptionsTest, AnEmptyValueTurnsAnAddressOff) {
 TEST_F(OptionsTest, TheMemorySocketIsBesideTheSocket) {
   EXPECT_EQ(Parsed({"--socket=/tmp/x/gpu0.sock"}).memory_socket,
             "/tmp/x/memory.sock");
-  EXPECT_EQ(Parsed({"--socket=gpu0.sock"}).memory_socket, "memory.sock");
 }
 
 TEST_F(OptionsTest, PoolBytesGivesThePagesThatFit) {
@@ -237,6 +238,23 @@ TEST_F(OptionsTest, BrokenFilesAreErrorsThatNameTheFile) {
               HasSubstr("pool-pages is given twice"));
   EXPECT_THAT(Error({"--config=/nowhere/pando.yaml"}),
               HasSubstr("/nowhere/pando.yaml"));
+}
+
+TEST_F(OptionsTest, TheMemorySocketIsToldToClientsByItsWholePath) {
+  const std::filesystem::path folder = std::filesystem::current_path();
+  EXPECT_EQ(Parsed({"--memory-socket=m.sock"}).memory_socket,
+            folder / "m.sock");
+  EXPECT_EQ(Parsed({"--socket=p.sock"}).memory_socket, folder / "memory.sock");
+}
+
+TEST_F(OptionsTest, TextsOfAnyLengthAreRefusedInASentence) {
+  const std::string text(60'000, 'A');
+  EXPECT_THAT(Error({}, {"PANDO_" + text + "=1"}),
+              StartsWith("unknown environment variable 'PANDO_AAAA"));
+  EXPECT_THAT(Error({}, {"PANDO_" + text + "_PORT=1"}),
+              StartsWith("unknown environment variable 'PANDO_AAAA"));
+  EXPECT_THAT(Error({"--socket-mode=" + std::string(60'000, '7')}),
+              HasSubstr("must be octal"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/prefix_cache_service.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
@@ -35,8 +35,9 @@ class PendingMatchesTest : public testing::Test {
                       pending_.WaitOver(wait, outcome);
                     }}),
         pending_(&cache_, &server_),
-        service_(&cache_, &pending_, /*verifier=*/nullptr, /*max_tokens=*/1024,
-                 /*epoch=*/1, &is_draining_) {
+        stepped_(&cache_, &server_),
+        service_(&cache_, &pending_, &stepped_, /*verifier=*/nullptr,
+                 /*max_tokens=*/1024, /*epoch=*/1) {
     std::string folder =
         (std::filesystem::temp_directory_path() / "pando_pending_XXXXXX")
             .string();
@@ -93,12 +94,12 @@ class PendingMatchesTest : public testing::Test {
   const std::vector<Token> tokens_ = {1, 2, 3, 4};
   uint64_t last_session_ = 0;
   RpcMetrics metrics_;
-  std::atomic<bool> is_draining_ = false;
   PrefixCache cache_;
   CallPolicy policy_;
   DataPath data_path_;
   RpcServer server_{&policy_};
   PendingMatches pending_;
+  SteppedCalls stepped_;
   PrefixCacheService service_;
   Wakeup* drain_;
   std::string folder_;
@@ -148,7 +149,7 @@ TEST_F(PendingMatchesTest, ADrainAnswersAllWaits) {
   Admit(OpenSession());
   std::thread other([&] {
     AwaitWaits(1);
-    is_draining_ = true;
+    cache_.BeginDrain();
     drain_->Request();
   });
   v1::MatchPrefixResponse response;

@@ -125,7 +125,7 @@ class RegretIndexTest : public testing::Test {
                     .Insert({.session = session_,
                              .ns = ns,
                              .tokens = tokens,
-                             .pages = *pages})
+                             .pages = pages->pages})
                     .ok());
     Follow();
   }

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/calls/method_metrics.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
@@ -44,7 +45,7 @@ class WaitingServer {
     address_ = "unix:" + path;
     server_.AddService(&grpc_);
     AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-        server_, [this](auto... call) { grpc_.RequestMatchPrefix(call...); },
+        server_, grpc_.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
         [this](const auto& in, auto& out, WaitingCall& call) {
           return Handle(in, out, call);
         },
@@ -119,7 +120,7 @@ class WaitingServer {
   }
 
   RpcMetrics metrics_;
-  v1::PrefixCache::AsyncService grpc_;
+  AsyncService<v1::PrefixCache> grpc_;
   std::string folder_;
   std::string address_;
   std::atomic<bool> is_open_ = false;

@@ -22,7 +22,7 @@ _MAX_TIMER_THREADS = 8
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a process, as its kernel counts them."""
+    """What a process uses, as the kernel counts it."""
 
     descriptors: int
     threads: Counter[str]
@@ -45,7 +45,7 @@ class Figures:
 
 
 def least(pid: int) -> Figures:
-    """Of a process that nobody uses, but for connections that are being closed."""
+    """The figures of a process that nobody uses, once its connections are closed."""
     end = time.monotonic() + _CLOSING_SECONDS
     figures = Figures.of(pid)
     while time.monotonic() < end:
@@ -129,9 +129,7 @@ def more_than(before: Figures, now: Figures) -> list[str]:
     """Descriptors and threads that were not there before."""
     wrong = []
     if now.descriptors > before.descriptors:
-        wrong.append(
-            f"descriptors are {now.descriptors}, may be {before.descriptors}"
-        )
+        wrong.append(f"descriptors are {now.descriptors}, may be {before.descriptors}")
     for name, count in now.threads.items():
         limit = _MAX_TIMER_THREADS if name == _TIMER_THREAD else before.threads[name]
         if count > limit:

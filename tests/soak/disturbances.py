@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 from metrics_page import get
 from pando_kv import Client
-
 from soak.fleet import WorkerProcess
 from soak.journal import FOREVER, Disturbance, Journal
 from soak.system import GRACE_SECONDS, System

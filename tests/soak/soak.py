@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from pando_kv import Client
-
 from soak import accounts
 from soak.accounts import Figures, settled
 from soak.disturbances import MAX_JUMP_SECONDS, Disturbances

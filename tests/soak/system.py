@@ -6,7 +6,6 @@ from pathlib import Path
 from metrics_page import MetricsPage, free_address
 from pandod_process import Pandod
 from shifted_clock import ShiftedClock
-
 from soak.fleet import Fleet
 from soak.watchers import Watchers
 

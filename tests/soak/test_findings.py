@@ -10,7 +10,6 @@ from marked_prompts import MarkedPages
 from metrics_page import MetricsPage, free_address
 from pando_kv import Client
 from pandod_process import POOL_PAGES, serving
-
 from soak import accounts
 from soak.accounts import Figures
 from soak.journal import RECOVERY_SECONDS, Journal

@@ -3,7 +3,6 @@
 import numpy as np
 from event_follower import Follower
 from marked_prompts import CACHE_SALT
-
 from soak.accounts import settled
 
 NARROW = [False, True]

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from pando_kv import Client, PandoError, PoolExhaustedError, SessionLostError
-
 from soak.connections import cut_connections
 from soak.requests import Requests
 

@@ -305,11 +305,12 @@ def bad_handles() -> Iterator[Bad]:
         )
     lora = types_pb2.Namespace(extra_key="lora")
     for method, make in methods.items():
-        yield bad_request(
+        yield Bad(
             f"a handle of another namespace in {method}",
             method,
             lambda w, make=make: make(w, after=w.handle, namespace=lora),
-            "NAMESPACE_MISMATCH",
+            "NOT_FOUND",
+            "HANDLE_GONE",
         )
         yield bad_request(
             f"a handle within a page in {method}",
@@ -317,12 +318,6 @@ def bad_handles() -> Iterator[Bad]:
             lambda w, make=make: make(w, after=w.handle_with(tokens=1)),
             "INVALID_FIELD",
         )
-    yield bad_request(
-        "a handle of another namespace in MatchPrefixes",
-        f"{CACHE}/MatchPrefixes",
-        lambda w: w.score({"after": w.handle, "namespace": lora}),
-        "NAMESPACE_MISMATCH",
-    )
     yield bad_request(
         "both a lock and a handle",
         f"{CACHE}/Insert",

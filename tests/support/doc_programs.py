@@ -4,9 +4,10 @@ import re
 import subprocess
 from pathlib import Path
 
-# Of the pandod that they are written for.
+# The address of the pandod that the programs are written for.
 _ADDRESS = re.compile(r"unix:/[\w/]+/pando\.sock")
-# Of a hang, not of slowness; below pytest's, which would leave the program running.
+# A sign of a hang, not of slowness. Less than pytest's limit, which would leave the
+# program running.
 _LIMIT_SECONDS = 240
 _COMMENT = {"python": "#", "cpp": "//"}
 

@@ -30,7 +30,7 @@ def seed(
 def page_hashes(
     before: bytes, tokens: Iterable[int], page_tokens: int, bigram: bool = False
 ) -> list[bytes]:
-    """Of the whole pages of `tokens`, which come after `before`."""
+    """The hashes of the whole pages of `tokens`, which come after `before`."""
     units = [struct.pack("<I", token) for token in tokens]
     if bigram:
         units = [a + b for a, b in zip(units, units[1:], strict=False)]
@@ -55,7 +55,7 @@ class Follower:
 
     blocks: set[bytes] = field(default_factory=set)
     kinds: list[str] = field(default_factory=list)
-    """Of all events, in order."""
+    """The kinds of all events, in order."""
     lost: list[tuple[int, int]] = field(default_factory=list)
     removed_for: list[int] = field(default_factory=list)
     sequence: int | None = None

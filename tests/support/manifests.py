@@ -27,7 +27,13 @@ def of_kind(documents: list[dict], kind: str) -> list[dict]:
 
 
 def workloads(documents: list[dict]) -> list[dict]:
-    return of_kind(documents, "Deployment") + of_kind(documents, "Job")
+    kinds = ("Deployment", "StatefulSet", "Job")
+    return [document for kind in kinds for document in of_kind(documents, kind)]
+
+
+def machines(documents: list[dict]) -> list[dict]:
+    """The workloads with a pandod."""
+    return [w for w in workloads(documents) if "initContainers" in pod_of(w)]
 
 
 def pod_of(workload: dict) -> dict:
@@ -68,17 +74,21 @@ def listed(kustomization: Path) -> list[Path]:
 
 
 @cache
+def own_files(name: str) -> list[dict]:
+    """The whole manifests among the files of a folder."""
+    return [
+        document
+        for path in listed(KUBERNETES / name / "kustomization.yaml")
+        if path.is_file()
+        for document in load(path)
+        if "kind" in document
+    ]
+
+
+@cache
 def plain_files() -> dict[str, list[dict]]:
-    """The folders whose files are whole manifests, with their ConfigMaps' names."""
-    return {
-        name: [
-            document
-            for path in listed(KUBERNETES / name / "kustomization.yaml")
-            for document in load(path)
-            if "kind" in document
-        ]
-        for name in ("base", "overlays/cpu-demo")
-    }
+    """The folders whose files alone are a pod with a pandod and what it needs."""
+    return {name: own_files(name) for name in ("base", "overlays/cpu-demo")}
 
 
 @cache

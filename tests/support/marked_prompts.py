@@ -30,7 +30,7 @@ class Prompt:
     namespace: Namespace | None
     tokens: np.ndarray
     digests: np.ndarray = field(repr=False)
-    """Of each whole page: what its memory must show."""
+    """What the memory of each whole page must show."""
 
 
 def make_prompt(

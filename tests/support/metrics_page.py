@@ -44,7 +44,7 @@ class MetricsPage:
         ]
 
     def sum(self, name: str, **labels: str) -> float:
-        """Of the series that have these labels, of which there is at least one."""
+        """The sum of the series that have these labels; there is at least one."""
         found = [s.value for s in self._having(name, labels)]
         assert found, f"no series {name} {labels}"
         return sum(found)

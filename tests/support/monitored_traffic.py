@@ -7,7 +7,9 @@ from pathlib import Path
 
 from cutter import Cutter
 from eventually import eventually
+from metrics_page import free_address
 from pando_kv import Client
+from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, Pandod
 from protocol_worker import Answer, ProtocolWorker, protocol_worker
 from worker_process import WorkerProcess
@@ -15,7 +17,9 @@ from worker_process import WorkerProcess
 POOL_PAGES = 96
 CAP_PAGES = 8
 LONG = 600_000  # milliseconds
+KV_EVENTS = f"tcp://{free_address()}"
 OPTIONS = {
+    "kv_events": KV_EVENTS,
     "pool_pages": POOL_PAGES,
     "low_free_pages": 4,
     "high_free_pages": 8,
@@ -57,6 +61,7 @@ class Traffic:
             self._repeat(one)
             self._operate(other)
             self._overwrite()
+            self._subscribe()
             one.admit(self._new()).get()  # whose lock ends with its session
 
     def _new(self) -> list[int]:
@@ -131,6 +136,11 @@ class Traffic:
         number = max(lock.session_number for lock in locks)
         newest.call("ReleaseLocks", session_number=number)
 
+    def _subscribe(self) -> None:
+        """Everything is announced to a router that comes; it leaves again."""
+        router = Pandoctl(self._address)("watch", "--kv-events", KV_EVENTS, "-n", 1)
+        assert router.code == 0, router.err
+
     def _overwrite(self) -> None:
         """Writes to a page that is cached, as no worker may."""
         with Client(self._address) as worker, worker.attach_pool() as pool:
@@ -143,14 +153,15 @@ class Traffic:
 
 @contextlib.contextmanager
 def traffic(pandod: Pandod, tcp: str, folder: Path) -> Iterator[Traffic]:
-    """Beside it: a lock that is held, a request that waits for its owner, and a worker
-    that is cut off, whose pages stay in quarantine."""
+    """Beside it: a lock that is held, a request that waits for its owner, a worker that
+    is cut off, whose pages stay in quarantine, and a router that listens."""
     prompt = tokens(0)
     cutter = Cutter(folder / "cutter", tcp)
     with (
         protocol_worker(pandod.address) as owner,
         protocol_worker(pandod.address) as waiter,
         WorkerProcess(cutter.address) as lost,
+        Pandoctl(pandod.address).start("watch", "--kv-events", KV_EVENTS) as router,
     ):
         held = owner.admit(prompt).get()
         waiting = waiter.admit(prompt, pending_wait_ms=LONG)
@@ -161,3 +172,4 @@ def traffic(pandod: Pandod, tcp: str, folder: Path) -> Iterator[Traffic]:
         yield Traffic(pandod.address, owner)
         owner.unlock(held)
         eventually(waiting.is_here)
+        router.kill()

@@ -60,4 +60,3 @@ class Pandoctl:
 
     def _command(self, arguments: tuple[object, ...]) -> list[str]:
         return [str(self.program), *map(str, arguments)]
-

@@ -102,9 +102,7 @@ class ProtocolWorker:
             pages=len(tokens) // pool.layout.page_tokens,
             namespace=fields.get("namespace"),
         )
-        return self.call(
-            "Insert", tokens=tokens, page_ids=allocated.page_ids, **fields
-        )
+        return self.call("Insert", tokens=tokens, page_ids=allocated.page_ids, **fields)
 
     def cached(self, tokens: list[int], **fields: Any) -> int:
         """How many of the tokens are cached. Changes nothing."""

@@ -7,18 +7,20 @@ usage: worker.py ADDRESS FIRST_TOKEN
 """
 
 import json
+import os
 import sys
 import threading
 from itertools import count
 
 import numpy as np
-from pando_kv import Client, PandoError
+from pando_kv import Client, PandoError, Session
 from worker_process import CHUNK_PAGES, PROMPT_PAGES, prompt
 
 
 class Worker:
     def __init__(self, address: str, first_token: int) -> None:
-        self.client = Client(address, name="worker")
+        self.lost: list[Session] = []
+        self.client = Client(address, name="worker", on_session_lost=self.lost.append)
         self.tokens = prompt(self.client.pool.layout.page_tokens, first_token)
         self.page_tokens = self.client.pool.layout.page_tokens
         self.session_id = self.client.session_id
@@ -26,6 +28,7 @@ class Worker:
         self.held = None
         self.matched_pages = 0
         self.pages: list[int] = []
+        self.child = 0
         self._stop_writing = threading.Event()
         self._writer = threading.Thread(target=self._write_on, daemon=True)
         self.churn = None
@@ -45,6 +48,13 @@ class Worker:
         """From now on it never stops writing, until it has to publish."""
         self._writer.start()
 
+    def fork(self) -> None:
+        """A child that never stops writing, whatever becomes of this process."""
+        self.child = os.fork()
+        while self.child == 0:
+            for page in self.pages:
+                self._fill(page, 0.25)
+
     def insert(self) -> None:
         """One chunk, after which the lock protects it."""
         self._publish(CHUNK_PAGES, relock=True)
@@ -59,6 +69,10 @@ class Worker:
         """From now on it makes requests, whatever comes of them."""
         self.churn = Churn(self.client)
 
+    def end_lost_session(self) -> None:
+        """It writes to none of its pages any more."""
+        self.client.end_session(self.lost.pop())
+
     def status(self) -> None:
         """Only says what it holds."""
 
@@ -68,6 +82,7 @@ class Worker:
             "generation": self.client.generation,
             "lock_id": self.held.lock_id if self.held else 0,
             "pages": self.pages,
+            "child": self.child,
             "churn": self.churn.answer() if self.churn else None,
         }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Of a worker's prompt, the pages that all workers share, and those of one chunk.
+# A worker's prompt: the pages that all workers share, all pages, those of a chunk.
 SHARED_PAGES = 2
 PROMPT_PAGES = 8
 CHUNK_PAGES = 2
@@ -64,6 +64,10 @@ class WorkerProcess:
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def running(self) -> bool:

@@ -149,11 +149,11 @@ def _of_the_pool(q: Queries) -> list[Alert]:
         Alert(
             "PandoQuarantineStuck",
             WARNING,
-            "Pages of dead workers do not become free.",
-            f"has {NUMBER} pages in quarantine.",
-            q.now("pando_pool_pages", state="quarantined"),
+            "Processes that lost their session hold pages for as long as they live.",
+            f"has {NUMBER} pages that a living process may still write to.",
+            q.now("pando_quarantine_held_pages"),
             "> 0",
-            lasts="15m",
+            lasts="5m",
         ),
         Alert(
             "PandoEvictionThrash",

@@ -14,7 +14,7 @@ class Query:
     legend: str = ""
     """The name of its line or column; labels as {{label}}."""
     unit: str = ""
-    """Of its column, if it is not the table's."""
+    """The unit of its column, if it is not the table's."""
     level: Level | None = None
     """Where a number of its column turns orange, and red."""
 

@@ -64,7 +64,10 @@ class Queries:
         return f"round({self._sum(f'increase({selected}[{self.window}])', by)})"
 
     def quantile(self, q: float, name: str, by: Labels = (), **labels: Value) -> str:
-        """Of a histogram. Nothing where nothing was observed: NaN is not >= 0."""
+        """A quantile of a histogram; nothing where nothing was observed.
+
+        The quantile is NaN then, which is not >= 0.
+        """
         buckets = self.buckets(name, by, **labels)
         return f"histogram_quantile({q:g}, {buckets}) >= 0"
 
@@ -73,7 +76,7 @@ class Queries:
         return self.rate(f"{name}_bucket", ("le", *by), **labels)
 
     def mean(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """Of what a histogram observed."""
+        """The mean of what a histogram observed."""
         return ratio(
             self.rate(f"{name}_sum", by, **labels),
             self.rate(f"{name}_count", by, **labels),

@@ -28,7 +28,7 @@ LOCK_WAIT_P99 = "job_instance:pando_core_lock_wait_seconds:p99_rate5m"
 
 
 def rule_queries(catalogue: Catalogue) -> Queries:
-    """Of each server, over five minutes."""
+    """Queries about each server, over five minutes."""
     return Queries(catalogue, matchers={}, window="5m").by_instance()
 
 

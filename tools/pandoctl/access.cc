@@ -29,7 +29,8 @@ absl::StatusOr<Access> ReadAccess(const Options& options) {
     }
     *text = *std::move(read);
   }
-  // Of an old and a new token, each in a line of its own, either will do.
+  // While a token is replaced, the file may hold the new one and the old one, a
+  // line each. Both are good, so the first is sent.
   absl::StripAsciiWhitespace(&access.token);
   access.token = access.token.substr(0, access.token.find_first_of("\r\n"));
   return access;

@@ -86,6 +86,13 @@ void LockFlags(CLI::App& verb, Options& options) {
       ->type_name(kNumber);
 }
 
+void QuarantineFlags(CLI::App& verb, Options& options) {
+  LimitFlag(verb, options);
+  verb.add_option("--free", options.free_session,
+                  "Give up the pages of this session, by its number")
+      ->type_name(kNumber);
+}
+
 void EvictFlags(CLI::App& verb, Options& options) {
   verb.add_option("PAGES", options.evicted_pages, "How many, at most")
       ->required();
@@ -110,7 +117,23 @@ void DrainFlags(CLI::App& verb, Options& options) {
 
 void WatchFlags(CLI::App& verb, Options& options) {
   CountFlag(verb, options);
-  verb.add_flag("--snapshot", options.snapshot, "What is cached already first");
+  auto* const snapshot = verb.add_flag("--snapshot", options.snapshot,
+                                       "What is cached already first");
+  verb.add_option("--kv-events", options.kv_events,
+                  "tcp://host:port of the events for routers, of pandod or of "
+                  "an engine: these, as they are")
+      ->type_name("ENDPOINT")
+      ->excludes(snapshot);
+  verb.add_option("--topic", options.topic, "What their topics begin with")
+      ->type_name("PREFIX");
+}
+
+void FleetFlags(CLI::App& verb, Options& options) {
+  verb.add_option("--addresses", options.addresses,
+                  "Of all machines, with commas between; a host with several "
+                  "addresses stands for all of them")
+      ->type_name("LIST")
+      ->delimiter(',');
 }
 
 void HealthFlags(CLI::App& verb, Options& options) {
@@ -118,7 +141,7 @@ void HealthFlags(CLI::App& verb, Options& options) {
                   "readiness, liveness, or a service of gRPC by its name")
       ->type_name("NAME");
   verb.add_flag("--invariants", options.invariants,
-                "Verify the whole index, too; holds the cache up meanwhile");
+                "Verify the whole index, too");
 }
 
 void ClientFlags(CLI::App& verb, Options& options) {
@@ -181,6 +204,14 @@ struct Verb {
   const char* examples;
 };
 
+constexpr Verb kFleetVerbs[] = {
+    {"explain", "Which machines hold a prompt", FleetExplain, PromptFlags,
+     "  pandoctl fleet --addresses gpu-1:9465,gpu-2:9465 explain 1 15043"},
+    {"prefixes", "Which prefixes several machines hold, and their bytes",
+     FleetPrefixes, LimitFlag,
+     "  pandoctl fleet --addresses gpu-1:9465,gpu-2:9465 prefixes --limit 10"},
+};
+
 constexpr Verb kVerbs[] = {
     {"status", "One look at everything", Status, NoFlags,
      "  pandoctl status\n"
@@ -208,6 +239,10 @@ constexpr Verb kVerbs[] = {
      "  pandoctl locks --limit 10\n"
      "  pandoctl locks --session 3\n"
      "  pandoctl locks --release 3"},
+    {"quarantine", "Pages of lost workers that may still be written to",
+     Quarantine, QuarantineFlags,
+     "  pandoctl quarantine\n"
+     "  pandoctl quarantine --free 3"},
     {"evict", "Evict pages in the order of the policy", Evict, EvictFlags,
      "  pandoctl evict 1000"},
     {"flush", "Evict all that is not locked", Flush, FlushFlags,
@@ -221,7 +256,11 @@ constexpr Verb kVerbs[] = {
      "  pandoctl drain --exit --yes"},
     {"watch", "What enters and leaves the cache", Watch, WatchFlags,
      "  pandoctl watch --snapshot\n"
-     "  pandoctl watch -n 100 -o json"},
+     "  pandoctl watch -n 100 -o json\n"
+     "  pandoctl watch --kv-events tcp://127.0.0.1:5557"},
+    {"fleet", "Several machines side by side", Fleet, FleetFlags,
+     "  pandoctl fleet --addresses gpu-1:9465,gpu-2:9465\n"
+     "  pandoctl fleet --addresses pando.models.svc:9465 prefixes"},
     {"health", "Whether it serves; exit status 4 if not", Health, HealthFlags,
      "  pandoctl health\n"
      "  pandoctl health --service liveness"},
@@ -273,6 +312,17 @@ std::vector<std::string> VerbsOf(const CLI::App& app) {
   return names;
 }
 
+CLI::App* AddVerb(CLI::App& app, const Verb& verb, Command& command) {
+  CLI::App* const added = app.add_subcommand(verb.name, verb.help);
+  verb.add_flags(*added, command.options);
+  added->footer(verb.examples);
+  // Called after those of the verbs below it.
+  added->callback([added, &command, &verb] {
+    if (added->get_subcommands().empty()) command.verb = verb.run;
+  });
+  return added;
+}
+
 // Prints what is wrong, or the help that was asked for.
 int Exit(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
@@ -299,10 +349,9 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
   app.require_subcommand(1);
   app.fallthrough();
   for (const Verb& verb : kVerbs) {
-    CLI::App* const added = app.add_subcommand(verb.name, verb.help);
-    verb.add_flags(*added, command.options);
-    added->footer(verb.examples);
-    added->callback([&command, &verb] { command.verb = verb.run; });
+    CLI::App* const added = AddVerb(app, verb, command);
+    if (verb.run != Fleet) continue;
+    for (const Verb& part : kFleetVerbs) AddVerb(*added, part, command);
   }
   std::string shell;
   CLI::App* const completion =

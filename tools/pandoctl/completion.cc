@@ -76,6 +76,12 @@ std::string CompletionScript(const CLI::App& app, const Choices& choices,
   for (const CLI::App* verb : app.get_subcommands({})) {
     verbs.push_back(verb->get_name());
     std::vector<std::string> names = OptionNames(*verb);
+    for (const CLI::App* part : verb->get_subcommands({})) {
+      if (part->get_name().empty()) continue;  // a group of options
+      names.push_back(part->get_name());
+      const std::vector<std::string> more = OptionNames(*part);
+      names.insert(names.end(), more.begin(), more.end());
+    }
     names.insert(names.end(), everywhere.begin(), everywhere.end());
     absl::StrAppend(&options, Branch(verb->get_name(), names));
   }

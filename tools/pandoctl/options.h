@@ -14,6 +14,8 @@ namespace pando::ctl {
 // which, and what they mean.
 struct Options {
   std::string address = "unix:/run/pando/pando.sock";
+  // Of a fleet; empty: the one above.
+  std::vector<std::string> addresses;
   double timeout_s = 10;
   std::optional<std::string> tls_ca;
   std::optional<std::string> tls_certificate;
@@ -35,12 +37,16 @@ struct Options {
   bool bigram = false;
 
   std::optional<uint32_t> release_session;
+  std::optional<uint32_t> free_session;
   uint32_t evicted_pages = 0;
   bool all = false;
   std::string policy;
   bool exit = false;
   bool wait = false;
   bool snapshot = false;
+  // Endpoint and topic of the events for routers; empty: those of gRPC.
+  std::string kv_events;
+  std::string topic;
   std::string service;
   bool invariants = false;
 

@@ -30,8 +30,12 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const Access& access) {
 }
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& target,
-                                       const Access& access) {
+                                       const Access& access,
+                                       const std::string& certified_name) {
   grpc::ChannelArguments arguments;
+  if (!certified_name.empty()) {
+    arguments.SetSslTargetNameOverride(certified_name);
+  }
   arguments.SetMaxReceiveMessageSize(-1);
   // http_proxy is for the web, not for a pandod.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -72,11 +76,11 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address) {
 
 struct Server::Stubs {
   Stubs(const std::string& target, absl::Duration call_timeout,
-        const Access& access)
+        const Access& access, const std::string& certified_name)
       : address(target),
         timeout(call_timeout),
         token(access.token),
-        channel(Connect(target, access)),
+        channel(Connect(target, access, certified_name)),
         admin(channel),
         events(channel),
         pool(channel),
@@ -111,16 +115,18 @@ struct Server::Stubs {
 };
 
 Server::Server(const std::string& address, absl::Duration timeout,
-               Access access)
+               Access access, const std::string& certified_name)
     : address_(Target(address)),
       timeout_(timeout),
-      access_(std::move(access)) {}
+      access_(std::move(access)),
+      certified_name_(certified_name) {}
 
 Server::~Server() = default;
 
 Server::Stubs& Server::stubs() {
   if (stubs_ == nullptr)
-    stubs_ = std::make_unique<Stubs>(address_, timeout_, access_);
+    stubs_ =
+        std::make_unique<Stubs>(address_, timeout_, access_, certified_name_);
   return *stubs_;
 }
 
@@ -157,6 +163,20 @@ absl::StatusOr<v1::ReleaseLocksResponse> Server::ReleaseLocks(
   v1::ReleaseLocksRequest request;
   request.set_session_number(session);
   return stubs().Call(stubs().admin, &v1::Admin::Stub::ReleaseLocks, request);
+}
+
+absl::StatusOr<v1::ListQuarantineResponse> Server::ListQuarantine(
+    uint32_t limit) {
+  v1::ListQuarantineRequest request;
+  request.set_limit(limit);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::ListQuarantine, request);
+}
+
+absl::StatusOr<v1::FreeQuarantineResponse> Server::FreeQuarantine(
+    uint32_t session) {
+  v1::FreeQuarantineRequest request;
+  request.set_session_number(session);
+  return stubs().Call(stubs().admin, &v1::Admin::Stub::FreeQuarantine, request);
 }
 
 absl::StatusOr<v1::MatchPrefixResponse> Server::MatchPrefix(
@@ -214,8 +234,10 @@ absl::StatusOr<v1::DumpTreeResponse> Server::DumpTree(
 }
 
 absl::Status Server::WatchEvents(
-    const std::function<bool(const v1::Event&)>& on_event) {
+    const std::function<bool(const v1::Event&)>& on_event,
+    absl::Duration limit) {
   grpc::ClientContext context;
+  if (limit < absl::InfiniteDuration()) SetDeadline(context, limit);
   ShowToken(context, access_.token);
   const auto stream = stubs().events.Watch(&context, v1::WatchRequest());
   v1::WatchResponse response;

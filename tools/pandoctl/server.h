@@ -22,8 +22,10 @@ namespace pando::ctl {
 // failure's code means.
 class Server {
  public:
-  // `address` is "unix:/path", "/path" or "host:port".
-  Server(const std::string& address, absl::Duration timeout, Access access);
+  // `address` is "unix:/path", "/path" or "host:port". With TLS its certificate
+  // is for `certified_name`, or for the host of the address when that is empty.
+  Server(const std::string& address, absl::Duration timeout, Access access,
+         const std::string& certified_name = "");
   ~Server();
 
   const std::string& address() const { return address_; }
@@ -35,6 +37,8 @@ class Server {
   absl::StatusOr<v1::ListLocksResponse> ListLocks(
       const v1::ListLocksRequest& request);
   absl::StatusOr<v1::ReleaseLocksResponse> ReleaseLocks(uint32_t session);
+  absl::StatusOr<v1::ListQuarantineResponse> ListQuarantine(uint32_t limit);
+  absl::StatusOr<v1::FreeQuarantineResponse> FreeQuarantine(uint32_t session);
   absl::StatusOr<v1::MatchPrefixResponse> MatchPrefix(
       const v1::MatchPrefixRequest& request);
   absl::StatusOr<v1::ExplainMatchResponse> ExplainMatch(
@@ -49,9 +53,11 @@ class Server {
   // All messages of the dump as one.
   absl::StatusOr<v1::DumpTreeResponse> DumpTree(
       const v1::DumpTreeRequest& request);
-  // Calls `on_event` for each event until it returns false; has no deadline.
+  // Calls `on_event` for each event until it returns false, but no longer than
+  // `limit`.
   absl::Status WatchEvents(
-      const std::function<bool(const v1::Event&)>& on_event);
+      const std::function<bool(const v1::Event&)>& on_event,
+      absl::Duration limit = absl::InfiniteDuration());
   // The name of the status of grpc.health.v1, "SERVING" for example.
   absl::StatusOr<std::string> Health(const std::string& service);
 
@@ -63,6 +69,7 @@ class Server {
   const std::string address_;
   const absl::Duration timeout_;
   const Access access_;
+  const std::string certified_name_;
   std::unique_ptr<Stubs> stubs_;
 };
 

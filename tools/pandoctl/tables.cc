@@ -1,6 +1,7 @@
 #include "tools/pandoctl/tables.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/table.h"
 
@@ -45,6 +46,21 @@ std::string LockTable(const Many<v1::LockInfo>& locks) {
     table.Add({absl::StrCat(lock.session_number()),
                NameText(lock.client_name()), absl::StrCat(lock.locked_tokens()),
                AgeText(lock.age_ms()), absl::StrCat(lock.namespace_number())});
+  }
+  return table.Text();
+}
+
+std::string QuarantineTable(const Many<v1::QuarantineInfo>& sessions) {
+  Table table({"SESSION", "CLIENT", "PAGES", "AGE", "PROCESSES", "FREE WHEN"});
+  for (const v1::QuarantineInfo& session : sessions) {
+    table.Add({absl::StrCat(session.session_number()),
+               NameText(session.client_name()), absl::StrCat(session.pages()),
+               AgeText(session.age_ms()),
+               session.living_pids().empty()
+                   ? "-"
+                   : absl::StrJoin(session.living_pids(), ","),
+               session.is_held() ? "nobody holds the memory"
+                                 : "the quarantine is over"});
   }
   return table.Text();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,7 +60,8 @@ class Batch {
   Answer<Lock> TakeLock(std::span<const Token> tokens,
                         const LockOptions& options = {});
   Answer<Done> Unlock(std::span<Lock> locks);
-  Answer<ReservedPages> AllocatePages(uint32_t pages, const Namespace& ns = {});
+  Answer<ReservedPages> AllocatePages(uint32_t pages, const Namespace& ns = {},
+                                      std::optional<uint32_t> at_least = {});
   Answer<Done> FreePages(const ReservedPages& pages);
 
   // Sends the calls that were added since the last time, and waits for all of

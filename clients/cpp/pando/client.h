@@ -47,6 +47,8 @@ struct ConnectOptions {
   absl::Duration timeout = absl::Seconds(5);
   // Called, on a thread of the client, when a session is lost: every lock and
   // page id obtained before is void. It may use the client but not destroy it.
+  // Once nothing is written to the session's pages any more, EndSession makes
+  // them free.
   std::function<void()> on_session_lost = nullptr;
   // Needed where the server has a certificate.
   std::optional<TlsFiles> tls = {};
@@ -91,8 +93,8 @@ struct WatchOptions {
 // breaks under a call that changes something, the call is repeated for most of
 // a second, and the server acts on it once; only when that ends with
 // UNAVAILABLE, and after DEADLINE_EXCEEDED, one cannot know: what the call may
-// have locked or reserved then stays with the session until it ends, and what
-// it may have released or freed must not be used again.
+// have locked or reserved is then given back in the background, and what it may
+// have released or freed must not be used again.
 //
 // The destructor ends the session, which releases what it holds. Thread-safe.
 class Client {
@@ -121,6 +123,10 @@ class Client {
 
   // Calls that go together.
   Batch NewBatch() { return Batch(this); }
+
+  // As the last answer of MatchPrefix, Insert or AllocatePages told it; zeros
+  // before the first one.
+  PageRoom room() const;
 
   // Finds the longest cached prefix of the prompt; on request locks it and
   // reserves pages for the rest, all or nothing. The admission of a request.
@@ -159,19 +165,34 @@ class Client {
   // Frees up to `pages` evictable pages; returns how many it freed.
   absl::StatusOr<uint32_t> Evict(uint32_t pages);
 
-  // Reserves pages, evicting as needed; all or nothing. They count for the
-  // quota of the namespace.
-  absl::StatusOr<ReservedPages> AllocatePages(uint32_t pages,
-                                              const Namespace& ns = {});
+  // Reserves pages, evicting as needed. All or nothing; with `at_least` as many
+  // as there is room for, but not fewer than that. They count for the quota of
+  // the namespace.
+  absl::StatusOr<ReservedPages> AllocatePages(
+      uint32_t pages, const Namespace& ns = {},
+      std::optional<uint32_t> at_least = {});
 
   // Gives reserved pages back; all or nothing.
   absl::Status FreePages(const ReservedPages& pages);
+
+  // Says of a session that was lost while this process lives on: nothing of it
+  // writes any more to the pages that the session had reserved, no kernel on
+  // the device either. Until it says so, has unmapped the pool of that session,
+  // or has ended, nobody gets these pages.
+  absl::Status EndSession(uint64_t session_id);
 
   absl::StatusOr<PoolDescription> DescribePool();
 
   // Maps the pool into this process; LAYOUT_MISMATCH when it is not what the
   // worker expects.
   absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
+
+  // Says that this process writes pages that another process of its engine has
+  // reserved in that session, its client's session_id(). When that session is
+  // lost, its pages are not given to others before this client or its process
+  // is gone, too; where pandod cannot tell that, before a time has passed. Who
+  // knows a session's id may act in its name.
+  absl::Status LinkSession(uint64_t session_id);
 
   absl::StatusOr<Stats> GetStats();
 
@@ -209,6 +230,7 @@ class Client {
   absl::Status Unlock(std::span<Lock> locks, Exchange* exchange);
   absl::StatusOr<ReservedPages> AllocatePages(uint32_t pages,
                                               const Namespace& ns,
+                                              std::optional<uint32_t> at_least,
                                               Exchange* exchange);
   absl::Status FreePages(const ReservedPages& pages, Exchange* exchange);
 

@@ -23,8 +23,8 @@ class Lock {
   Lock() = default;
   Lock(Lock&& other) noexcept { *this = std::move(other); }
   Lock& operator=(Lock&& other) noexcept;
-  // Releases the lock if it is still held; a failure is of no consequence,
-  // for a lock does not outlive its session.
+  // Releases the lock if it is still held; without an answer, in the
+  // background.
   ~Lock();
 
   bool held() const { return id_ != 0; }
@@ -49,6 +49,7 @@ class Lock {
   // The server moved the lock.
   void MoveTo(uint32_t tokens, PrefixHandle handle);
   void Forget() { id_ = 0; }
+  void Abandon();
   // After a call that failed because the server does not hold the lock.
   void ForgetIfGone(const absl::Status& status);
 

@@ -23,7 +23,8 @@ inline namespace client {
 // Client, and the mapping stays readable when pandod is gone, but its pages
 // mean something only in the epoch they were mapped in. Thread-safe as memory
 // is: the cache guarantees that nobody writes a page that is in the tree, and
-// that a reserved page has one owner.
+// that a reserved page has one owner. Each process attaches by itself: pandod
+// cannot see who else writes to a GPU's memory that was passed on.
 class MappedPool {
  public:
   MappedPool(MappedPool&& other) noexcept = default;

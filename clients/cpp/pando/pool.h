@@ -12,7 +12,15 @@
 namespace pando {
 inline namespace client {
 
-enum class DType { kFloat32, kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2 };
+enum class DType {
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kFloat8E4M3,
+  kFloat8E5M2,
+  // Bytes whose meaning the workers alone know; only whole pages have a place.
+  kOpaque,
+};
 
 enum class LayoutOrder {
   // A layer is contiguous over all pages: what attention kernels read.
@@ -37,6 +45,10 @@ struct KvLayout {
   uint64_t kv_stride = 0;
   uint64_t token_stride = 0;
   uint64_t head_stride = 0;
+  // Bytes of a page in one layer and plane, which are contiguous.
+  uint64_t piece_bytes = 0;
+  // What else workers agree on, such as the inside of an opaque page.
+  std::string page_format = {};
 
   // Byte offset of the first element of a head. kv: 0 is keys, 1 is values.
   uint64_t Offset(uint32_t layer, PageId page, uint32_t kv, uint32_t token,
@@ -46,7 +58,8 @@ struct KvLayout {
   }
 
   // This layout with the strides that pandod gives it in a pool of that many
-  // pages: what a worker expects of PoolDescription::layout.
+  // pages: what a worker expects of PoolDescription::layout. Of an opaque one
+  // layers, page_tokens, order, piece_bytes and page_format are to be set.
   KvLayout WithStrides(uint32_t capacity_pages) const;
 };
 

@@ -126,9 +126,11 @@ struct InsertOptions {
 struct InsertResult {
   // Tokens of the call that were cached already, whole pages.
   uint32_t existing_tokens = 0;
-  // The cache's pages for those tokens: use them instead of your own
-  // page_ids, from first_page on.
+  // The cache's pages for those tokens.
   std::vector<PageId> canonical_page_ids;
+  // The cache's page for every page of the call, from first_page on: what the
+  // block table should name. canonical_page_ids, then the call's own.
+  std::vector<PageId> page_ids;
   // Pages that InsertOptions::after covers; zero when it was gone.
   uint32_t first_page = 0;
   uint32_t freed_duplicates = 0;

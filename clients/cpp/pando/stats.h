@@ -87,6 +87,8 @@ struct Stats {
   std::string eviction_policy;
   // Matches that wait for a page that another request computes.
   uint32_t waiting_matches = 0;
+  // Quarantined pages whose memory is known to be held: no time frees them.
+  uint32_t held_pages = 0;
   // The classes that are configured, then the one of all others; none when no
   // class is configured.
   std::vector<QuotaClass> quota_classes;

@@ -45,6 +45,14 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
+// Pages of the pool that nobody holds.
+struct PageRoom {
+  uint32_t free = 0;
+  uint32_t evictable = 0;
+
+  friend bool operator==(const PageRoom&, const PageRoom&) = default;
+};
+
 // Pages that a session reserved. They are its own until they are inserted or
 // freed, and void once the session is lost.
 struct ReservedPages {

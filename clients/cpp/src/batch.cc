@@ -80,10 +80,10 @@ Answer<Done> Batch::Unlock(std::span<Lock> locks) {
   });
 }
 
-Answer<ReservedPages> Batch::AllocatePages(uint32_t pages,
-                                           const Namespace& ns) {
+Answer<ReservedPages> Batch::AllocatePages(uint32_t pages, const Namespace& ns,
+                                           std::optional<uint32_t> at_least) {
   return Add<ReservedPages>([=, client = client_](Exchange& exchange) {
-    return client->AllocatePages(pages, ns, &exchange);
+    return client->AllocatePages(pages, ns, at_least, &exchange);
   });
 }
 

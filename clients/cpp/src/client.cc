@@ -25,6 +25,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
 
 uint64_t Client::session_id() const { return connection_->session().id; }
 
+PageRoom Client::room() const { return connection_->room(); }
+
 uint64_t Client::epoch() const { return connection_->session().epoch; }
 
 Transport Client::transport() const {
@@ -52,9 +54,11 @@ absl::StatusOr<Lock> Client::TakeLock(std::span<const Token> tokens,
     request.set_session_id(session.id);
     FillPlace(options.ns, after, request);
     Fill(tokens.subspan(after.tokens), request.mutable_tokens());
-    return connection_->Mutate(connection_->prefix_cache(),
-                               &v1::PrefixCache::Stub::Lock, request, &response,
-                               exchange);
+    absl::Status answered = connection_->Mutate(connection_->prefix_cache(),
+                                                &v1::PrefixCache::Stub::Lock,
+                                                request, &response, exchange);
+    connection_->SettleIfUnknown(answered, request);
+    return answered;
   });
   if (!status.ok()) return status;
   return Lock(connection_, session.id, response.lock_id(),

@@ -38,23 +38,27 @@ absl::StatusOr<FlushResult> SendFlush(Connection& connection,
 
 }  // namespace
 
-absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
-                                                    const Namespace& ns) {
-  return AllocatePages(pages, ns, nullptr);
+absl::StatusOr<ReservedPages> Client::AllocatePages(
+    uint32_t pages, const Namespace& ns, std::optional<uint32_t> at_least) {
+  return AllocatePages(pages, ns, at_least, nullptr);
 }
 
-absl::StatusOr<ReservedPages> Client::AllocatePages(uint32_t pages,
-                                                    const Namespace& ns,
-                                                    Exchange* exchange) {
+absl::StatusOr<ReservedPages> Client::AllocatePages(
+    uint32_t pages, const Namespace& ns, std::optional<uint32_t> at_least,
+    Exchange* exchange) {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   v1::AllocatePagesRequest request;
   request.set_session_id(session.id);
   request.set_pages(pages);
+  if (at_least.has_value()) request.set_min_pages(*at_least);
   if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
   v1::AllocatePagesResponse response;
-  RETURN_IF_ERROR(connection_->Mutate(connection_->page_pool(),
-                                      &v1::PagePool::Stub::AllocatePages,
-                                      request, &response, exchange));
+  const absl::Status answered = connection_->Mutate(
+      connection_->page_pool(), &v1::PagePool::Stub::AllocatePages, request,
+      &response, exchange);
+  connection_->SettleIfUnknown(answered, request);
+  RETURN_IF_ERROR(answered);
+  connection_->TakeRoom(response);
   return ReservedPages{.session_id = session.id,
                        .ids = ToVector(response.page_ids())};
 }
@@ -72,6 +76,14 @@ absl::Status Client::FreePages(const ReservedPages& pages, Exchange* exchange) {
   return connection_->Mutate(connection_->page_pool(),
                              &v1::PagePool::Stub::FreePages, request, &response,
                              exchange);
+}
+
+absl::Status Client::EndSession(uint64_t session_id) {
+  v1::EndSessionRequest request;
+  request.set_session_id(session_id);
+  return connection_
+      ->Call(connection_->sessions(), &v1::Sessions::Stub::End, request)
+      .status();
 }
 
 absl::StatusOr<PoolDescription> Client::DescribePool() {
@@ -116,6 +128,19 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   RETURN_IF_ERROR(CheckSizes(pool, shards.sizes));
   return MappedPool::Map(std::move(pool), described.epoch(), shards.descriptors,
                          options.addresses);
+}
+
+absl::Status Client::LinkSession(uint64_t session_id) {
+  v1::AttachPoolRequest request;
+  request.set_session_id(session_id);
+  ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
+                   connection_->Call(connection_->page_pool(),
+                                     &v1::PagePool::Stub::AttachPool, request));
+  ASSIGN_OR_RETURN(ReceivedMemory received,
+                   ReceiveMemory(grant.memory_socket(), grant.token(),
+                                 connection_->timeout()));
+  connection_->Keep(std::move(received.descriptors));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Stats> Client::GetStats() {

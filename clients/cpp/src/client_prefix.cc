@@ -134,10 +134,13 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
     };
     if (!options.lock) return attempt();
     request.set_request_id(connection_->NextRequestId(exchange));
-    return connection_->Repeat(session.id, deadline, attempt);
+    absl::Status answered = connection_->Repeat(session.id, deadline, attempt);
+    connection_->SettleIfUnknown(answered, request);
+    return answered;
   });
   if (!status.ok()) return status;
 
+  connection_->TakeRoom(response);
   Match match;
   match.matched_tokens = response.matched_tokens();
   match.page_ids = ToVector(response.page_ids());
@@ -227,16 +230,24 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
     if (lock != nullptr) lock->ForgetIfGone(status);
     return status;
   }
+  connection_->TakeRoom(response);
   const PrefixHandle handle = FromProto(response.handle());
   if (options.lock_action == LockAction::kUnlock) lock->Forget();
   if (options.lock_action == LockAction::kRelock) {
     lock->MoveTo(lock->tokens() + page_ids.size() * session.page_tokens,
                  handle);
   }
+  const uint32_t first_page = session.PagesOf(after.tokens);
+  std::vector<PageId> canonical = ToVector(response.canonical_page_ids());
+  std::vector<PageId> table = canonical;
+  const auto own = page_ids.subspan(
+      std::min(page_ids.size(), first_page + canonical.size()));
+  table.insert(table.end(), own.begin(), own.end());
   return InsertResult{
       .existing_tokens = after.tokens + response.existing_tokens(),
-      .canonical_page_ids = ToVector(response.canonical_page_ids()),
-      .first_page = session.PagesOf(after.tokens),
+      .canonical_page_ids = std::move(canonical),
+      .page_ids = std::move(table),
+      .first_page = first_page,
       .freed_duplicates = response.freed_duplicates(),
       .handle = handle};
 }

@@ -25,6 +25,9 @@ constexpr int kUnlimited = -1;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr int kRepeats = 5;
 
+// Of a call that is repeated in the background; the client's end waits for it.
+constexpr absl::Duration kAttempt = absl::Milliseconds(500);
+
 // Infinity cannot be added to the present time.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
@@ -72,6 +75,7 @@ Connection::Connection(ConnectOptions options,
       channel_(MakeChannel(options_.address, credentials)),
       prefix_cache_(v1::PrefixCache::NewStub(channel_)),
       page_pool_(v1::PagePool::NewStub(channel_)),
+      sessions_(v1::Sessions::NewStub(channel_)),
       admin_(v1::Admin::NewStub(channel_)),
       events_(v1::Events::NewStub(channel_)),
       data_path_(v1::DataPath::NewStub(channel_)),
@@ -212,6 +216,100 @@ absl::Status Connection::Unlock(uint64_t session_id,
   v1::UnlockResponse response;
   return Mutate(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request,
                 &response, exchange);
+}
+
+void Connection::Abandon(uint64_t session_id, uint64_t lock_id) {
+  v1::UnlockRequest request;
+  request.set_session_id(session_id);
+  request.add_lock_ids(lock_id);
+  v1::UnlockResponse response;
+  const absl::Status status = Mutate(
+      *prefix_cache_, &v1::PrefixCache::Stub::Unlock, request, &response);
+  SettleIfUnknown(status, request);
+}
+
+template <typename Stub, typename Request, typename Response>
+absl::Status Connection::Repeated(Stub& stub,
+                                  Method<Stub, Request, Response> method,
+                                  const Request& request, Response* response) {
+  RETURN_IF_ERROR(CheckSession(request.session_id()));
+  return CallInto(stub, method, request, response,
+                  absl::Now() + std::min(options_.timeout, kAttempt));
+}
+
+void Connection::Keep(std::vector<UniqueFd> shards) {
+  absl::MutexLock lock(&kept_mutex_);
+  for (UniqueFd& shard : shards) kept_.push_back(std::move(shard));
+}
+
+void Connection::SettleIfUnknown(const absl::Status& status,
+                                 const v1::MatchPrefixRequest& request) {
+  if (!MayHaveActed(status)) return;
+  settlements_.Add([this, again = request,
+                    free_id = NextRequestId()]() mutable {
+    again.clear_pending_wait_ms();
+    v1::MatchPrefixResponse brought;
+    RETURN_IF_ERROR(Repeated(
+        *prefix_cache_, &v1::PrefixCache::Stub::MatchPrefix, again, &brought));
+    return GiveBack(again.session_id(), brought.lock_id(),
+                    brought.reserved_page_ids(), free_id);
+  });
+}
+
+void Connection::SettleIfUnknown(const absl::Status& status,
+                                 const v1::LockRequest& request) {
+  if (!MayHaveActed(status)) return;
+  settlements_.Add([this, again = request] {
+    v1::LockResponse brought;
+    RETURN_IF_ERROR(Repeated(*prefix_cache_, &v1::PrefixCache::Stub::Lock,
+                             again, &brought));
+    return GiveBack(again.session_id(), brought.lock_id(), {}, 0);
+  });
+}
+
+void Connection::SettleIfUnknown(const absl::Status& status,
+                                 const v1::AllocatePagesRequest& request) {
+  if (!MayHaveActed(status)) return;
+  settlements_.Add([this, again = request, free_id = NextRequestId()] {
+    v1::AllocatePagesResponse brought;
+    RETURN_IF_ERROR(Repeated(*page_pool_, &v1::PagePool::Stub::AllocatePages,
+                             again, &brought));
+    return GiveBack(again.session_id(), 0, brought.page_ids(), free_id);
+  });
+}
+
+void Connection::SettleIfUnknown(const absl::Status& status,
+                                 const v1::UnlockRequest& request) {
+  if (!MayHaveActed(status)) return;
+  settlements_.Add([this, again = request] {
+    v1::UnlockResponse none;
+    return Repeated(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, again,
+                    &none);
+  });
+}
+
+// Without an answer the whole is tried again.
+absl::Status Connection::GiveBack(
+    uint64_t session_id, uint64_t lock_id,
+    const google::protobuf::RepeatedField<uint32_t>& page_ids,
+    uint64_t free_id) {
+  if (!page_ids.empty()) {
+    v1::FreePagesRequest request;
+    request.set_session_id(session_id);
+    *request.mutable_page_ids() = page_ids;
+    request.set_request_id(free_id);
+    v1::FreePagesResponse response;
+    const absl::Status freed = Repeated(
+        *page_pool_, &v1::PagePool::Stub::FreePages, request, &response);
+    if (MayHaveActed(freed)) return freed;
+  }
+  if (lock_id == 0) return absl::OkStatus();
+  v1::UnlockRequest request;
+  request.set_session_id(session_id);
+  request.add_lock_ids(lock_id);
+  v1::UnlockResponse response;
+  return Repeated(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, request,
+                  &response);
 }
 
 }  // namespace client

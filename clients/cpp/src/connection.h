@@ -1,6 +1,7 @@
 #ifndef PANDO_CLIENTS_CPP_SRC_CONNECTION_H_
 #define PANDO_CLIENTS_CPP_SRC_CONNECTION_H_
 
+#include <google/protobuf/repeated_field.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
@@ -10,15 +11,20 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/unique_fd.h"
 #include "clients/cpp/src/access.h"
 #include "clients/cpp/src/client_lane.h"
 #include "clients/cpp/src/exchange.h"
 #include "clients/cpp/src/lane_methods.h"
 #include "clients/cpp/src/session_stream.h"
+#include "clients/cpp/src/settlements.h"
 #include "clients/cpp/src/status.h"
 #include "pando/client.h"
 #include "pando/v1/admin.grpc.pb.h"
@@ -47,7 +53,10 @@ class Connection {
 
   absl::Status AwaitOpened();
   // Ends the session. Calls made later fail.
-  void End() { session_.End(); }
+  void End() {
+    session_.End();
+    settlements_.End();
+  }
 
   Session session() const { return session_.session(); }
   // The session, for a call that brings no handle.
@@ -106,6 +115,18 @@ class Connection {
     });
   }
 
+  // After a call of a session that ended with `status`: if the server may have
+  // acted on it nevertheless, has what it brought given back in the background.
+  // `request` is that of the call, with its request id.
+  void SettleIfUnknown(const absl::Status& status,
+                       const v1::MatchPrefixRequest& request);
+  void SettleIfUnknown(const absl::Status& status,
+                       const v1::LockRequest& request);
+  void SettleIfUnknown(const absl::Status& status,
+                       const v1::AllocatePagesRequest& request);
+  void SettleIfUnknown(const absl::Status& status,
+                       const v1::UnlockRequest& request);
+
   // Makes attempts until one does not end with a broken connection, while the
   // session lives and there is time.
   absl::Status Repeat(uint64_t session_id, absl::Time deadline,
@@ -132,9 +153,24 @@ class Connection {
   // Releases locks of one session.
   absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids,
                       Exchange* exchange = nullptr);
+  // The same for a lock that nobody can release later.
+  void Abandon(uint64_t session_id, uint64_t lock_id);
+
+  // What an answer tells of the pool.
+  template <typename Response>
+  void TakeRoom(const Response& response) {
+    room_ = PageRoom{.free = response.free_pages(),
+                     .evictable = response.evictable_pages()};
+  }
+  PageRoom room() const { return room_; }
+
+  // Keeps descriptors of another session's pool until the client ends: who
+  // holds them is taken for one that may write there.
+  void Keep(std::vector<UniqueFd> shards);
 
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
+  v1::Sessions::Stub& sessions() { return *sessions_; }
   v1::Admin::Stub& admin() { return *admin_; }
   v1::Events::Stub& events() { return *events_; }
   const ClientLane& lane() const { return lane_; }
@@ -145,17 +181,34 @@ class Connection {
   // Asks for a lane, where the options and the address allow one.
   void OpenLane(const Session& session);
 
+  // One attempt of a call in the background, while its session lives.
+  template <typename Stub, typename Request, typename Response>
+  absl::Status Repeated(Stub& stub, Method<Stub, Request, Response> method,
+                        const Request& request, Response* response);
+  // Gives back a lock, if there is one, and pages. `free_id` is always the same
+  // for the same pages: freed once, they may soon be the session's again.
+  absl::Status GiveBack(
+      uint64_t session_id, uint64_t lock_id,
+      const google::protobuf::RepeatedField<uint32_t>& page_ids,
+      uint64_t free_id);
+
   const ConnectOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
+  const std::unique_ptr<v1::Sessions::Stub> sessions_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
   const std::unique_ptr<v1::Events::Stub> events_;
   const std::unique_ptr<v1::DataPath::Stub> data_path_;
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;
   ClientLane lane_;
+  std::atomic<PageRoom> room_;
+  absl::Mutex kept_mutex_;
+  std::vector<UniqueFd> kept_ ABSL_GUARDED_BY(kept_mutex_);
   SessionStream session_;
+  // The last member: its thread makes calls.
+  Settlements settlements_;
 };
 
 }  // namespace client

@@ -19,6 +19,8 @@ absl::StatusOr<DType> FromProto(v1::DType dtype) {
       return DType::kFloat8E4M3;
     case v1::DTYPE_FLOAT8_E5M2:
       return DType::kFloat8E5M2;
+    case v1::DTYPE_OPAQUE:
+      return DType::kOpaque;
     default:
       return absl::UnimplementedError(absl::StrCat(
           "layout.dtype: ", static_cast<int>(dtype), " is unknown here"));
@@ -53,7 +55,9 @@ absl::StatusOr<KvLayout> FromProto(const v1::KvLayout& layout) {
                   .page_stride = layout.page_stride(),
                   .kv_stride = layout.kv_stride(),
                   .token_stride = layout.token_stride(),
-                  .head_stride = layout.head_stride()};
+                  .head_stride = layout.head_stride(),
+                  .piece_bytes = layout.piece_bytes(),
+                  .page_format = layout.page_format()};
 }
 
 std::vector<QuotaClass> FromProto(
@@ -131,6 +135,7 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
           .epoch = stats.epoch(),
           .eviction_policy = stats.eviction_policy(),
           .waiting_matches = stats.waiting_matches(),
+          .held_pages = stats.held_pages(),
           .quota_classes = FromProto(stats.quota_classes()),
           .version = stats.version()};
 }

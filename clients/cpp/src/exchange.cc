@@ -1,5 +1,7 @@
 #include "clients/cpp/src/exchange.h"
 
+#include <utility>
+
 namespace pando {
 inline namespace client {
 
@@ -10,8 +12,11 @@ std::optional<absl::Status> Exchange::Take(
     case State::kEmpty:
       state_ = State::kTaken;
       method_ = shape.method;
-      call_ = lane_->Prepare(shape, request);
-      if (!call_.has_value()) request_ = request.SerializeAsString();
+      if (auto prepared = lane_->Prepare(shape, request)) {
+        call_.emplace(*std::move(prepared));
+      } else {
+        request_ = request.SerializeAsString();
+      }
       return absl::AbortedError("the call waits for its batch to be sent");
     case State::kGiving:
       break;

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 
 namespace pando {
 inline namespace client {
@@ -25,12 +26,13 @@ uint64_t BytesOf(DType dtype) {
       return 2;
     case DType::kFloat8E4M3:
     case DType::kFloat8E5M2:
+    case DType::kOpaque:
       return 1;
   }
   return 0;
 }
 
-std::string_view NameOf(DType dtype) {
+std::string NameOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
       return "float32";
@@ -42,45 +44,65 @@ std::string_view NameOf(DType dtype) {
       return "float8_e4m3";
     case DType::kFloat8E5M2:
       return "float8_e5m2";
+    case DType::kOpaque:
+      return "opaque";
   }
   return "";
 }
 
-std::string_view NameOf(LayoutOrder order) {
+std::string NameOf(LayoutOrder order) {
   return order == LayoutOrder::kLayerFirst ? "layer_first" : "page_first";
 }
 
-std::string TextOf(const KvLayout& layout, std::string_view model) {
-  return absl::StrFormat(
-      "pando-kv-layout-v1;layers=%u;kv_planes=%u;heads=%u;head_size=%u;"
-      "dtype=%s;page_tokens=%u;order=%s;layer_stride=%u;page_stride=%u;"
-      "kv_stride=%u;token_stride=%u;head_stride=%u;model=%s",
-      layout.layers, layout.kv_planes, layout.heads, layout.head_size,
-      NameOf(layout.dtype), layout.page_tokens, NameOf(layout.order),
-      layout.layer_stride, layout.page_stride, layout.kv_stride,
-      layout.token_stride, layout.head_stride, model);
-}
-
+// What workers must agree on. The bytes of a piece follow from the strides.
 std::vector<std::string> FieldsOf(const KvLayout& layout,
                                   std::string_view model) {
-  // The model is the last of 14 and may have any characters.
-  return absl::StrSplit(TextOf(layout, model), absl::MaxSplits(';', 13));
+  const auto number = [](const char* name, uint64_t value) {
+    return absl::StrCat(name, "=", value);
+  };
+  return {number("layers", layout.layers),
+          number("kv_planes", layout.kv_planes),
+          number("heads", layout.heads),
+          number("head_size", layout.head_size),
+          absl::StrCat("dtype=", NameOf(layout.dtype)),
+          number("page_tokens", layout.page_tokens),
+          absl::StrCat("order=", NameOf(layout.order)),
+          number("layer_stride", layout.layer_stride),
+          number("page_stride", layout.page_stride),
+          number("kv_stride", layout.kv_stride),
+          number("token_stride", layout.token_stride),
+          number("head_stride", layout.head_stride),
+          absl::StrCat("page_format=", layout.page_format),
+          absl::StrCat("model=", std::string(model))};
+}
+
+// A page format that is empty is left out.
+std::string TextOf(const KvLayout& layout, std::string_view model) {
+  std::vector<std::string> fields = FieldsOf(layout, model);
+  if (layout.page_format.empty()) fields.erase(fields.end() - 2);
+  return absl::StrCat("pando-kv-layout-v1;", absl::StrJoin(fields, ";"));
 }
 
 }  // namespace
 
 KvLayout KvLayout::WithStrides(uint32_t capacity_pages) const {
   KvLayout out = *this;
-  out.head_stride = head_size * BytesOf(dtype);
-  out.token_stride = heads * out.head_stride;
-  const uint64_t plane_page = page_tokens * out.token_stride;
-  if (order == LayoutOrder::kLayerFirst) {
-    out.page_stride = plane_page;
-    out.kv_stride = capacity_pages * out.page_stride;
-    out.layer_stride = kv_planes * out.kv_stride;
+  if (dtype == DType::kOpaque) {
+    out.kv_planes = 1;
+    out.heads = out.head_size = 0;
+    out.token_stride = out.head_stride = 0;
   } else {
-    out.kv_stride = plane_page;
-    out.layer_stride = kv_planes * out.kv_stride;
+    out.head_stride = head_size * BytesOf(dtype);
+    out.token_stride = heads * out.head_stride;
+    out.piece_bytes = page_tokens * out.token_stride;
+  }
+  if (order == LayoutOrder::kLayerFirst) {
+    out.page_stride = out.piece_bytes;
+    out.kv_stride = capacity_pages * out.page_stride;
+    out.layer_stride = out.kv_planes * out.kv_stride;
+  } else {
+    out.kv_stride = out.piece_bytes;
+    out.layer_stride = out.kv_planes * out.kv_stride;
     out.page_stride = layers * out.layer_stride;
   }
   return out;

@@ -19,7 +19,7 @@ Lock::Lock(std::weak_ptr<Connection> connection, uint64_t session_id,
 
 Lock& Lock::operator=(Lock&& other) noexcept {
   if (this == &other) return *this;
-  Release().IgnoreError();
+  Abandon();
   connection_ = std::move(other.connection_);
   session_id_ = other.session_id_;
   id_ = std::exchange(other.id_, 0);
@@ -28,7 +28,15 @@ Lock& Lock::operator=(Lock&& other) noexcept {
   return *this;
 }
 
-Lock::~Lock() { Release().IgnoreError(); }
+Lock::~Lock() { Abandon(); }
+
+void Lock::Abandon() {
+  if (!held()) return;
+  if (const auto connection = connection_.lock()) {
+    connection->Abandon(session_id_, id_);
+  }
+  Forget();
+}
 
 absl::Status Lock::Release() {
   if (!held()) return absl::OkStatus();

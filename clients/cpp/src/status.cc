@@ -85,6 +85,10 @@ bool IsUnanswered(const absl::Status& status) {
          ReasonOf(status).empty();
 }
 
+bool MayHaveActed(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || IsUnanswered(status);
+}
+
 std::string ReasonOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kReasonPayload);
   return payload ? std::string(*payload) : "";

@@ -33,6 +33,9 @@ absl::Status WithReason(absl::Status status, std::string_view reason);
 // connection broke, or the server ended and cancelled what it still had.
 bool IsUnanswered(const absl::Status& status);
 
+// The call failed without an answer, so that the server may have acted on it.
+bool MayHaveActed(const absl::Status& status);
+
 }  // namespace client
 }  // namespace pando
 

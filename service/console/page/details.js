@@ -1,7 +1,7 @@
 // The selected branch: its figures, its children, on request its tokens.
 
 import { get } from "./api.js";
-import { byId, element } from "./element.js";
+import { byId, element, show } from "./element.js";
 import { age, branchName, count, namespaceName, plural } from "./format.js";
 import { onChange, select, view, zoomTo } from "./view.js";
 
@@ -10,6 +10,7 @@ const CHILDREN_AT_ONCE = 20;
 const panel = byId("details");
 let firstChild = 0;
 let shown = null; // the name that the panel is about
+let tokensOfShown = null; // once somebody asked for them
 
 onChange(() => {
   if (view.selected === shown) return;
@@ -20,7 +21,8 @@ onChange(() => {
   panel.dataset.name = shown ?? "";
 });
 
-// Of merged blocks: the branch whose children are merged.
+// The branch that a block stands for; for merged blocks, the one whose children
+// they are.
 const branchOf = (name) => name.replace(/\/merged$/, "");
 
 export async function refreshDetails(stats) {
@@ -31,7 +33,7 @@ export async function refreshDetails(stats) {
       name: branchOf(name),
       first_child: firstChild,
     });
-    if (name === shown) show(answer, stats);
+    if (name === shown) showBranch(answer, stats);
   } catch (error) {
     if (error.status !== 404) throw error;
     if (name === shown) showGone();
@@ -55,9 +57,9 @@ function title(text) {
     }));
 }
 
-function show(answer, stats) {
+function showBranch(answer, stats) {
   const { branch } = answer;
-  panel.replaceChildren(
+  show(panel,
     title(branchName(branch)),
     figures(answer, stats.page_tokens),
     element("div", { className: "actions" },
@@ -68,7 +70,7 @@ function show(answer, stats) {
         onclick: () => zoomTo(branch.name),
       }),
       stats.shows_tokens && branch.node ? tokensButton(branch.name) : null),
-    element("div", { id: "tokens" }),
+    tokensShown(branch.name),
     ...children(answer, stats.page_tokens));
 }
 
@@ -105,10 +107,16 @@ function tokensButton(name) {
     textContent: "Show tokens",
     onclick: async () => {
       const { tokens } = await get("tokens", { name });
-      byId("tokens").replaceChildren(
-        element("p", { className: "tokens" }, tokens.join(" ")));
+      tokensOfShown = { name, tokens };
+      show(byId("tokens"), ...tokensShown(name).childNodes);
     },
   });
+}
+
+function tokensShown(name) {
+  const text = tokensOfShown?.name === name
+    ? element("p", { className: "tokens" }, tokensOfShown.tokens.join(" ")) : null;
+  return element("div", { id: "tokens" }, text);
 }
 
 function children(answer, pageTokens) {
@@ -118,7 +126,7 @@ function children(answer, pageTokens) {
       className: "choice",
       onclick: () => select(child.name),
     },
-    element("td", {}, branchName(child)),
+    element("td", {}, linkTo(branchName(child))),
     element("td", { className: "number" },
             count(child.below.pages * pageTokens)),
     element("td", { className: "number" }, count(child.below.nodes))));
@@ -133,6 +141,9 @@ function children(answer, pageTokens) {
     ...turning(answer),
   ];
 }
+
+// The row has the handler; the button lets the keyboard reach it.
+const linkTo = (text) => element("button", { className: "link", textContent: text });
 
 function turning(answer) {
   const turn = (by) => () => { firstChild = Math.max(0, firstChild + by); };

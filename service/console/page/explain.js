@@ -73,7 +73,7 @@ function reason(answer) {
 }
 
 const EVICTED_FOR = {
-  EVICTION_REASON_ALLOCATION: "because an allocation needed it",
+  EVICTION_REASON_ALLOCATION: "because a reservation needed room",
   EVICTION_REASON_REQUEST: "because somebody asked for it",
   EVICTION_REASON_WATERMARK: "to keep some pages free",
   EVICTION_REASON_QUOTA: "because its namespace was at its quota",

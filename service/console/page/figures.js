@@ -24,7 +24,7 @@ const FIGURES = [
    ({ stats }) => count(stats.locks),
    ({ stats }) => stats.locks
      ? `the oldest ${age(stats.oldest_lock_s)}` : "none is held"],
-  ["Refused allocations",
+  ["Refused reservations",
    ({ stats }) => count(stats.allocation_failures),
    ({ stats }) => plural(stats.waits, "waiting match", "waiting matches")],
 ];

@@ -1,9 +1,10 @@
 // The tree as a picture that moves with it. A click selects a block; a click on
-// the selected one zooms in, and on the block that fills the picture, out.
+// the selected one zooms in, and on the block that fills the picture, out. Tab
+// reaches one block, the arrows move from there, Enter is a click.
 
 import { byId } from "./element.js";
 import { age, branchName, compact, count, plural } from "./format.js";
-import { layOut } from "./icicle_layout.js";
+import { layOut, neighbour } from "./icicle_layout.js";
 import { colorOf, textColorOn } from "./palette.js";
 import { onChange, select, view, zoomTo } from "./view.js";
 
@@ -16,7 +17,7 @@ const MIN_TEXT_WIDTH = 30;
 const MIN_BLOCK_WIDTH = 3;
 
 const frame = byId("icicle");
-const svg = d3.select(frame).append("svg").attr("role", "img");
+const svg = d3.select(frame).append("svg").attr("role", "tree");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 svg.append("defs").append("pattern")
@@ -29,6 +30,8 @@ svg.append("defs").append("pattern")
   });
 
 let held = new Set();
+let boxes = [];
+let reached = null; // the key of the block that Tab reaches
 
 // What to ask for, so that what comes can be drawn.
 export function wantedDetail() {
@@ -40,7 +43,8 @@ export function wantedDetail() {
 }
 
 export function drawTree(tree, pageTokens) {
-  const boxes = layOut(tree, frame.clientWidth);
+  boxes = layOut(tree, frame.clientWidth);
+  if (!boxes.some((box) => box.key === reached)) reached = boxes[0].key;
   const height = (1 + d3.max(boxes, (box) => box.row)) * ROW;
   const tokens = tree.branches[0].below.pages * pageTokens;
   svg.attr("aria-label", `The tree: ${plural(tokens, "token")} in ` +
@@ -49,13 +53,15 @@ export function drawTree(tree, pageTokens) {
   const groups = svg.selectAll("g").data(boxes, (box) => box.key);
   leave(groups.exit());
   const entered = enter(groups.enter());
-  const all = entered.merge(groups.filter(".here"));
+  // Not merge(), which goes by index: filter() moves what comes after a gap.
+  const all = d3.selectAll([...entered.nodes(), ...groups.filter(".here").nodes()]);
   all.each(function (box) { describe(d3.select(this), box, pageTokens); });
   const moving = move(all).attr("opacity", 1)
     .attr("transform", (box) => `translate(${box.x},${box.row * ROW})`);
   moving.select("rect").attr("width", (box) => box.width)
     .attr("fill", fillOf);
   moving.select(".locked-share").attr("width", lockedWidth);
+  moving.on("end", function (box) { label(d3.select(this), box, box.width, pageTokens); });
   mark();
 }
 
@@ -79,7 +85,7 @@ function leave(groups) {
 function enter(entering) {
   const groups = entering.append("g").attr("class", "here").attr("opacity", 0)
     .attr("transform", (box) => `translate(${box.x},${box.row * ROW})`)
-    .on("click", click);
+    .attr("role", "treeitem").on("click", click).on("keydown", press);
   groups.append("rect").attr("height", ROW - GAP).attr("width", 0)
     .attr("fill", fillOf);
   groups.filter((box) => box.kind === "merged").append("rect")
@@ -104,8 +110,17 @@ function lockedWidth(box) {
 
 function describe(group, box, pageTokens) {
   group.attr("data-name", box.key).attr("class", `here ${kindOf(box)}`);
-  group.select("title").text(titleOf(box, pageTokens));
-  group.select("text").text(fit(labelsOf(box, pageTokens), box.width))
+  const title = titleOf(box, pageTokens);
+  group.select("title").text(title);
+  group.attr("aria-label", title).attr("aria-level", box.row + 1)
+    .attr("tabindex", box.key === reached ? 0 : -1);
+  // On its way a block is never narrower than at the narrower end of it.
+  const width = Number(group.select("rect").attr("width"));
+  label(group, box, Math.min(width, box.width), pageTokens);
+}
+
+function label(group, box, width, pageTokens) {
+  group.select("text").text(fit(labelsOf(box, pageTokens), width))
     .attr("fill", kindOf(box) === "node"
       ? textColorOn(colorOf(box.branch.node)) : null);
 }
@@ -153,15 +168,32 @@ function titleOf({ kind, branch }, pageTokens) {
 }
 
 function click(box) {
+  reached = box.key;
   if (box.row === 0 && box.branch.parent) zoomTo(box.branch.parent);
   else if (view.selected === box.key && box.kind === "branch") zoomTo(box.key);
   select(box.key);
 }
 
+function press(box) {
+  const { key } = d3.event;
+  const next = neighbour(boxes, box, key);
+  if (key === "Enter" || key === " ") click(box);
+  else if (next) reach(next.key);
+  else return;
+  d3.event.preventDefault();
+}
+
+function reach(key) {
+  reached = key;
+  svg.selectAll("g.here").attr("tabindex", (box) => box.key === key ? 0 : -1)
+    .filter((box) => box.key === key).node().focus();
+}
+
 function mark() {
   d3.select(frame).classed("dims", held.size > 0);
   svg.selectAll("g").classed("selected", (box) => box.key === view.selected)
-    .classed("held", (box) => held.has(box.key));
+    .classed("held", (box) => held.has(box.key))
+    .attr("aria-selected", (box) => box.key === view.selected);
 }
 
 onChange(mark);

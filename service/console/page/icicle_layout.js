@@ -42,3 +42,22 @@ export function layOut(tree, width) {
   place(root, 0, 0);
   return boxes.filter((box) => box.width >= MIN_WIDTH);
 }
+
+// The box that an arrow key leads to, if there is one.
+export function neighbour(boxes, box, key) {
+  const inRow = (row) => boxes.filter((other) => other.row === row);
+  switch (key) {
+    case "ArrowDown":
+      return inRow(box.row + 1)
+        .find(({ x }) => x >= box.x && x < box.x + box.width);
+    case "ArrowUp":
+      return inRow(box.row - 1)
+        .find(({ x, width }) => x <= box.x && box.x < x + width);
+    case "ArrowLeft":
+      return d3.greatest(inRow(box.row).filter(({ x }) => x < box.x), ({ x }) => x);
+    case "ArrowRight":
+      return d3.least(inRow(box.row).filter(({ x }) => x > box.x), ({ x }) => x);
+    default:
+      return undefined;
+  }
+}

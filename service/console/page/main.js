@@ -54,11 +54,13 @@ async function refresh() {
     refreshLocks(),
     refreshDetails(stats),
   ]);
+  return { isDraining: stats.is_draining };
 }
 
 function showState(state, text) {
   const live = byId("live");
   live.dataset.state = state;
+  document.body.classList.toggle("stale", state === "lost");
   live.textContent = text;
 }
 

@@ -32,7 +32,7 @@ export function colorOf(node) {
   return node.locks > 0 ? palette.locked : palette.heat(1 + node.idle_s);
 }
 
-// Of a text on that colour.
+// The colour in which a text can be read on that one.
 export function textColorOn(color) {
   return d3.lab(color).l > 58 ? "#16202c" : "#ffffff";
 }

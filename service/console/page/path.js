@@ -1,6 +1,6 @@
 // The way from everything to the branch that fills the picture.
 
-import { byId, element } from "./element.js";
+import { byId, element, show } from "./element.js";
 import { branchName } from "./format.js";
 import { zoomTo } from "./view.js";
 
@@ -14,6 +14,6 @@ export function showPath(path) {
   }));
   parts.push(element("b", {}, branchName(path[path.length - 1])));
   if (parts.length > SHOWN) parts.splice(2, parts.length - SHOWN, "…");
-  byId("path").replaceChildren(
+  show(byId("path"),
     ...parts.flatMap((part, i) => i ? [element("span", {}, "›"), part] : [part]));
 }

@@ -2,7 +2,7 @@
 // list for a moment, so that its end is seen.
 
 import { get } from "./api.js";
-import { byId, element } from "./element.js";
+import { byId, element, show } from "./element.js";
 import { age, count, plural } from "./format.js";
 import { holdUp } from "./icicle.js";
 import { chooseSession, onChange, select, view } from "./view.js";
@@ -25,7 +25,7 @@ export function showSessions({ sessions, total }, now) {
   }
   known = present;
   const inOrder = [...known.values()].sort((a, b) => a.number - b.number);
-  list.replaceChildren(...inOrder.map(rowOf));
+  show(list, ...inOrder.map(rowOf));
   note.hidden = inOrder.length > 0 && sessions.length === total;
   note.textContent = total === 0 ? "No worker is connected."
     : `${plural(total - sessions.length, "more session")}.`;
@@ -39,21 +39,26 @@ function stateOf(session) {
 
 function rowOf(session) {
   const state = stateOf(session);
-  const number = (text) => element("td", { className: "number" }, text);
+  const hasEnded = state === "ended";
+  const number = (text) =>
+    element("td", { className: "number" }, hasEnded ? "–" : text);
   const row = element("tr", {
     className: "choice",
     onclick: () =>
       chooseSession(view.session === session.number ? null : session.number),
   },
-  element("td", {}, `${session.number} ${session.client_name}`),
+  element("td", {}, element("button", {
+    className: "link",
+    textContent: `${session.number} ${session.client_name}`,
+  })),
   element("td", { className: `state-${state}` }, state),
   number(count(session.locks)),
   number(session.oldest_lock_s === undefined ? "–" : age(session.oldest_lock_s)),
   number(count(session.reserved_pages)),
   number(age(session.age_s)));
-  row.dataset.session = session.number;
+  row.dataset.session = row.dataset.key = session.number;
   row.classList.toggle("chosen", view.session === session.number);
-  row.classList.toggle("ended", state === "ended");
+  row.classList.toggle("ended", hasEnded);
   return row;
 }
 
@@ -64,7 +69,7 @@ export async function refreshLocks() {
   const { locks, total } = await get("locks", { session });
   if (session !== view.session) return;
   holdUp(locks.flatMap((lock) => lock.path));
-  locksPanel.replaceChildren(
+  show(locksPanel,
     element("p", { className: "empty" },
             `Session ${session} holds ${plural(total, "lock")}.`),
     element("div", { className: "scroll" }, element("table", {},
@@ -77,7 +82,10 @@ function lockRow(lock) {
     className: name ? "choice" : "",
     onclick: () => name && select(name),
   },
-  element("td", {}, name ? name.replace("node-", "Node ") : "the root, or a new node"),
+  element("td", {}, name
+    ? element("button", { className: "link",
+                          textContent: name.replace("node-", "Node ") })
+    : "the root, or a new node"),
   element("td", { className: "number" }, `${count(lock.locked_tokens)} tokens`),
   element("td", { className: "number" }, age(lock.age_s)));
 }

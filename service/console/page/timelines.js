@@ -4,7 +4,12 @@ import { byId } from "./element.js";
 import { age, compact, duration } from "./format.js";
 import { onThemeChange, palette } from "./palette.js";
 
-const SHORTEST_SECONDS = 60;
+// How far the lines may go back, and how far apart the ticks are then.
+const SPANS = [
+  { seconds: 60, step: 20 },
+  { seconds: 120, step: 30 },
+  { seconds: 300, step: 60 },
+];
 
 const evictedFor = (reason) => (point) => point.evicted[reason];
 
@@ -21,7 +26,7 @@ const TIMELINES = [
     scale: { beginAtZero: true, stacked: true, suggestedMax: 1 },
     filled: true,
     lines: [
-      ["allocation", "evictable", evictedFor("allocation")],
+      ["reservation", "evictable", evictedFor("allocation")],
       ["watermark", "accent", evictedFor("watermark")],
       ["quota", "reserved", evictedFor("quota")],
       ["request", "hot", evictedFor("request")],
@@ -80,11 +85,11 @@ function optionsOf({ unit, scale }) {
     scales: {
       x: {
         type: "linear",
-        min: -SHORTEST_SECONDS,
+        min: -SPANS[0].seconds,
         max: 0,
         grid: { display: false },
         ticks: {
-          maxTicksLimit: 6,
+          stepSize: SPANS[0].step,
           callback: (at) => at === 0 ? "now" : `-${age(-at)}`,
         },
       },
@@ -111,7 +116,7 @@ function optionsOf({ unit, scale }) {
   };
 }
 
-// Of a logarithmic scale, the powers of ten.
+// A logarithmic scale shows the powers of ten alone.
 function isShown(value, scale) {
   return scale.type !== "logarithmic" ||
     Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6);
@@ -135,7 +140,8 @@ function paint() {
 }
 
 export function showTimelines(points, now) {
-  const shown = Math.max(SHORTEST_SECONDS, ...points.map(({ time }) => now - time));
+  const oldest = Math.max(0, ...points.map(({ time }) => now - time));
+  const span = SPANS.find(({ seconds }) => oldest <= seconds) ?? SPANS[SPANS.length - 1];
   for (const { timeline, chart } of charts) {
     chart.data.datasets.forEach((line, i) => {
       line.data = points.map((point) => ({
@@ -143,7 +149,8 @@ export function showTimelines(points, now) {
         y: timeline.lines[i][2](point),
       }));
     });
-    chart.options.scales.x.min = -shown;
+    chart.options.scales.x.min = -span.seconds;
+    chart.options.scales.x.ticks.stepSize = span.step;
     chart.update("none");
   }
 }

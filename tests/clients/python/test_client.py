@@ -13,6 +13,7 @@ from pando_kv import (
     Lock,
     Namespace,
     PageNotOwnedError,
+    PageRoom,
     PoolExhaustedError,
     PrefixQuery,
     UnknownLockError,
@@ -109,6 +110,52 @@ def test_a_duplicate_insert_names_the_canonical_pages(client):
     assert result.existing_tokens == 2 * PAGE_TOKENS
     assert result.canonical_page_ids.tolist() == first.tolist()
     assert result.freed_duplicates == 2
+
+
+def test_an_insert_answers_with_the_whole_block_table(client):
+    first = publish(client, prompt(2))
+    own = client.allocate_pages(4)
+
+    result = client.insert(prompt(4), own)
+
+    assert result.page_ids.tolist() == [*first, *own[2:]]
+    assert client.match_prefix(prompt(4)).page_ids.tolist() == [*first, *own[2:]]
+
+
+def test_the_block_table_of_an_insert_after_a_handle_begins_there(client):
+    head = client.insert(prompt(2), client.allocate_pages(2))
+    own = client.allocate_pages(1)
+
+    result = client.insert(prompt(3), [*head.page_ids, *own], after=head.handle)
+
+    assert result.first_page == 2
+    assert result.page_ids.tolist() == own.tolist()
+
+
+def test_answers_tell_how_many_pages_are_free_and_evictable(client):
+    assert client.room is None
+    pages = client.allocate_pages(3)
+    usable = POOL_PAGES - 1
+    assert client.room == PageRoom(free=usable - 3, evictable=0)
+    client.insert(prompt(2), pages[:2])
+    assert client.room == PageRoom(free=usable - 3, evictable=2)
+    client.match_prefix(prompt(1), lock=True, reserve_tokens=2 * PAGE_TOKENS)
+    assert client.room == PageRoom(free=usable - 4, evictable=1)
+
+
+def test_an_allocation_with_a_minimum_gives_what_there_is(client):
+    publish(client, prompt(2))
+    usable = POOL_PAGES - 1
+    client.lock(prompt(1))
+    assert client.allocate_pages(usable, at_least=3).size == usable - 1
+    assert client.allocate_pages(1, at_least=0).size == 0
+    with pytest.raises(PoolExhaustedError):
+        client.allocate_pages(2, at_least=1)
+
+
+def test_a_minimum_over_the_number_itself_is_refused(client):
+    with pytest.raises(InvalidRequestError, match="min_pages is 3"):
+        client.allocate_pages(2, at_least=3)
 
 
 def test_duplicates_can_be_kept(client):
@@ -367,7 +414,9 @@ def test_the_pool_describes_the_layout_that_the_client_computes(client):
 def test_a_worker_may_state_its_model_alone(tmp_path):
     with serving(tmp_path, model="llama") as pandod, Client(pandod.address) as client:
         client.attach_pool(model="llama").close()
-        with pytest.raises(LayoutMismatchError, match="model is '', the pool's is 'llama'"):
+        with pytest.raises(
+            LayoutMismatchError, match="model is '', the pool's is 'llama'"
+        ):
             client.attach_pool(model="")
 
 
@@ -411,5 +460,7 @@ def test_a_namespace_that_is_none_is_an_error_that_does_not_show_it(client):
         lambda ns: client.flush(ns),
         lambda ns: client.explain([1], namespace=ns),
     ):
-        with pytest.raises(TypeError, match="^namespace is a str; must be a pando_kv.N"):
+        with pytest.raises(
+            TypeError, match="^namespace is a str; must be a pando_kv.N"
+        ):
             call("a salt")

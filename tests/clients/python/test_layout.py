@@ -42,6 +42,29 @@ def test_page_first_strides():
     assert layout.page_stride == 768
 
 
+def test_opaque_pages_have_a_place_and_nothing_inside():
+    layout = KvLayout.opaque(
+        capacity_pages=10, layers=3, page_bytes=3 * 100, page_tokens=4
+    )
+    assert (layout.page_stride, layout.layer_stride) == (100, 1000)
+    assert (layout.kv_planes, layout.heads, layout.token_stride) == (1, 0, 0)
+    page_first = KvLayout.opaque(
+        capacity_pages=10,
+        layers=3,
+        page_bytes=3 * 100,
+        page_tokens=4,
+        order="page_first",
+    )
+    assert (page_first.page_stride, page_first.layer_stride) == (300, 100)
+
+
+def test_a_page_format_is_part_of_the_fingerprint():
+    plain = KvLayout.make(**SHAPE)
+    nhd = KvLayout.make(**SHAPE, page_format="nhd")
+    hnd = KvLayout.make(**SHAPE, page_format="hnd")
+    assert len({layout.fingerprint("a") for layout in (plain, nhd, hnd)}) == 3
+
+
 def test_fingerprint_is_the_start_of_the_sha256_of_the_canonical_text():
     text = (
         "pando-kv-layout-v1;layers=3;kv_planes=1;heads=2;head_size=8;"

@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -292,6 +293,45 @@ def test_latent_layouts_have_one_plane():
         for view in (pool.keys, pool.values, pool.key_slots, pool.value_slots):
             with pytest.raises(ValueError, match=r"kv_planes 1: use latent"):
                 view(0)
+
+
+def describe_opaque():
+    layout = KvLayout.opaque(
+        capacity_pages=PAGES, layers=LAYERS, page_bytes=LAYERS * 100, page_tokens=8
+    )
+    return replace(
+        describe(),
+        layout=layout,
+        shards=(Shard(0, "host", -(-PAGES * LAYERS * 100 // 4096) * 4096),),
+        page_bytes=LAYERS * 100,
+    )
+
+
+def test_opaque_pages_are_bytes_in_their_place():
+    with map_pool(describe_opaque()) as pool:
+        pool.opaque_pages(1)[2, 3] = 77
+        at = pool.layout.layer_stride + 2 * pool.layout.page_stride + 3
+        assert pool.memory()[at] == 77
+        assert pool.memory().nonzero()[0].tolist() == [at]
+        with pytest.raises(ValueError, match="opaque"):
+            pool.keys(0)
+        with pytest.raises(IndexError):
+            pool.opaque_pages(LAYERS)
+
+
+def test_pages_of_heads_are_not_opaque():
+    with map_pool(describe()) as pool, pytest.raises(ValueError, match="float32"):
+        pool.opaque_pages(0)
+
+
+def test_the_memory_of_a_shard_is_all_its_bytes():
+    with map_pool(describe(shards=2)) as pool:
+        pool.keys(0, shard=1)[0, 0, 0, 0] = 1.0
+        assert pool.numpy().memory(1).size == pool.description.shards[1].size_bytes
+        assert pool.memory(1)[:4].tolist() == [0, 0, 128, 63]
+        assert not pool.memory(0).any()
+        with pytest.raises(IndexError, match="shard is 2"):
+            pool.memory(2)
 
 
 def test_latent_of_a_two_plane_layout_is_refused():

@@ -116,3 +116,24 @@ def test_an_admission_that_is_cancelled_while_it_waits_leaves_nothing(
             assert client.stats().pages.reserved == 0
 
     asyncio.run(run())
+
+
+def test_an_asyncio_admission_that_is_cancelled_waits_no_longer(pandod, owner):
+    async def cancelled() -> None:
+        async with AsyncClient(pandod.address, name="waiter") as client:
+            waiting = asyncio.create_task(admit(client, pending_wait=LONG))
+            while (await client.stats()).waiting_matches == 0:
+                await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            # The owner has not published: nothing else ends the wait.
+            while True:
+                stats = await client.stats()
+                held = (stats.waiting_matches, stats.locks, stats.pages.reserved)
+                if held == (0, 1, 2):
+                    break
+                await asyncio.sleep(0)
+
+    admit(owner)
+    asyncio.run(asyncio.wait_for(cancelled(), 60))

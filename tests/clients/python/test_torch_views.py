@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import pytest
-
 from pando_kv import (
     DType,
     KvLayout,

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/stepped_calls.h"
+#include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
 #include "tests/service/console/grown_cache.h"
 
@@ -39,9 +41,10 @@ class ConsoleTest : public testing::Test {
     console_ = std::make_unique<Console>(
         Console::Config{.cache = &*cache_,
                         .rpc = &rpc_metrics_,
+                        .is_draining = &is_draining_,
                         .explain =
                             [this](const auto& request, auto& response) {
-                              return admin_.ExplainMatch(request, response);
+                              return admin_.ExplainMatchHere(request, response);
                             },
                         .max_tokens = 1'000,
                         .shows_tokens = shows_tokens});
@@ -69,10 +72,15 @@ class ConsoleTest : public testing::Test {
 
   GrownCache cache_{100};
   SelfCheck self_check_{&*cache_};
+  CallPolicy policy_;
+  RpcServer server_{&policy_};  // never started
+  SteppedCalls stepped_{&*cache_, &server_};
   AdminService admin_{&*cache_,
                       &self_check_,
+                      &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   RpcMetrics rpc_metrics_;
+  const std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Console> console_;
 };
 

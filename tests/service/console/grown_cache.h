@@ -27,7 +27,7 @@ class GrownCache {
     const auto inserted = cache_.Insert({.session = session_,
                                          .ns = ns,
                                          .tokens = tokens,
-                                         .pages = pages.value()});
+                                         .pages = pages.value().pages});
     if (!inserted.ok()) std::abort();
   }
 

@@ -18,15 +18,14 @@ def fleet(q: Queries) -> Dashboard:
         rows=[
             Row("Servers", [_servers(each)]),
             Row("Side by side", _side_by_side(each)),
+            Row("Events for routers", _events(each)),
         ],
     )
 
 
 def _servers(each: Queries) -> Table:
     start = each.most("process_start_time_seconds")
-    p99 = each.quantile(
-        0.99, "grpc_server_handling_seconds", grpc_method="MatchPrefix"
-    )
+    p99 = each.quantile(0.99, "grpc_server_handling_seconds", grpc_method="MatchPrefix")
     return Table(
         "Servers",
         "One line for each server, as of now.",
@@ -87,5 +86,30 @@ def _side_by_side(each: Queries) -> list[Graph]:
             "Pages a second that left the cache.",
             "short",
             [Query(each.rate("pando_evicted_pages_total"), "{{instance}}")],
+        ),
+    ]
+
+
+def _events(each: Queries) -> list[Graph]:
+    return [
+        Graph(
+            "Subscriptions",
+            "Of routers, to the events of --kv-events.",
+            "short",
+            [Query(each.now("pando_kv_event_subscribers"), "{{instance}}")],
+        ),
+        Graph(
+            "Announcements",
+            "Times a second that all that is cached was announced: when a router came, "
+            "or asked for what is not held any more.",
+            "ops",
+            [Query(each.rate("pando_kv_event_announcements_total"), "{{instance}}")],
+        ),
+        Graph(
+            "Dropped frames",
+            "Frames of events a second that some router did not get because it reads "
+            "too slowly. It asks for them later.",
+            "ops",
+            [Query(each.rate("pando_kv_event_dropped_frames_total"), "{{instance}}")],
         ),
     ]

@@ -93,10 +93,15 @@ def _sessions(q: Queries) -> list[Panel]:
         ),
         Graph(
             "Pages in quarantine",
-            "Pages of lost workers: they become free when the worker's process has "
-            "ended, or after the quarantine time.",
+            "Pages of lost workers, and those of them that a living process holds: "
+            "these become free when it ends, the others after the quarantine time.",
             "short",
-            [Query(each.now("pando_pool_pages", state="quarantined"), "{{instance}}")],
+            [
+                Query(
+                    each.now("pando_pool_pages", state="quarantined"), "{{instance}}"
+                ),
+                Query(each.now("pando_quarantine_held_pages"), "{{instance}}, held"),
+            ],
         ),
     ]
 

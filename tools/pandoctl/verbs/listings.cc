@@ -1,4 +1,5 @@
-// pandoctl namespaces, sessions, locks: who is there, and who holds what.
+// pandoctl namespaces, sessions, locks, quarantine: who is there, and who holds
+// what.
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -27,6 +28,23 @@ absl::Status ReleaseLocks(const Context& context, uint32_t session) {
   if (context.output.is_table()) {
     context.output.Print(absl::StrCat(
         "released ", Counted(answer->released_locks(), "lock"), "\n"));
+  } else {
+    context.output.Print(*answer);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FreeQuarantine(const Context& context, uint32_t session) {
+  const absl::Status agreed = Confirm(
+      context, absl::StrCat("Give up the pages of session ", session,
+                            "? A process that still writes to them will "
+                            "overwrite what others put there."));
+  if (!agreed.ok()) return agreed;
+  const auto answer = context.server.FreeQuarantine(session);
+  if (!answer.ok()) return answer.status();
+  if (context.output.is_table()) {
+    context.output.Print(
+        absl::StrCat("freed ", Counted(answer->freed_pages(), "page"), "\n"));
   } else {
     context.output.Print(*answer);
   }
@@ -75,6 +93,22 @@ absl::Status Locks(const Context& context) {
   if (context.output.is_table()) {
     context.output.Print(LockTable(list->locks()) +
                          Remark(list->locks_size(), list->total()));
+  } else {
+    context.output.Print(*list);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Quarantine(const Context& context) {
+  const Options& options = context.options;
+  if (options.free_session.has_value()) {
+    return FreeQuarantine(context, *options.free_session);
+  }
+  const auto list = context.server.ListQuarantine(options.limit);
+  if (!list.ok()) return list.status();
+  if (context.output.is_table()) {
+    context.output.Print(QuarantineTable(list->sessions()) +
+                         Remark(list->sessions_size(), list->total()));
   } else {
     context.output.Print(*list);
   }

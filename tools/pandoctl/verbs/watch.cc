@@ -97,6 +97,7 @@ class Filter {
 }  // namespace
 
 absl::Status Watch(const Context& context) {
+  if (!context.options.kv_events.empty()) return WatchKvEvents(context);
   Filter filter(context.options.snapshot);
   uint32_t shown = 0;
   return context.server.WatchEvents([&](const v1::Event& event) {

@@ -4,9 +4,10 @@
 asyncio twins.
 """
 
+from pando_kv._batch import Answer
+from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import Operator
 from pando_kv._session import Session
-from pando_kv._batch import Answer
 from pando_kv.client import Batch, Client, Lock
 from pando_kv.errors import (
     AccessDeniedError,
@@ -43,6 +44,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    QuarantineInfo,
     SessionInfo,
     TreeDump,
     TreeNode,
@@ -55,6 +57,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PageStates,
     PendingOutcome,
     PrefixHandle,
@@ -103,6 +106,7 @@ __all__ = [
     "NotAllowedError",
     "Operator",
     "PageNotOwnedError",
+    "PageRoom",
     "PageStates",
     "PandoError",
     "PendingOutcome",
@@ -111,6 +115,7 @@ __all__ = [
     "PrefixHandle",
     "PrefixQuery",
     "PrefixScore",
+    "QuarantineInfo",
     "QuotaClass",
     "QuotaExceededError",
     "RateLimitedError",
@@ -118,6 +123,7 @@ __all__ = [
     "Session",
     "SessionInfo",
     "SessionLimitError",
+    "SessionLink",
     "SessionLostError",
     "Shard",
     "SnapshotEnd",

@@ -26,7 +26,7 @@ from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
     OPEN_LANE,
     ClientLane,
-    NoAnswer,
+    NoAnswerError,
     open_lane_request,
     take,
 )
@@ -91,13 +91,13 @@ class Connection:
         then: the server may have carried it out, and only the answer says what to give
         back.
         """
-        if first is None and call.method.number and self.lane.is_open:
+        if first is None and self._goes_by_lane(call):
             self.sessions.require_open()
             pending = self.lane.submit([(call, first_request(call))])[0]
             if pending is not None:
                 if pending.ready(_PATIENCE):
                     # No more is to be done where it succeeded, as nearly all do.
-                    with contextlib.suppress(NoAnswer, PandoError):
+                    with contextlib.suppress(NoAnswerError, PandoError):
                         return call.parse(take(pending, 0))
                 first = self._begun_on_lane(pending)
         if call.give_back is None:
@@ -160,7 +160,7 @@ class Connection:
                 try:
                     answer = await exchange(attempts.call, request, timeout)
                     return attempts.call.parse(answer)
-                except NoAnswer:
+                except NoAnswerError:
                     exchange = self._exchange_over_grpc
                 except PandoError as error:
                     exchange = self._exchange
@@ -208,12 +208,18 @@ class Connection:
 
         return exchange
 
+    def _goes_by_lane(self, call: Call[Any]) -> bool:
+        """A call that may wait goes over gRPC, unless it is part of a batch: there
+        the server is told when its task is cancelled, and waits no longer."""
+        return bool(call.method.number) and not call.pending_wait and self.lane.is_open
+
     async def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
         """One request and its answer, on the lane or else over gRPC."""
-        pending = self.lane.submit([(call, request)])[0]
-        if pending is not None:
-            with contextlib.suppress(NoAnswer):
-                return await self._begun_on_lane(pending)(call, request, timeout)
+        if self._goes_by_lane(call):
+            pending = self.lane.submit([(call, request)])[0]
+            if pending is not None:
+                with contextlib.suppress(NoAnswerError):
+                    return await self._begun_on_lane(pending)(call, request, timeout)
         return await self._exchange_over_grpc(call, request, timeout)
 
     async def _exchange_over_grpc(
@@ -242,8 +248,15 @@ class Connection:
     ) -> None:
         """Repeats a call until the server says what it brought. At the end of the
         session there is nothing left of it."""
+        waits = call.pending_wait > 0
         call = replace(call, pending_wait=0.0)
         answer: Awaitable[T] = taking
+        if waits and not taking.done():
+            # Nobody wants what it waits for. It may have been carried out meanwhile.
+            taking.cancel()
+            await asyncio.wait([taking])
+            if taking.cancelled():
+                answer = self._attempt(call)
         while True:
             try:
                 await self._attempt(give_back(await answer))

@@ -21,6 +21,7 @@ from pando_kv.operators import (
     Listing,
     LockInfo,
     NamespaceInfo,
+    QuarantineInfo,
     SessionInfo,
     TreeDump,
     TreeNode,
@@ -115,6 +116,17 @@ class AsyncOperatorClient:
         own.
         """
         return await self._connection.send(calls.release_locks(session_number))
+
+    async def quarantine(self, *, limit: int = 1000) -> Listing[QuarantineInfo]:
+        """The lost sessions with pages in quarantine, the oldest first."""
+        return await self._connection.send(calls.quarantine(limit))
+
+    async def free_quarantine(self, session_number: int) -> int:
+        """Frees what a lost session has in quarantine; returns how many pages.
+
+        A process of it that still writes to them overwrites what others put there.
+        """
+        return await self._connection.send(calls.free_quarantine(session_number))
 
     async def explain(
         self, tokens: Any, *, namespace: Namespace | None = None

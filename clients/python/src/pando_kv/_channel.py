@@ -39,7 +39,7 @@ class Access:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...] | None:
-        """Of each call."""
+        """What is sent along with each call: the bearer token, if there is one."""
         return (("authorization", f"Bearer {self.token}"),) if self.token else None
 
     def channel(self, grpc_or_aio: Any) -> Any:

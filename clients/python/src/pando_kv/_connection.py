@@ -27,7 +27,7 @@ from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
     OPEN_LANE,
     ClientLane,
-    NoAnswer,
+    NoAnswerError,
     as_pando_error,
     checked,
     open_lane_request,
@@ -134,7 +134,7 @@ class Connection:
                 try:
                     answer = exchange(attempts.call, request, timeout)
                     return attempts.call.parse(answer)
-                except NoAnswer:
+                except NoAnswerError:
                     exchange = self._exchange_over_grpc
                 except PandoError as error:
                     exchange = self._exchange
@@ -171,12 +171,10 @@ class Connection:
         """One request and its answer, on the lane or else over gRPC."""
         try:
             return self.lane.call(call, request, timeout)
-        except NoAnswer:
+        except NoAnswerError:
             return self._exchange_over_grpc(call, request, timeout)
 
-    def _exchange_over_grpc(
-        self, call: Call[Any], request: Any, timeout: float
-    ) -> Any:
+    def _exchange_over_grpc(self, call: Call[Any], request: Any, timeout: float) -> Any:
         method = call.method
         data = self._exchange_raw(method, method.request.encode(request), timeout)
         return method.response.decode(data)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pando_kv.errors import PandoError
 
-# Of cuda.h.
+# Constants of cuda.h.
 _POSIX_FILE_DESCRIPTOR = 1
 _LOCATION_DEVICE = 1
 _ACCESS_READ_WRITE = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from pando_kv.layout import PoolDescription
+from pando_kv.layout import DType, PoolDescription
 
 ArrayT = TypeVar("ArrayT")
 
@@ -41,6 +41,27 @@ class KvViews(ABC, Generic[ArrayT]):
         """Latent vectors by slot: (pages * page_tokens, heads, head_size)."""
         return self._slots(layer, self._plane(0, of=1), shard)
 
+    def opaque_pages(self, layer: int, shard: int = 0) -> ArrayT:
+        """Bytes of a layer's pages, of which nothing more is known:
+        (pages, piece_bytes)."""
+        layout = self.layout
+        if layout.dtype is not DType.OPAQUE:
+            raise ValueError(
+                f"the layout has dtype {layout.dtype.value}: use keys() and values(), "
+                "or latent()"
+            )
+        self._check_place(layer, shard)
+        return self._array(
+            shard,
+            layer * layout.layer_stride,
+            (self.description.capacity_pages, layout.piece_bytes),
+            (layout.page_stride, 1),
+        )
+
+    @abstractmethod
+    def memory(self, shard: int = 0) -> ArrayT:
+        """All bytes of a shard: (size_bytes,). Pages are where the layout says."""
+
     @abstractmethod
     def _array(
         self, shard: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
@@ -48,6 +69,8 @@ class KvViews(ABC, Generic[ArrayT]):
         """An array of the layout's dtype in a shard; offset and strides in bytes."""
 
     def _plane(self, plane: int, *, of: int) -> int:
+        if self.layout.dtype is DType.OPAQUE:
+            raise ValueError("the layout is opaque: use opaque_pages() or memory()")
         if self.layout.kv_planes != of:
             raise ValueError(
                 f"the layout has kv_planes {self.layout.kv_planes}: use "
@@ -84,14 +107,20 @@ class KvViews(ABC, Generic[ArrayT]):
         row_strides: tuple[int, ...],
     ) -> ArrayT:
         layout = self.layout
-        if not 0 <= layer < layout.layers:
-            raise IndexError(f"layer is {layer}; the layout has {layout.layers}")
-        shards = len(self.description.shards)
-        if not 0 <= shard < shards:
-            raise IndexError(f"shard is {shard}; the pool has {shards}")
+        self._check_place(layer, shard)
         return self._array(
             shard,
             layer * layout.layer_stride + plane * layout.kv_stride,
             (*rows, layout.heads, layout.head_size),
             (*row_strides, layout.head_stride, layout.dtype.numpy.itemsize),
         )
+
+    def _check_place(self, layer: int, shard: int) -> None:
+        if not 0 <= layer < self.layout.layers:
+            raise IndexError(f"layer is {layer}; the layout has {self.layout.layers}")
+        self._check_shard(shard)
+
+    def _check_shard(self, shard: int) -> None:
+        shards = len(self.description.shards)
+        if not 0 <= shard < shards:
+            raise IndexError(f"shard is {shard}; the pool has {shards}")

@@ -23,7 +23,7 @@ def open_lane_request(session: Session) -> bytes:
     return bytes(request.SerializeToString())
 
 
-class NoAnswer(Exception):
+class NoAnswerError(Exception):
     """A call found no room on the lane, or no answer there: gRPC carries it."""
 
 
@@ -94,7 +94,7 @@ class ClientLane:
         return Gauges(pages, epoch, draining, policy)
 
     def call(self, call: Call[Any], request: Any, timeout: float) -> Any:
-        """The answer; NoAnswer: to be asked for over gRPC."""
+        """The answer; NoAnswerError: to be asked for over gRPC."""
         return take(self.submit([(call, request)])[0], timeout)
 
     def submit(self, calls: Sequence[tuple[Call[Any], Any]]) -> list[Any]:
@@ -120,9 +120,12 @@ class ClientLane:
 
 
 def take(pending: Any, timeout: float) -> Any:
-    """The answer of a call that was submitted; NoAnswer: to be asked for over gRPC."""
+    """The answer of a call that was submitted.
+
+    NoAnswerError: it is to be asked for over gRPC.
+    """
     if pending is None:
-        raise NoAnswer
+        raise NoAnswerError
     try:
         answer = pending.wait(timeout)
     except TimeoutError as error:
@@ -136,7 +139,7 @@ def checked(answer: Any) -> Any:
     if type(answer) is tuple:
         return answer
     if answer is None:
-        raise NoAnswer
+        raise NoAnswerError
     raise from_status(answer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import struct
@@ -43,6 +44,23 @@ def fetch_memory(path: str, token: bytes, timeout: float) -> list[tuple[int, int
         close_all(fds)
         raise
     return list(zip(fds, sizes, strict=True))
+
+
+class SessionLink:
+    """Holds the memory of another process's session, as one who may write there.
+
+    Made by `Client.link_session`. Its client closes it at the latest.
+    """
+
+    def __init__(self, path: str, token: bytes, timeout: float) -> None:
+        """Shows the attach token."""
+        shards = fetch_memory(path, token, timeout)
+        self._files = [io.FileIO(fd, "r") for fd, _ in shards]
+
+    def close(self) -> None:
+        """Says that nothing of this process writes there any more."""
+        for file in self._files:
+            file.close()
 
 
 def _connect(connection: socket.socket, path: str, timeout: float) -> None:

@@ -52,9 +52,7 @@ def _method(service: str, name: str, module: Any) -> Method:
 def _request(message_type: type[Message]) -> Any:
     """A type of tuples; a field that is not given is not set."""
     names = [field.name for field in fields_of(message_type)]
-    return namedtuple(  # noqa: PYI024
-        message_type.DESCRIPTOR.name, names, defaults=[None] * len(names)
-    )
+    return namedtuple(message_type.DESCRIPTOR.name, names, defaults=[None] * len(names))
 
 
 _FIELD_OF = {

@@ -15,6 +15,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    QuarantineInfo,
     SessionInfo,
     TreeNode,
 )
@@ -69,7 +70,9 @@ def set_eviction_policy(policy: str) -> Call[str]:
     def parse(data: bytes) -> str:
         return str(admin_pb2.SetEvictionPolicyResponse.FromString(data).previous)
 
-    return Call(plain(_SERVICE + "SetEvictionPolicy"), request.SerializeToString(), parse)
+    return Call(
+        plain(_SERVICE + "SetEvictionPolicy"), request.SerializeToString(), parse
+    )
 
 
 def namespaces(limit: int) -> Call[Listing[NamespaceInfo]]:
@@ -117,6 +120,31 @@ def release_locks(session_number: int) -> Call[int]:
         return int(admin_pb2.ReleaseLocksResponse.FromString(data).released_locks)
 
     return Call(plain(_SERVICE + "ReleaseLocks"), request.SerializeToString(), parse)
+
+
+def quarantine(limit: int) -> Call[Listing[QuarantineInfo]]:
+    request = admin_pb2.ListQuarantineRequest(limit=limit)
+
+    def parse(data: bytes) -> Listing[QuarantineInfo]:
+        response = admin_pb2.ListQuarantineResponse.FromString(data)
+        return Listing(
+            [
+                from_message(QuarantineInfo, each, living_pids=list(each.living_pids))
+                for each in response.sessions
+            ],
+            response.total,
+        )
+
+    return Call(plain(_SERVICE + "ListQuarantine"), request.SerializeToString(), parse)
+
+
+def free_quarantine(session_number: int) -> Call[int]:
+    request = admin_pb2.FreeQuarantineRequest(session_number=session_number)
+
+    def parse(data: bytes) -> int:
+        return int(admin_pb2.FreeQuarantineResponse.FromString(data).freed_pages)
+
+    return Call(plain(_SERVICE + "FreeQuarantine"), request.SerializeToString(), parse)
 
 
 def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:

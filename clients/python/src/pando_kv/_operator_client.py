@@ -20,6 +20,7 @@ from pando_kv.operators import (
     Listing,
     LockInfo,
     NamespaceInfo,
+    QuarantineInfo,
     SessionInfo,
     TreeDump,
     TreeNode,
@@ -103,6 +104,17 @@ class OperatorClient:
         own.
         """
         return self._connection.send(calls.release_locks(session_number))
+
+    def quarantine(self, *, limit: int = 1000) -> Listing[QuarantineInfo]:
+        """The lost sessions with pages in quarantine, the oldest first."""
+        return self._connection.send(calls.quarantine(limit))
+
+    def free_quarantine(self, session_number: int) -> int:
+        """Frees what a lost session has in quarantine; returns how many pages.
+
+        A process of it that still writes to them overwrites what others put there.
+        """
+        return self._connection.send(calls.free_quarantine(session_number))
 
     def explain(
         self, tokens: Any, *, namespace: Namespace | None = None

@@ -17,29 +17,36 @@ from pando_kv._methods import (
     FreePagesRequest,
     plain,
 )
-from pando_kv._proto.pando.v1 import pool_pb2
+from pando_kv._proto.pando.v1 import pool_pb2, session_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import KvLayout, PoolDescription
-from pando_kv.results import Namespace
+from pando_kv.results import Namespace, PageRoom, made
 
 _SERVICE = "/pando.v1.PagePool/"
 
 
 def allocate_pages(
-    sessions: SessionTracker, pages: int, *, namespace: Namespace | None = None
+    sessions: SessionTracker,
+    pages: int,
+    *,
+    at_least: int | None = None,
+    namespace: Namespace | None = None,
 ) -> Call[Uint32Array]:
     session = sessions.current()
     request = AllocatePagesRequest(
         session_id=session.session_id,
         pages=pages,
         namespace=namespace_values(namespace),
+        min_pages=at_least,
         request_id=session.next_request_id(),
     )
 
     def parse(answer: tuple[Any, ...]) -> Uint32Array:
-        page_ids: Uint32Array = answer[0]
+        page_ids: Uint32Array
+        page_ids, free, evictable, *_ = answer
+        sessions.room = made(PageRoom, free=free, evictable=evictable)
         return page_ids
 
     return Call(
@@ -64,6 +71,13 @@ def free_pages(
         request_id=session.next_request_id(),
     )
     return Call(FREE_PAGES, request, lambda _: None, repeats_in=session)
+
+
+def end_session(session_id: int) -> Call[None]:
+    request = session_pb2.EndSessionRequest(session_id=session_id)
+    return Call(
+        plain("/pando.v1.Sessions/End"), request.SerializeToString(), lambda _: None
+    )
 
 
 def describe_pool() -> Call[PoolDescription]:
@@ -101,6 +115,16 @@ def attach_pool(
         session_id=session.session_id, fingerprint=fingerprint
     )
 
+    return _attach(session, request)
+
+
+def link_session(sessions: SessionTracker, session_id: int) -> Call[AttachGrant]:
+    """An attach for the session of another process."""
+    request = pool_pb2.AttachPoolRequest(session_id=session_id)
+    return _attach(sessions.current(), request)
+
+
+def _attach(session: Session, request: pool_pb2.AttachPoolRequest) -> Call[AttachGrant]:
     def parse(data: bytes) -> AttachGrant:
         response = pool_pb2.AttachPoolResponse.FromString(data)
         return AttachGrant(session, response.token, response.memory_socket)
@@ -114,7 +138,8 @@ def _require_same(stated: dict[str, object], of_pool: dict[str, object]) -> None
         if value != of_pool[field]:
             raise LayoutMismatchError(
                 "LAYOUT_MISMATCH",
-                f"{field} is {_plain(value)!r}, the pool's is {_plain(of_pool[field])!r}",
+                f"{field} is {_plain(value)!r}, "
+                f"the pool's is {_plain(of_pool[field])!r}",
             )
 
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from pando_kv._call import Call, handle_values, namespace_values
 from pando_kv._locks import LockHandle, claim_held, claim_one
 from pando_kv._methods import (
@@ -32,6 +34,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PendingOutcome,
     PrefixHandle,
     PrefixQuery,
@@ -107,7 +110,7 @@ def match_prefix(
                 after=handle_values(place.after),
                 request_id=session.next_request_id() if lock else 0,
             ),
-            lambda answer: _match(session, make_lock, place, answer),
+            lambda answer: _match(sessions, session, make_lock, place, answer),
             answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages,
             repeats_in=session if lock else None,
             give_back=functools.partial(_give_back, sessions) if lock else None,
@@ -119,9 +122,14 @@ def match_prefix(
 
 
 def _match(
-    session: Session, make_lock: LockMaker[LockT], place: Place, answer: Any
+    sessions: SessionTracker,
+    session: Session,
+    make_lock: LockMaker[LockT],
+    place: Place,
+    answer: Any,
 ) -> Match[LockT]:
-    matched, page_ids, lock_id, reserved, ends_at, pending, *_ = answer
+    matched, page_ids, lock_id, reserved, ends_at, pending, free, evictable, *_ = answer
+    sessions.room = made(PageRoom, free=free, evictable=evictable)
     handle = _handle(ends_at)
     return made(
         Match,
@@ -245,14 +253,17 @@ def insert(
         )
 
     def parse(place: Place, answer: Any) -> Insert:
-        existing, canonical, freed_duplicates, ends_at, *_ = answer
+        existing, canonical, freed_duplicates, ends_at, free, evictable, *_ = answer
         handle = _handle(ends_at)
         if relock and lock is not None:
             lock.move(pages.size * place.page_tokens, handle)
+        sessions.room = made(PageRoom, free=free, evictable=evictable)
+        own = pages[place.page + canonical.size :]
         return made(
             Insert,
             existing_tokens=place.token + existing,
             canonical_page_ids=canonical,
+            page_ids=np.concatenate([canonical, own]),
             first_page=place.page,
             freed_duplicates=freed_duplicates,
             handle=handle,
@@ -324,9 +335,7 @@ def _unlock(claimed: Sequence[LockHandle]) -> Call[None]:
         lock_ids=[lock.lock_id for lock in claimed],
         request_id=session.next_request_id(),
     )
-    return Call(
-        UNLOCK, request, lambda _: None, releases=claimed, repeats_in=session
-    )
+    return Call(UNLOCK, request, lambda _: None, releases=claimed, repeats_in=session)
 
 
 NOTHING_TO_UNLOCK: Call[None] = Call(UNLOCK, UnlockRequest(), lambda _: None)

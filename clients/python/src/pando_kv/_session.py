@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pando_kv._proto.pando.v1 import session_pb2
 from pando_kv.errors import PandoError, SessionLostError, UnavailableError
 from pando_kv.layout import PoolDescription
+from pando_kv.results import PageRoom
 
 OPEN_METHOD = "/pando.v1.Sessions/Open"
 
@@ -58,6 +59,8 @@ class SessionTracker:
         self._delay = _FIRST_DELAY
         self._closed = False
         self.draining = False
+        # As the last answer told that tells it.
+        self.room: PageRoom | None = None
         self._last_error: PandoError | None = None
         # The first session, or why there can be none.
         self.first: Future[Session] = Future()
@@ -164,6 +167,7 @@ class SessionTracker:
         """Old handles are refused before the caller is told, and it is told before
         there is a new session."""
         session, self._session = self._session, None
+        self.room = None
         if session is None or self._on_session_lost is None:
             return
         try:

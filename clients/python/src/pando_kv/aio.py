@@ -13,6 +13,7 @@ from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
 from pando_kv._batch import CallList
 from pando_kv._channel import Access
 from pando_kv._locks import LockHandle
+from pando_kv._memory_socket import SessionLink
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
@@ -23,6 +24,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PrefixHandle,
     PrefixQuery,
     PrefixScore,
@@ -67,6 +69,7 @@ class AsyncClient(AsyncOperatorClient):
             Access(address, tls, token), self._sessions, timeout, lane
         )
         self._make_lock = partial(AsyncLock, self._connection)
+        self._links: list[SessionLink] = []
 
     async def connect(self) -> None:
         """Opens the session; `async with` does it.
@@ -122,6 +125,12 @@ class AsyncClient(AsyncOperatorClient):
     def batch(self) -> AsyncBatch:
         """As `pando_kv.Client.batch`, with `async with`."""
         return AsyncBatch(self._connection, self._make_lock)
+
+    @property
+    def room(self) -> PageRoom | None:
+        """Free and evictable pages of the pool, as the last answer of match_prefix,
+        insert or allocate_pages told them; None before the first one."""
+        return self._sessions.room
 
     @property
     def draining(self) -> bool:
@@ -256,13 +265,20 @@ class AsyncClient(AsyncOperatorClient):
         return await self._connection.send(_prefix_calls.evict(pages))
 
     async def allocate_pages(
-        self, pages: int, *, namespace: Namespace | None = None
+        self,
+        pages: int,
+        *,
+        at_least: int | None = None,
+        namespace: Namespace | None = None,
     ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed; all or nothing.
+        """Reserves pages for the session, evicting as needed.
 
-        They count for the quota of the namespace.
+        All or nothing; with `at_least` as many as there is room for, but not fewer
+        than that. They count for the quota of the namespace.
         """
-        call = _pool_calls.allocate_pages(self._sessions, pages, namespace=namespace)
+        call = _pool_calls.allocate_pages(
+            self._sessions, pages, at_least=at_least, namespace=namespace
+        )
         return await self._connection.send(call)
 
     async def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
@@ -270,6 +286,16 @@ class AsyncClient(AsyncOperatorClient):
         await self._connection.send(
             _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
+
+    async def end_session(self, session: Session) -> None:
+        """Says of a session that was lost while this process lives on: nothing of it
+        writes any more to the pages that the session had reserved, no kernel on the
+        device either.
+
+        Until it says so, has closed the pool that it attached with that session, or has
+        ended, nobody gets these pages.
+        """
+        await self._connection.send(_pool_calls.end_session(session.session_id))
 
     async def describe_pool(self) -> PoolDescription:
         return await self._connection.send(_pool_calls.describe_pool())
@@ -301,9 +327,29 @@ class AsyncClient(AsyncOperatorClient):
             addresses,
         )
 
+    async def link_session(self, session_id: int) -> SessionLink:
+        """Says that this process writes pages that another process of its engine has
+        reserved in that session, its client's `session_id`.
+
+        When that session is lost, its pages are not given to others before the link
+        or this client is closed, or its process gone, too; where pandod cannot tell
+        that, before a time has passed (--quarantine). Keep session ids within the
+        engine: who knows one may act in its name.
+        """
+        grant = await self._connection.send(
+            _pool_calls.link_session(self._sessions, session_id)
+        )
+        link = await asyncio.to_thread(
+            SessionLink, grant.memory_socket, grant.token, self._connection.timeout
+        )
+        self._links.append(link)
+        return link
+
     async def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
         await self._connection.close()
+        for link in self._links:
+            link.close()
 
     async def __aenter__(self) -> AsyncClient:
         await self.connect()

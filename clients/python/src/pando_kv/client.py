@@ -12,6 +12,7 @@ from pando_kv._batch import CallList
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
+from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import OperatorClient
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
@@ -23,6 +24,7 @@ from pando_kv.results import (
     Insert,
     Match,
     Namespace,
+    PageRoom,
     PrefixHandle,
     PrefixQuery,
     PrefixScore,
@@ -72,8 +74,9 @@ class Client(OperatorClient):
             Access(address, tls, token), self._sessions, timeout, lane
         )
         self._make_lock = partial(Lock, self._connection)
+        self._links: list[SessionLink] = []
         # Ends the session also when the client is dropped or the process exits.
-        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._finalizer = weakref.finalize(self, _close, self._connection, self._links)
         try:
             self._connection.open()
         except BaseException:
@@ -125,6 +128,12 @@ class Client(OperatorClient):
         """Calls that go together: `with client.batch() as batch:`, then
         `batch.match_prefix(...)` and so on. They are sent on leaving the block."""
         return Batch(self._connection, self._make_lock)
+
+    @property
+    def room(self) -> PageRoom | None:
+        """Free and evictable pages of the pool, as the last answer of match_prefix,
+        insert or allocate_pages told them; None before the first one."""
+        return self._sessions.room
 
     @property
     def draining(self) -> bool:
@@ -259,13 +268,20 @@ class Client(OperatorClient):
         return self._connection.send(_prefix_calls.evict(pages))
 
     def allocate_pages(
-        self, pages: int, *, namespace: Namespace | None = None
+        self,
+        pages: int,
+        *,
+        at_least: int | None = None,
+        namespace: Namespace | None = None,
     ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed; all or nothing.
+        """Reserves pages for the session, evicting as needed.
 
-        They count for the quota of the namespace.
+        All or nothing; with `at_least` as many as there is room for, but not fewer
+        than that. They count for the quota of the namespace.
         """
-        call = _pool_calls.allocate_pages(self._sessions, pages, namespace=namespace)
+        call = _pool_calls.allocate_pages(
+            self._sessions, pages, at_least=at_least, namespace=namespace
+        )
         return self._connection.send(call)
 
     def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
@@ -273,6 +289,16 @@ class Client(OperatorClient):
         self._connection.send(
             _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
         )
+
+    def end_session(self, session: Session) -> None:
+        """Says of a session that was lost while this process lives on: nothing of it
+        writes any more to the pages that the session had reserved, no kernel on the
+        device either.
+
+        Until it says so, has closed the pool that it attached with that session, or has
+        ended, nobody gets these pages.
+        """
+        self._connection.send(_pool_calls.end_session(session.session_id))
 
     def describe_pool(self) -> PoolDescription:
         return self._connection.send(_pool_calls.describe_pool())
@@ -303,6 +329,22 @@ class Client(OperatorClient):
             addresses,
         )
 
+    def link_session(self, session_id: int) -> SessionLink:
+        """Says that this process writes pages that another process of its engine has
+        reserved in that session, its client's `session_id`.
+
+        When that session is lost, its pages are not given to others before the link
+        or this client is closed, or its process gone, too; where pandod cannot tell
+        that, before a time has passed (--quarantine). Keep session ids within the
+        engine: who knows one may act in its name.
+        """
+        grant = self._connection.send(
+            _pool_calls.link_session(self._sessions, session_id)
+        )
+        link = SessionLink(grant.memory_socket, grant.token, self._connection.timeout)
+        self._links.append(link)
+        return link
+
     def close(self) -> None:
         """Ends the session: the server releases its locks and takes its pages back."""
         self._finalizer()
@@ -321,9 +363,7 @@ class Batch(CallList["Lock"]):
     whatever becomes of the others, and has a `result()` once the `with` block is left.
     """
 
-    def __init__(
-        self, connection: Connection, make_lock: Callable[..., Lock]
-    ) -> None:
+    def __init__(self, connection: Connection, make_lock: Callable[..., Lock]) -> None:
         super().__init__(connection.sessions, make_lock)
         self._connection = connection
 
@@ -369,3 +409,9 @@ class Lock(LockHandle):
             # The error of the block is the one to tell.
             if error is None:
                 raise
+
+
+def _close(connection: Connection, links: Sequence[SessionLink]) -> None:
+    connection.close()
+    for link in links:
+        link.close()

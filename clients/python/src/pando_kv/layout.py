@@ -6,7 +6,7 @@ import enum
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class DType(enum.Enum):
     BFLOAT16 = "bfloat16"
     FLOAT8_E4M3 = "float8_e4m3"
     FLOAT8_E5M2 = "float8_e5m2"
+    OPAQUE = "opaque"
+    """Bytes, whose meaning the workers alone know."""
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
@@ -40,6 +42,7 @@ _NUMPY_TYPES: dict[DType, np.dtype[np.generic]] = {
     DType.BFLOAT16: np.dtype(np.uint16),
     DType.FLOAT8_E4M3: np.dtype(np.uint8),
     DType.FLOAT8_E5M2: np.dtype(np.uint8),
+    DType.OPAQUE: np.dtype(np.uint8),
 }
 
 
@@ -58,6 +61,7 @@ _DTYPES: dict[int, DType] = {
     types_pb2.DTYPE_BFLOAT16: DType.BFLOAT16,
     types_pb2.DTYPE_FLOAT8_E4M3: DType.FLOAT8_E4M3,
     types_pb2.DTYPE_FLOAT8_E5M2: DType.FLOAT8_E5M2,
+    types_pb2.DTYPE_OPAQUE: DType.OPAQUE,
 }
 
 _ORDERS: dict[int, LayoutOrder] = {
@@ -68,7 +72,11 @@ _ORDERS: dict[int, LayoutOrder] = {
 
 @dataclass(frozen=True)
 class KvLayout:
-    """Where the bytes of one element of a shard lie; strides are in bytes."""
+    """Where the bytes of one element of a shard lie; strides are in bytes.
+
+    Of an opaque layout only whole pages have a place: kv_planes is 1, and what speaks
+    of heads and tokens is 0.
+    """
 
     layers: int
     kv_planes: int
@@ -84,6 +92,10 @@ class KvLayout:
     kv_stride: int
     token_stride: int
     head_stride: int
+    piece_bytes: int
+    """Bytes of a page in one layer and plane, which are contiguous."""
+    page_format: str = ""
+    """What else workers agree on, such as the inside of an opaque page."""
 
     @classmethod
     def make(
@@ -97,23 +109,16 @@ class KvLayout:
         page_tokens: int,
         kv_planes: int = 2,
         order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
+        page_format: str = "",
     ) -> KvLayout:
         """The layout that pandod gives a pool of that many pages.
 
         `dtype` and `order` may be given by their names, as pandod's options are.
         """
-        dtype, order = DType(dtype), LayoutOrder(order)
+        dtype = DType(dtype)
         head_stride = head_size * dtype.numpy.itemsize
         token_stride = heads * head_stride
-        plane_page = page_tokens * token_stride
-        if order is LayoutOrder.LAYER_FIRST:
-            page_stride = plane_page
-            kv_stride = capacity_pages * page_stride
-            layer_stride = kv_planes * kv_stride
-        else:
-            kv_stride = plane_page
-            layer_stride = kv_planes * kv_stride
-            page_stride = layers * layer_stride
+        piece_bytes = page_tokens * token_stride
         return cls(
             layers=layers,
             kv_planes=kv_planes,
@@ -121,24 +126,52 @@ class KvLayout:
             head_size=head_size,
             dtype=dtype,
             page_tokens=page_tokens,
-            order=order,
-            layer_stride=layer_stride,
-            page_stride=page_stride,
-            kv_stride=kv_stride,
             token_stride=token_stride,
             head_stride=head_stride,
+            piece_bytes=piece_bytes,
+            page_format=page_format,
+            **_strides(capacity_pages, layers, kv_planes, piece_bytes, order),
+        )
+
+    @classmethod
+    def opaque(
+        cls,
+        *,
+        capacity_pages: int,
+        layers: int,
+        page_bytes: int,
+        page_tokens: int,
+        order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
+        page_format: str = "",
+    ) -> KvLayout:
+        """The same for pages of `page_bytes` over all layers, whose inside only the
+        workers know."""
+        piece_bytes = page_bytes // layers
+        return cls(
+            layers=layers,
+            kv_planes=1,
+            heads=0,
+            head_size=0,
+            dtype=DType.OPAQUE,
+            page_tokens=page_tokens,
+            token_stride=0,
+            head_stride=0,
+            piece_bytes=piece_bytes,
+            page_format=page_format,
+            **_strides(capacity_pages, layers, 1, piece_bytes, order),
         )
 
     def fingerprint(self, model: str) -> int:
         """Identifies layout and model; equal to the server's when both agree."""
+        page_format = f";page_format={self.page_format}" if self.page_format else ""
         text = (
             f"pando-kv-layout-v1;layers={self.layers};kv_planes={self.kv_planes};"
             f"heads={self.heads};head_size={self.head_size};"
             f"dtype={self.dtype.value};page_tokens={self.page_tokens};"
             f"order={self.order.value};layer_stride={self.layer_stride};"
             f"page_stride={self.page_stride};kv_stride={self.kv_stride};"
-            f"token_stride={self.token_stride};head_stride={self.head_stride};"
-            f"model={model}"
+            f"token_stride={self.token_stride};head_stride={self.head_stride}"
+            f"{page_format};model={model}"
         )
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
@@ -157,6 +190,10 @@ class KvLayout:
             kv_stride=message.kv_stride,
             token_stride=message.token_stride,
             head_stride=message.head_stride,
+            # A server of before it was told has no opaque layouts.
+            piece_bytes=message.piece_bytes
+            or message.page_tokens * message.token_stride,
+            page_format=message.page_format,
         )
 
 
@@ -193,6 +230,30 @@ class PoolDescription:
             fingerprint=message.fingerprint,
             page_bytes=message.page_bytes,
         )
+
+
+def _strides(
+    capacity_pages: int,
+    layers: int,
+    kv_planes: int,
+    piece_bytes: int,
+    order: LayoutOrder | str,
+) -> dict[str, Any]:
+    order = LayoutOrder(order)
+    if order is LayoutOrder.LAYER_FIRST:
+        page_stride = piece_bytes
+        kv_stride = capacity_pages * page_stride
+        layer_stride = kv_planes * kv_stride
+    else:
+        kv_stride = piece_bytes
+        layer_stride = kv_planes * kv_stride
+        page_stride = layers * layer_stride
+    return {
+        "order": order,
+        "layer_stride": layer_stride,
+        "page_stride": page_stride,
+        "kv_stride": kv_stride,
+    }
 
 
 def _known(members: Mapping[int, EnumT], value: int, field: str) -> EnumT:

@@ -32,7 +32,7 @@ class Listing(Generic[T]):
 
     items: list[T]
     total: int
-    """Of all, listed or not."""
+    """How many there are, whether they are listed or not."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,23 @@ class LockInfo:
     locked_tokens: int
     age_ms: int
     namespace_number: int
+
+
+@dataclass(frozen=True)
+class QuarantineInfo:
+    """A lost session whose pages wait, because its processes may still write."""
+
+    session_number: int
+    client_name: str
+    pages: int
+    age_ms: int
+    """Since the session was lost."""
+    is_held: bool
+    """Somebody is known to hold the memory: no time frees the pages meanwhile."""
+    living_pids: list[int]
+    """Those who attached themselves and that pandod can see; no heirs of theirs."""
+    has_unwatched: bool
+    """A process that mapped the pool cannot be watched: the quarantine time counts."""
 
 
 class MatchEnd(WireEnum):

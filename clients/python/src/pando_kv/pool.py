@@ -71,6 +71,16 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         """Where each shard is on its GPU, as `attach_pool` takes it; 0 for the host."""
         return tuple(shard.address for shard in self._shards)
 
+    def numpy(self) -> MappedPool:
+        """This, as `torch()` has its twin."""
+        return self
+
+    def memory(self, shard: int = 0) -> npt.NDArray[np.uint8]:
+        """All bytes of a shard: (size_bytes,)."""
+        self._check_open()
+        self._check_shard(shard)
+        return self._shards[shard].array()
+
     def torch(self) -> TorchViews:
         """The same views as torch tensors, on the shards' devices. Needs torch."""
         self._check_open()

@@ -61,6 +61,14 @@ class PrefixHandle:
     """Tokens of the prefix, whole pages."""
 
 
+@dataclass(frozen=True)
+class PageRoom:
+    """Pages of the pool that nobody holds."""
+
+    free: int
+    evictable: int
+
+
 class PendingOutcome(WireEnum):
     """Whether another call was computing the page after a match, and how the wait for
     it ended."""
@@ -126,8 +134,10 @@ class Insert:
     existing_tokens: int
     """Tokens of the call that were cached already."""
     canonical_page_ids: Uint32Array
-    """The cache's pages for those tokens: put them into the block table, in the place
-    of `page_ids[first_page:]`."""
+    """The cache's pages for those tokens."""
+    page_ids: Uint32Array
+    """The cache's page for every page of the call, from `first_page` on: what the block
+    table should name. `canonical_page_ids`, then the call's own."""
     first_page: int
     """Pages that `after` covers; 0 without a handle, and when the handle was gone."""
     freed_duplicates: int
@@ -229,6 +239,8 @@ class Stats:
     the caller's credential is limited to namespaces."""
     version: str
     """Of pandod."""
+    held_pages: int
+    """Quarantined pages whose memory is known to be held: no time frees them."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:

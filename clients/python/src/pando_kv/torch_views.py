@@ -27,8 +27,15 @@ class TorchViews(KvViews[Any]):
             DType.BFLOAT16: torch.bfloat16,
             DType.FLOAT8_E4M3: torch.float8_e4m3fn,
             DType.FLOAT8_E5M2: torch.float8_e5m2,
+            DType.OPAQUE: torch.uint8,
         }[description.layout.dtype]
-        self._memory = [shard.tensor(torch).view(dtype) for shard in shards]
+        self._bytes = [shard.tensor(torch) for shard in shards]
+        self._memory = [memory.view(dtype) for memory in self._bytes]
+
+    def memory(self, shard: int = 0) -> Any:
+        """All bytes of a shard, as torch.uint8: (size_bytes,)."""
+        self._check_shard(shard)
+        return self._bytes[shard]
 
     def _array(
         self, shard: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]

@@ -145,15 +145,28 @@ class FlushResponse(_message.Message):
     protected_pages: int
     def __init__(self, evicted_pages: _Optional[int] = ..., protected_pages: _Optional[int] = ...) -> None: ...
 
+class FreeQuarantineRequest(_message.Message):
+    __slots__ = ["session_number"]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    session_number: int
+    def __init__(self, session_number: _Optional[int] = ...) -> None: ...
+
+class FreeQuarantineResponse(_message.Message):
+    __slots__ = ["freed_pages"]
+    FREED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    freed_pages: int
+    def __init__(self, freed_pages: _Optional[int] = ...) -> None: ...
+
 class GetStatsRequest(_message.Message):
     __slots__ = []
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["counters", "epoch", "eviction_policy", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "version", "waiting_matches"]
+    __slots__ = ["counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "version", "waiting_matches"]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
+    HELD_PAGES_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -165,6 +178,7 @@ class GetStatsResponse(_message.Message):
     counters: CacheCounters
     epoch: int
     eviction_policy: str
+    held_pages: int
     locks: int
     namespaces: int
     nodes: int
@@ -173,7 +187,7 @@ class GetStatsResponse(_message.Message):
     sessions: int
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ...) -> None: ...
 
 class ListLocksRequest(_message.Message):
     __slots__ = ["limit", "session_number"]
@@ -204,6 +218,20 @@ class ListNamespacesResponse(_message.Message):
     namespaces: _containers.RepeatedCompositeFieldContainer[NamespaceInfo]
     total: int
     def __init__(self, namespaces: _Optional[_Iterable[_Union[NamespaceInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class ListQuarantineRequest(_message.Message):
+    __slots__ = ["limit"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+
+class ListQuarantineResponse(_message.Message):
+    __slots__ = ["sessions", "total"]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[QuarantineInfo]
+    total: int
+    def __init__(self, sessions: _Optional[_Iterable[_Union[QuarantineInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
     __slots__ = ["limit"]
@@ -268,6 +296,24 @@ class PageStates(_message.Message):
     quarantined: int
     reserved: int
     def __init__(self, free: _Optional[int] = ..., reserved: _Optional[int] = ..., evictable: _Optional[int] = ..., protected: _Optional[int] = ..., quarantined: _Optional[int] = ..., padding: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
+
+class QuarantineInfo(_message.Message):
+    __slots__ = ["age_ms", "client_name", "has_unwatched", "is_held", "living_pids", "pages", "session_number"]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
+    HAS_UNWATCHED_FIELD_NUMBER: _ClassVar[int]
+    IS_HELD_FIELD_NUMBER: _ClassVar[int]
+    LIVING_PIDS_FIELD_NUMBER: _ClassVar[int]
+    PAGES_FIELD_NUMBER: _ClassVar[int]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    age_ms: int
+    client_name: str
+    has_unwatched: bool
+    is_held: bool
+    living_pids: _containers.RepeatedScalarFieldContainer[int]
+    pages: int
+    session_number: int
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_held: bool = ..., living_pids: _Optional[_Iterable[int]] = ..., has_unwatched: bool = ...) -> None: ...
 
 class QuotaClass(_message.Message):
     __slots__ = ["cached_pages", "cap_pages", "floor_pages", "name", "reserved_pages"]

@@ -7,22 +7,28 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocatePagesRequest(_message.Message):
-    __slots__ = ["namespace", "pages", "request_id", "session_id"]
+    __slots__ = ["min_pages", "namespace", "pages", "request_id", "session_id"]
+    MIN_PAGES_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    min_pages: int
     namespace: _types_pb2.Namespace
     pages: int
     request_id: int
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., pages: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., request_id: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., pages: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., request_id: _Optional[int] = ..., min_pages: _Optional[int] = ...) -> None: ...
 
 class AllocatePagesResponse(_message.Message):
-    __slots__ = ["page_ids"]
+    __slots__ = ["evictable_pages", "free_pages", "page_ids"]
+    EVICTABLE_PAGES_FIELD_NUMBER: _ClassVar[int]
+    FREE_PAGES_FIELD_NUMBER: _ClassVar[int]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    evictable_pages: int
+    free_pages: int
     page_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, page_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, page_ids: _Optional[_Iterable[int]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
 
 class AttachPoolRequest(_message.Message):
     __slots__ = ["fingerprint", "session_id"]

@@ -57,16 +57,20 @@ class InsertRequest(_message.Message):
     def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., priority: _Optional[int] = ..., request_id: _Optional[int] = ...) -> None: ...
 
 class InsertResponse(_message.Message):
-    __slots__ = ["canonical_page_ids", "existing_tokens", "freed_duplicates", "handle"]
+    __slots__ = ["canonical_page_ids", "evictable_pages", "existing_tokens", "free_pages", "freed_duplicates", "handle"]
     CANONICAL_PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    EVICTABLE_PAGES_FIELD_NUMBER: _ClassVar[int]
     EXISTING_TOKENS_FIELD_NUMBER: _ClassVar[int]
     FREED_DUPLICATES_FIELD_NUMBER: _ClassVar[int]
+    FREE_PAGES_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     canonical_page_ids: _containers.RepeatedScalarFieldContainer[int]
+    evictable_pages: int
     existing_tokens: int
+    free_pages: int
     freed_duplicates: int
     handle: _types_pb2.PrefixHandle
-    def __init__(self, existing_tokens: _Optional[int] = ..., canonical_page_ids: _Optional[_Iterable[int]] = ..., freed_duplicates: _Optional[int] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ...) -> None: ...
+    def __init__(self, existing_tokens: _Optional[int] = ..., canonical_page_ids: _Optional[_Iterable[int]] = ..., freed_duplicates: _Optional[int] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
 
 class LockRequest(_message.Message):
     __slots__ = ["after", "namespace", "request_id", "session_id", "tokens"]
@@ -117,20 +121,24 @@ class MatchPrefixRequest(_message.Message):
     def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., max_tokens: _Optional[int] = ..., lock: bool = ..., reserve_tokens: _Optional[int] = ..., touch: bool = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending_wait_ms: _Optional[int] = ..., request_id: _Optional[int] = ...) -> None: ...
 
 class MatchPrefixResponse(_message.Message):
-    __slots__ = ["handle", "lock_id", "matched_tokens", "page_ids", "pending", "reserved_page_ids"]
+    __slots__ = ["evictable_pages", "free_pages", "handle", "lock_id", "matched_tokens", "page_ids", "pending", "reserved_page_ids"]
+    EVICTABLE_PAGES_FIELD_NUMBER: _ClassVar[int]
+    FREE_PAGES_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     LOCK_ID_FIELD_NUMBER: _ClassVar[int]
     MATCHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
     RESERVED_PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    evictable_pages: int
+    free_pages: int
     handle: _types_pb2.PrefixHandle
     lock_id: int
     matched_tokens: int
     page_ids: _containers.RepeatedScalarFieldContainer[int]
     pending: PendingOutcome
     reserved_page_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, matched_tokens: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., reserved_page_ids: _Optional[_Iterable[int]] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending: _Optional[_Union[PendingOutcome, str]] = ...) -> None: ...
+    def __init__(self, matched_tokens: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., reserved_page_ids: _Optional[_Iterable[int]] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending: _Optional[_Union[PendingOutcome, str]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
 
 class MatchPrefixesRequest(_message.Message):
     __slots__ = ["queries"]

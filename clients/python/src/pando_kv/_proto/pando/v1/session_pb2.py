@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from pando_kv._proto.pando.v1 import types_pb2 as pando_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16pando/v1/session.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"D\n\x12OpenSessionRequest\x12\x13\n\x0b\x63lient_name\x18\x01 \x01(\t\x12\x19\n\x11resume_session_id\x18\x02 \x01(\x06\"j\n\x0cSessionEvent\x12)\n\x06opened\x18\x01 \x01(\x0b\x32\x17.pando.v1.SessionOpenedH\x00\x12&\n\x08\x64raining\x18\x02 \x01(\x0b\x32\x12.pando.v1.DrainingH\x00\x42\x07\n\x05\x65vent\"[\n\rSessionOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\x12\'\n\x04pool\x18\x03 \x01(\x0b\x32\x19.pando.v1.PoolDescription\"\n\n\x08\x44raining2L\n\x08Sessions\x12@\n\x04Open\x12\x1c.pando.v1.OpenSessionRequest\x1a\x16.pando.v1.SessionEvent(\x01\x30\x01\x42\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16pando/v1/session.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"D\n\x12OpenSessionRequest\x12\x13\n\x0b\x63lient_name\x18\x01 \x01(\t\x12\x19\n\x11resume_session_id\x18\x02 \x01(\x06\"j\n\x0cSessionEvent\x12)\n\x06opened\x18\x01 \x01(\x0b\x32\x17.pando.v1.SessionOpenedH\x00\x12&\n\x08\x64raining\x18\x02 \x01(\x0b\x32\x12.pando.v1.DrainingH\x00\x42\x07\n\x05\x65vent\"[\n\rSessionOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\x12\'\n\x04pool\x18\x03 \x01(\x0b\x32\x19.pando.v1.PoolDescription\"\n\n\x08\x44raining\"\'\n\x11\x45ndSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\"\x14\n\x12\x45ndSessionResponse2\x8e\x01\n\x08Sessions\x12@\n\x04Open\x12\x1c.pando.v1.OpenSessionRequest\x1a\x16.pando.v1.SessionEvent(\x01\x30\x01\x12@\n\x03\x45nd\x12\x1b.pando.v1.EndSessionRequest\x1a\x1c.pando.v1.EndSessionResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.session_pb2', globals())
@@ -30,6 +30,10 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _SESSIONOPENED._serialized_end=327
   _DRAINING._serialized_start=329
   _DRAINING._serialized_end=339
-  _SESSIONS._serialized_start=341
-  _SESSIONS._serialized_end=417
+  _ENDSESSIONREQUEST._serialized_start=341
+  _ENDSESSIONREQUEST._serialized_end=380
+  _ENDSESSIONRESPONSE._serialized_start=382
+  _ENDSESSIONRESPONSE._serialized_end=402
+  _SESSIONS._serialized_start=405
+  _SESSIONS._serialized_end=547
 # @@protoc_insertion_point(module_scope)

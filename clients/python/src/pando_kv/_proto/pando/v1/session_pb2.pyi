@@ -9,6 +9,16 @@ class Draining(_message.Message):
     __slots__ = []
     def __init__(self) -> None: ...
 
+class EndSessionRequest(_message.Message):
+    __slots__ = ["session_id"]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: int
+    def __init__(self, session_id: _Optional[int] = ...) -> None: ...
+
+class EndSessionResponse(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
 class OpenSessionRequest(_message.Message):
     __slots__ = ["client_name", "resume_session_id"]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]

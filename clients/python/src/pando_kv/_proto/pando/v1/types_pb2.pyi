@@ -10,6 +10,7 @@ DTYPE_FLOAT16: DType
 DTYPE_FLOAT32: DType
 DTYPE_FLOAT8_E4M3: DType
 DTYPE_FLOAT8_E5M2: DType
+DTYPE_OPAQUE: DType
 DTYPE_UNSPECIFIED: DType
 EVICTION_REASON_ALLOCATION: EvictionReason
 EVICTION_REASON_FLUSH: EvictionReason
@@ -22,7 +23,7 @@ LAYOUT_ORDER_PAGE_FIRST: LayoutOrder
 LAYOUT_ORDER_UNSPECIFIED: LayoutOrder
 
 class KvLayout(_message.Message):
-    __slots__ = ["dtype", "head_size", "head_stride", "heads", "kv_planes", "kv_stride", "layer_stride", "layers", "order", "page_stride", "page_tokens", "token_stride"]
+    __slots__ = ["dtype", "head_size", "head_stride", "heads", "kv_planes", "kv_stride", "layer_stride", "layers", "order", "page_format", "page_stride", "page_tokens", "piece_bytes", "token_stride"]
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     HEADS_FIELD_NUMBER: _ClassVar[int]
     HEAD_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -32,8 +33,10 @@ class KvLayout(_message.Message):
     LAYERS_FIELD_NUMBER: _ClassVar[int]
     LAYER_STRIDE_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FORMAT_FIELD_NUMBER: _ClassVar[int]
     PAGE_STRIDE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PIECE_BYTES_FIELD_NUMBER: _ClassVar[int]
     TOKEN_STRIDE_FIELD_NUMBER: _ClassVar[int]
     dtype: DType
     head_size: int
@@ -44,10 +47,12 @@ class KvLayout(_message.Message):
     layer_stride: int
     layers: int
     order: LayoutOrder
+    page_format: str
     page_stride: int
     page_tokens: int
+    piece_bytes: int
     token_stride: int
-    def __init__(self, layers: _Optional[int] = ..., kv_planes: _Optional[int] = ..., heads: _Optional[int] = ..., head_size: _Optional[int] = ..., dtype: _Optional[_Union[DType, str]] = ..., page_tokens: _Optional[int] = ..., order: _Optional[_Union[LayoutOrder, str]] = ..., layer_stride: _Optional[int] = ..., page_stride: _Optional[int] = ..., kv_stride: _Optional[int] = ..., token_stride: _Optional[int] = ..., head_stride: _Optional[int] = ...) -> None: ...
+    def __init__(self, layers: _Optional[int] = ..., kv_planes: _Optional[int] = ..., heads: _Optional[int] = ..., head_size: _Optional[int] = ..., dtype: _Optional[_Union[DType, str]] = ..., page_tokens: _Optional[int] = ..., order: _Optional[_Union[LayoutOrder, str]] = ..., layer_stride: _Optional[int] = ..., page_stride: _Optional[int] = ..., kv_stride: _Optional[int] = ..., token_stride: _Optional[int] = ..., head_stride: _Optional[int] = ..., piece_bytes: _Optional[int] = ..., page_format: _Optional[str] = ...) -> None: ...
 
 class Namespace(_message.Message):
     __slots__ = ["bigram", "cache_salt", "extra_key"]

@@ -1,0 +1,167 @@
+// The longest step of each kind of work for operators, at a million pages: so
+// long may a call have to wait for it.
+#include <benchmark/benchmark.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "bench/core/workload.h"
+#include "core/eviction_work.h"
+#include "core/explanation.h"
+#include "core/listings.h"
+#include "core/tree_dump.h"
+
+namespace pando::bench {
+namespace {
+
+constexpr uint32_t kPageTokens = 16;
+constexpr uint64_t kLeaves = 1'000'000;  // of a page each
+constexpr uint32_t kLocks = 65'536;      // what a session may have
+constexpr uint32_t kMany = 10'000;       // sessions, namespaces
+constexpr uint32_t kDepth = 15'000;      // of a path of nodes
+
+// Of this thread: what other processes do meanwhile does not count.
+double CpuMilliseconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 +
+         static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+// Calls `step` until it says that it was the last.
+template <typename Step>
+void RecordLongest(benchmark::State& state, Step step) {
+  double longest = 0;
+  int64_t steps = 0;
+  for (auto _ : state) {
+    for (bool is_last = false; !is_last; ++steps) {
+      const double begin = CpuMilliseconds();
+      is_last = step();
+      longest = std::max(longest, CpuMilliseconds() - begin);
+    }
+  }
+  state.counters["longest_ms"] = longest;
+  state.counters["steps"] = static_cast<double>(steps);
+}
+
+std::unique_ptr<PrefixCache> MakeWideCache() {
+  auto cache = MakeCache(kPageTokens, kLeaves + kMany);
+  PublishLeaves(*cache, kLeaves, kPageTokens);
+  return cache;
+}
+
+void LockLeaves(PrefixCache& cache) {
+  for (uint64_t leaf = 0; leaf < kLocks; ++leaf) {
+    CHECK(cache
+              .Lock({.session = kSession,
+                     .ns = kNamespace,
+                     .tokens = Tokens(leaf, kPageTokens)})
+              .ok());
+  }
+}
+
+template <typename Work>
+void RecordWork(benchmark::State& state, PrefixCache& cache, Work work) {
+  RecordLongest(state, [&] { return cache.Step(work); });
+}
+
+void BM_StepsOfEvict(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordWork(state, *cache, EvictionWork(kLeaves));
+}
+void BM_StepsOfFlush(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordWork(state, *cache, FlushWork());
+}
+void BM_StepsOfCheckInvariants(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  LockLeaves(*cache);
+  RecordLongest(state, [&] {
+    const auto violations = cache->CheckInvariantsStep();
+    CHECK(!violations.has_value() || violations->empty());
+    return violations.has_value();
+  });
+}
+void BM_StepsOfDumpTree(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordWork(state, *cache, TreeDumpWork(100'000, std::nullopt));
+}
+void BM_StepsOfListLocks(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  LockLeaves(*cache);
+  RecordWork(state, *cache, LockListing(kMany, std::nullopt));
+}
+void BM_StepsOfReleaseLocks(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  LockLeaves(*cache);
+  RecordWork(state, *cache, LockRelease(SessionNumber(1)));
+}
+void BM_StepsOfListSessions(benchmark::State& state) {
+  const auto cache = MakeCache(kPageTokens, kMany);
+  for (uint64_t id = 2; id <= kMany; ++id) {
+    cache->OpenSession(SessionId(id), "a worker of some name");
+  }
+  RecordWork(state, *cache, SessionListing(kMany));
+}
+void BM_StepsOfListNamespaces(benchmark::State& state) {
+  const auto cache = MakeCache(kPageTokens, kMany);
+  const std::vector<Token> prompt = Tokens(1, kPageTokens);
+  for (uint32_t i = 0; i < kMany; ++i) {
+    const NamespaceKey ns{
+        .extra_key = "a tenant of some name " + std::to_string(i),
+        .cache_salt = {}};
+    const auto pages =
+        cache->Allocate({.session = kSession, .ns = ns, .pages = 1})->pages;
+    CHECK(cache
+              ->Insert({.session = kSession,
+                        .ns = ns,
+                        .tokens = prompt,
+                        .pages = pages})
+              .ok());
+  }
+  RecordWork(state, *cache, NamespaceListing(kMany));
+}
+
+// A path of nodes with a lock at each, of which the prompt has the first.
+void BM_StepsOfExplainMatch(benchmark::State& state) {
+  const auto cache = MakeCache(1, kDepth + 1);
+  const std::vector<Token> path = Tokens(1, kDepth);
+  Publish(*cache, path);
+  for (uint32_t depth = 1; depth <= kDepth; ++depth) {
+    CHECK(cache
+              ->Lock({.session = kSession,
+                      .ns = kNamespace,
+                      .tokens = std::span(path).first(depth)})
+              .ok());
+  }
+  const std::vector<Token> prompt = {path[0], 0};
+  RecordWork(state, *cache, Explanation(kNamespace, prompt));
+}
+
+// Not in steps: the whole tree at once.
+void BM_SetEvictionPolicy(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordLongest(state, [&] {
+    cache->SetEvictionPolicy(EvictionPolicyKind::kLfu);
+    return true;
+  });
+}
+
+BENCHMARK(BM_StepsOfEvict)->Iterations(1);
+BENCHMARK(BM_StepsOfFlush)->Iterations(1);
+BENCHMARK(BM_StepsOfCheckInvariants)->Iterations(1);
+BENCHMARK(BM_StepsOfDumpTree)->Iterations(1);
+BENCHMARK(BM_StepsOfListLocks)->Iterations(1);
+BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
+BENCHMARK(BM_StepsOfListSessions)->Iterations(1);
+BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
+BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
+BENCHMARK(BM_SetEvictionPolicy)->Iterations(1);
+
+}  // namespace
+}  // namespace pando::bench

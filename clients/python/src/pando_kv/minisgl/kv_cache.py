@@ -1,0 +1,136 @@
+"""mini-SGLang's KV tensors over Pando's memory."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import torch
+from minisgl.core import get_global_ctx
+from minisgl.distributed import get_tp_info
+from minisgl.engine.graph import GraphRunner
+from minisgl.kvcache.base import BaseKVCachePool
+
+from pando_kv import Client, DType, KvLayout
+from pando_kv.errors import LayoutMismatchError
+from pando_kv.torch_views import TorchViews
+
+_DTYPES = {
+    torch.float32: DType.FLOAT32,
+    torch.float16: DType.FLOAT16,
+    torch.bfloat16: DType.BFLOAT16,
+}
+
+# A step of an engine waits rather than fails while pandod is slow.
+_TIMEOUT = 30.0
+
+
+@functools.cache
+def session() -> Client:
+    """The session of this process; opened by the first call."""
+    address = os.environ.get("PANDO_ADDRESS")
+    if not address:
+        raise ValueError(
+            "PANDO_ADDRESS must be the address of pandod, for example "
+            "unix:/run/pando/pando.sock"
+        )
+    return Client(
+        address,
+        name=f"mini-sglang {os.getpid()}",
+        timeout=_TIMEOUT,
+        token=os.environ.get("PANDO_TOKEN") or None,
+    )
+
+
+class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
+    """Its keys and values of a layer are views of the mapped pool: slot s of
+    mini-SGLang is slot s of Pando, and nothing is allocated."""
+
+    def __init__(
+        self, views: TorchViews, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._views = views
+        self._dtype = dtype
+        self._device = device
+
+    def k_cache(self, index: int) -> torch.Tensor:
+        """Of a layer: (pages, tokens of a page, KV heads, head size)."""
+        return self._views.keys(index)
+
+    def v_cache(self, index: int) -> torch.Tensor:
+        return self._views.values(index)
+
+    def store_kv(
+        self, k: torch.Tensor, v: torch.Tensor, out_loc: torch.Tensor, layer_id: int
+    ) -> None:
+        from minisgl.kernel import store_cache
+
+        store_cache(
+            k_cache=self._views.key_slots(layer_id),
+            v_cache=self._views.value_slots(layer_id),
+            indices=out_loc,
+            k=k,
+            v=v,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return self._device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._dtype
+
+    @property
+    def num_layers(self) -> int:
+        return self._views.layout.layers
+
+
+def make_kv_cache(
+    model_config: Any,
+    num_pages: int,
+    page_size: int,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> PandoKVCache:
+    """In the place of mini-SGLang's create_kvcache_pool. `num_pages` has one more than
+    --num-pages, for rows of a batch that are padding: Pando's page 0."""
+    if get_tp_info().size != 1:
+        raise ValueError("mini-SGLang on Pando does not support --tp-size above 1")
+    if dtype not in _DTYPES:
+        raise ValueError(f"mini-SGLang on Pando does not support KV of {dtype}")
+    model = os.environ.get("PANDO_MODEL")
+    if not model:
+        raise ValueError("PANDO_MODEL must be the model as --model of pandod has it")
+    client = session()
+    capacity = client.pool.capacity_pages
+    layout = KvLayout.make(
+        capacity_pages=capacity,
+        layers=model_config.num_layers,
+        heads=model_config.num_kv_heads,
+        head_size=model_config.head_dim,
+        dtype=_DTYPES[dtype],
+        page_tokens=page_size,
+    )
+    try:
+        pool = client.attach_pool(expected_layout=layout, model=model)
+    except LayoutMismatchError as error:
+        raise ValueError(
+            f"this engine does not fit the pool of pandod: {error.message}"
+        ) from error
+    if num_pages != capacity:
+        raise ValueError(
+            f"the engine has {num_pages - 1} pages and the pool of pandod "
+            f"{capacity - 1}: start the engine with --num-pages {capacity - 1}"
+        )
+    return PandoKVCache(pool.torch(), dtype, device)
+
+
+class PandoGraphRunner(GraphRunner):  # type: ignore[misc]
+    """Padding rows of a batch write to page 0, which no session is ever given, instead
+    of to a last page of mini-SGLang's own."""
+
+    def __init__(self, *, dummy_req: Any, **others: Any) -> None:
+        get_global_ctx().page_table[dummy_req.table_idx].fill_(0)
+        super().__init__(dummy_req=dummy_req, **others)

@@ -1,0 +1,49 @@
+"""What of mini-SGLang is replaced, and the check that it is what was tested."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+
+from pando_kv._tested_versions import require_tested_version
+
+TESTED_COMMIT = "20fcd7f"
+
+# What the adapter replaces or leans on. mini-SGLang has made no releases, so these
+# sources are its version.
+_MODULES = (
+    "minisgl.engine.engine",
+    "minisgl.engine.graph",
+    "minisgl.kvcache.base",
+    "minisgl.scheduler.cache",
+    "minisgl.scheduler.prefill",
+    "minisgl.scheduler.scheduler",
+)
+_TESTED_DIGEST = "af7e78bc46d0"
+
+
+def replace_pool_and_cache() -> None:
+    """Raises RuntimeError where mini-SGLang is not the one that was tested."""
+    digest = source_digest()
+    version = (
+        TESTED_COMMIT if digest == _TESTED_DIGEST else f"of other sources, {digest}"
+    )
+    require_tested_version("mini-SGLang", version, (TESTED_COMMIT,))
+
+    from minisgl.engine import engine
+    from minisgl.scheduler import scheduler
+
+    from pando_kv.minisgl.cache_manager import PandoCacheManager
+    from pando_kv.minisgl.kv_cache import PandoGraphRunner, make_kv_cache
+
+    engine.create_kvcache_pool = make_kv_cache
+    engine.GraphRunner = PandoGraphRunner
+    scheduler.CacheManager = PandoCacheManager
+
+
+def source_digest() -> str:
+    digest = hashlib.sha256()
+    for name in _MODULES:
+        digest.update(inspect.getsource(importlib.import_module(name)).encode())
+    return digest.hexdigest()[:12]

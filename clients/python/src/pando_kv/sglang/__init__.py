@@ -1,0 +1,45 @@
+"""SGLang over Pando, without a copy: its KV tensors are the mapped pool, its free pages
+are those that the session has reserved, and its prefix cache is Pando's index.
+
+Chosen by `--radix-cache-backend pando`, with the address in PANDO_ADDRESS;
+docs/engines-sglang.md says the rest. SGLang finds this package by its entry points and
+calls the two functions below in each of its processes. Importing it loads nothing of
+SGLang.
+"""
+
+from __future__ import annotations
+
+import os
+
+TESTED_VERSIONS = ("0.5.23",)
+
+ADDRESS = "PANDO_ADDRESS"
+"""Where pandod listens, as `pando_kv.Client` takes it."""
+MODEL = "PANDO_MODEL"
+"""The model's name as pandod's --model has it, where it is not the served name."""
+TOKEN = "PANDO_TOKEN"
+"""The bearer token, where pandod wants one."""
+
+BACKEND = "pando"
+"""The name after --radix-cache-backend."""
+
+
+def activate() -> str | None:
+    """Entry point `sglang.srt.platforms`: the class that gives SGLang its KV pool and
+    allocator. None, SGLang's own choice, where no address is set."""
+    if not os.environ.get(ADDRESS):
+        return None
+    if os.environ.get("SGLANG_USE_CPU_ENGINE") == "1":
+        return "pando_kv.sglang.platform:PandoCpuPlatform"
+    import torch
+
+    if torch.cuda.is_available() and torch.version.hip is None:
+        return "pando_kv.sglang.platform:PandoCudaPlatform"
+    return None
+
+
+def register() -> None:
+    """Entry point `sglang.srt.plugins`: names the backend, and hooks in."""
+    from pando_kv.sglang.hooks import register_hooks
+
+    register_hooks()

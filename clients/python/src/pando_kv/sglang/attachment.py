@@ -1,0 +1,44 @@
+"""This process's session with pandod, and the pool mapped into it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+
+from pando_kv import Client, KvLayout, MappedPool
+from pando_kv.sglang import ADDRESS, BACKEND, MODEL, TOKEN
+
+# A step of an engine waits rather than fails while pandod is slow.
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Attachment:
+    client: Client
+    pool: MappedPool
+
+
+@functools.cache
+def session() -> Client:
+    """The session of this process; opened by the first call."""
+    address = os.environ.get(ADDRESS)
+    if not address:
+        raise ValueError(
+            f"--radix-cache-backend {BACKEND} needs {ADDRESS}, the address of pandod, "
+            "in the environment, for example unix:/run/pando/pando.sock"
+        )
+    return Client(
+        address,
+        name=f"sglang {os.getpid()}",
+        timeout=_TIMEOUT,
+        token=os.environ.get(TOKEN) or None,
+    )
+
+
+def attach(layout: KvLayout, served_model: str) -> Attachment:
+    """Maps the pool. Raises LayoutMismatchError, which names the field, where pandod
+    has another layout or another model."""
+    client = session()
+    model = os.environ.get(MODEL) or served_model
+    return Attachment(client, client.attach_pool(expected_layout=layout, model=model))

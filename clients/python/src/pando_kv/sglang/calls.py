@@ -1,0 +1,228 @@
+"""What the prefix cache asks of Pando, in plain data.
+
+With several tensor-parallel ranks each runs a scheduler of its own, and all must
+decide alike: rank 0 asks, and the others get what it was told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pando_kv import Client, Lock, Namespace, PageRoom, PrefixQuery
+from pando_kv._wire import Uint32Array
+from pando_kv.errors import (
+    DeadlineError,
+    InvalidRequestError,
+    PandoError,
+    PoolExhaustedError,
+    QuotaExceededError,
+    SessionLimitError,
+    SessionLostError,
+    UnavailableError,
+    UnknownLockError,
+)
+
+T = TypeVar("T")
+
+_log = logging.getLogger("pando_kv.sglang")
+
+_NO_PAGES = np.empty(0, np.uint32)
+_NO_ROOM = (PoolExhaustedError, QuotaExceededError, SessionLimitError)
+
+
+class PandoLostError(RuntimeError):
+    """The session is over, and with it every page of this engine."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A locked prefix, and pages for the rest of the prompt."""
+
+    tokens: int
+    page_ids: Uint32Array
+    lock_id: int
+    reserved: Uint32Array
+
+
+@dataclass(frozen=True)
+class Publication:
+    existing: Uint32Array
+    """The cache's pages of what was cached already, the front of what was published."""
+    is_answered: bool = True
+    """Nobody knows what became of the pages otherwise."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call brought, or why it brought nothing, and the room there is."""
+
+    value: Any
+    lost: str = ""
+    room: PageRoom = field(default=PageRoom(0, 0))
+
+
+class Calls:
+    """Failures are answers here: an engine must go on. None stands for a call that
+    failed, with the reason in the log. PandoLostError ends the engine: its pages are
+    void.
+    """
+
+    def __init__(self, client: Client | None, share: Callable[[Any], Any]) -> None:
+        """`client` is None on the ranks that follow; `share` gives rank 0's object to
+        every rank."""
+        self._client = client
+        self._share = share
+        self._locks: dict[int, Lock] = {}
+        self._generation = 0 if client is None else client.generation
+        self.room = PageRoom(0, 0)
+        self.room = self._ask(_room_of) or self.room
+
+    def admit(
+        self, tokens: Uint32Array, namespace: Namespace | None, reserve_tokens: int
+    ) -> Admission | None:
+        """Locks the longest cached prefix and reserves the rest; None when there is no
+        room, or no answer: nothing is held then. Where Pando does not take the match,
+        pages without it."""
+
+        def call(client: Client) -> Admission | None:
+            try:
+                match = client.match_prefix(
+                    tokens,
+                    namespace=namespace,
+                    lock=True,
+                    reserve_tokens=reserve_tokens,
+                )
+            except _NO_ROOM:
+                return None
+            except InvalidRequestError as error:
+                _log.warning("pandod: %s; a request runs without its cache", error)
+                pages = reserve_tokens // client.pool.layout.page_tokens
+                reserved = client.allocate_pages(pages) if pages else _NO_PAGES
+                return Admission(0, _NO_PAGES, 0, reserved)
+            assert match.lock is not None
+            self._locks[match.lock.lock_id] = match.lock
+            return Admission(
+                match.matched_tokens,
+                match.page_ids,
+                match.lock.lock_id,
+                match.reserved_page_ids,
+            )
+
+        return self._ask(call)
+
+    def score(self, queries: Sequence[PrefixQuery]) -> list[int]:
+        """Cached tokens of each prompt; nothing is held or touched."""
+
+        def call(client: Client) -> list[int]:
+            return _scores(client, queries)
+
+        return self._ask(call) or [0] * len(queries)
+
+    def publish(
+        self,
+        lock_id: int,
+        tokens: Uint32Array,
+        page_ids: Uint32Array,
+        *,
+        is_last: bool,
+        priority: int,
+        free: Uint32Array = _NO_PAGES,
+    ) -> Publication | None:
+        """Publishes pages after the lock, which moves along, or with `is_last` is
+        released. Duplicates stay the engine's, but those of the last publication. None:
+        nothing was done."""
+
+        def call(client: Client) -> Publication:
+            try:
+                done = client.insert(
+                    tokens,
+                    page_ids,
+                    lock=self._locks[lock_id],
+                    relock=not is_last,
+                    unlock=is_last,
+                    keep_duplicates=not is_last,
+                    free_page_ids=free,
+                    priority=priority,
+                )
+            except (DeadlineError, UnavailableError) as error:
+                _log.warning(
+                    "pandod: %s; %d pages are used no more", error, page_ids.size
+                )
+                return Publication(_NO_PAGES, is_answered=False)
+            if is_last:
+                self._locks.pop(lock_id)
+            return Publication(done.canonical_page_ids)
+
+        return self._ask(call)
+
+    def release(self, lock_ids: Sequence[int]) -> None:
+        def call(client: Client) -> None:
+            # A call that was not answered may have released it.
+            with contextlib.suppress(UnknownLockError):
+                client.unlock(*(self._locks.pop(lock_id) for lock_id in lock_ids))
+
+        if lock_ids:
+            self._ask(call)
+
+    def allocate(self, pages: int) -> Uint32Array:
+        """As many as there is room for."""
+
+        def call(client: Client) -> Uint32Array:
+            return client.allocate_pages(pages, at_least=0)
+
+        allocated = self._ask(call)
+        return _NO_PAGES if allocated is None else allocated
+
+    def free(self, page_ids: Uint32Array) -> None:
+        if page_ids.size:
+            self._ask(lambda client: client.free_pages(page_ids))
+
+    def _ask(self, call: Callable[[Client], T]) -> T | None:
+        answer: Answer = self._share(
+            None if self._client is None else self._answer(self._client, call)
+        )
+        if answer.lost:
+            raise PandoLostError(answer.lost)
+        self.room = answer.room
+        return answer.value  # type: ignore[no-any-return]
+
+    def _answer(self, client: Client, call: Callable[[Client], T]) -> Answer:
+        value: T | None = None
+        try:
+            if client.generation != self._generation:
+                raise SessionLostError("SESSION_LOST", "pandod has begun anew")
+            value = call(client)
+        except SessionLostError as error:
+            return Answer(None, lost=_what_now(error))
+        except PandoError as error:
+            _log.warning("pandod: %s; going on without it", error)
+        return Answer(value, room=client.room or self.room)
+
+
+def _room_of(client: Client) -> PageRoom:
+    pages = client.stats().pages
+    return PageRoom(pages.free, pages.evictable)
+
+
+def _scores(client: Client, queries: Sequence[PrefixQuery]) -> list[int]:
+    """In halves when all are more tokens than pandod takes at once."""
+    try:
+        return [score.matched_tokens for score in client.match_prefixes(queries)]
+    except InvalidRequestError:
+        if len(queries) < 2:
+            raise
+    middle = len(queries) // 2
+    return _scores(client, queries[:middle]) + _scores(client, queries[middle:])
+
+
+def _what_now(error: SessionLostError) -> str:
+    return (
+        f"the session with pandod is lost ({error.message}): the pages of this engine "
+        "are void, and its KV memory is not the pool's any more. Restart the engine."
+    )

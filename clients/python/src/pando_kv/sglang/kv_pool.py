@@ -1,0 +1,83 @@
+"""SGLang's KV tensors over Pando's memory."""
+
+from __future__ import annotations
+
+from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
+from sglang.srt.runtime_context import get_parallel, get_serving
+
+from pando_kv import DType, KvLayout
+from pando_kv.errors import LayoutMismatchError
+from pando_kv.sglang.attachment import Attachment, attach, session
+
+_DTYPES = {
+    "torch.float32": DType.FLOAT32,
+    "torch.float16": DType.FLOAT16,
+    "torch.bfloat16": DType.BFLOAT16,
+}
+
+
+class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
+    """Its keys and values of a layer are views of the mapped pool: slot s of SGLang is
+    slot s of Pando, and nothing is allocated. Made by SGLang on each rank."""
+
+    attachment: Attachment
+
+    def _create_buffers(self) -> None:
+        self._refuse_what_is_not_supported()
+        self.attachment = self._attach()
+        rank = get_parallel().tp_rank
+        views = self.attachment.pool.torch()
+        # What the class that this one replaces sets, too.
+        self.k_scale_buffer = self.v_scale_buffer = None
+        self.native_k_scale_buffer = self.native_v_scale_buffer = None
+        self.dq_k_buffer = self.dq_v_buffer = None
+        self.k_buffer = [views.key_slots(i, rank) for i in range(self.layer_num)]
+        self.v_buffer = [views.value_slots(i, rank) for i in range(self.layer_num)]
+        self._kv_buffer_descs = self._build_kv_buffer_descs()
+        self._init_data_ptrs_and_strides()
+
+    def _refuse_what_is_not_supported(self) -> None:
+        for is_so, what in (
+            (self.is_quantized_kv_cache, "a quantized KV cache"),
+            (self.store_dtype != self.dtype, f"--kv-cache-dtype {self.dtype}"),
+            (str(self.dtype) not in _DTYPES, f"--kv-cache-dtype {self.dtype}"),
+            (self.kv_cache_layout != "nhd", f"KV layout '{self.kv_cache_layout}'"),
+            (self.v_head_dim != self.head_dim, "values of another size than keys"),
+            (self.post_capture_active, "KV memory that is backed after graph capture"),
+            (self.page_size == 1, "--page-size 1"),
+        ):
+            if is_so:
+                raise ValueError(f"--radix-cache-backend pando does not support {what}")
+
+    def _attach(self) -> Attachment:
+        pool = session().pool
+        tokens = (pool.capacity_pages - 1) * pool.layout.page_tokens
+        wanted = f"--page-size {pool.layout.page_tokens} --max-total-tokens {tokens}"
+        layout = KvLayout.make(
+            capacity_pages=pool.capacity_pages,
+            layers=self.layer_num,
+            heads=self.head_num,
+            head_size=self.head_dim,
+            dtype=_DTYPES[str(self.dtype)],
+            page_tokens=self.page_size,
+        )
+        try:
+            attachment = attach(layout, get_serving().served_model_name)
+        except LayoutMismatchError as error:
+            raise ValueError(
+                f"this engine does not fit the pool of pandod: {error.message}; start "
+                "pandod with what the engine has (docs/engines-sglang.md), or the "
+                f"engine with {wanted}"
+            ) from error
+        if self.size != tokens:
+            raise ValueError(
+                f"the engine has room for {self.size} tokens, the pool of pandod for "
+                f"{tokens}: start the engine with {wanted}"
+            )
+        shards, ranks = len(pool.shards), get_parallel().tp_size
+        if shards != ranks:
+            raise ValueError(
+                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
+                "each rank needs a shard of its own"
+            )
+        return attachment

@@ -1,0 +1,38 @@
+"""SGLang's own platforms, but for the KV pool and the paged allocator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sglang.srt.platforms.cpu import CpuSRTPlatform
+from sglang.srt.platforms.cuda import CudaSRTPlatform
+from sglang.srt.runtime_context import get_memory
+
+from pando_kv.sglang import BACKEND
+
+
+class _OnPando:
+    """What is Pando's when it was chosen, and SGLang's own otherwise."""
+
+    def get_kv_pool_cls(self, *, kind: str) -> Any:
+        # Also asked for pools that the model does not have.
+        if get_memory().radix_cache_backend != BACKEND or kind != "mha":
+            return super().get_kv_pool_cls(kind=kind)  # type: ignore[misc]
+        from pando_kv.sglang.kv_pool import PandoKVPool
+
+        return PandoKVPool
+
+    def get_paged_allocator_cls(self) -> Any:
+        if get_memory().radix_cache_backend != BACKEND:
+            return super().get_paged_allocator_cls()  # type: ignore[misc]
+        from pando_kv.sglang.allocator import PandoAllocator
+
+        return PandoAllocator
+
+
+class PandoCpuPlatform(_OnPando, CpuSRTPlatform):  # type: ignore[misc]
+    pass
+
+
+class PandoCudaPlatform(_OnPando, CudaSRTPlatform):  # type: ignore[misc]
+    pass

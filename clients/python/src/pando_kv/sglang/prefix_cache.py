@@ -1,0 +1,326 @@
+"""SGLang's prefix cache, which is Pando's index.
+
+SGLang's "nodes" are HeldPrefix objects here, one for each match of a request. The way
+of a request: `match_prefix` locks its prefix and reserves pages for the rest of its
+prompt, one call; `checkpoint` publishes what it has computed, the last one also
+releases the lock, one call. What is published stays in the request's own row, so a
+publication may be late and changes nothing under a step that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from sglang.srt.mem_cache.base_prefix_cache import (
+    BasePrefixCache,
+    DecLockRefResult,
+    EvictParams,
+    EvictResult,
+    IncLockRefResult,
+    MatchPrefixParams,
+    MatchResult,
+)
+from sglang.srt.runtime_context import get_schedule
+
+from pando_kv import Namespace, PrefixQuery
+from pando_kv._wire import Uint32Array
+from pando_kv.sglang.attachment import session
+from pando_kv.sglang.calls import Calls
+from pando_kv.sglang.device_fence import DeviceFence, NoFence, StreamFence
+from pando_kv.sglang.held_prefix import HeldPrefix
+
+# Between what a caller gave as extra_key and the version of the weights.
+_WEIGHTS = "\x1fweights="
+
+
+class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
+    """Made by SGLang's scheduler, which it serves and whose thread alone calls it. On
+    each tensor-parallel rank there is one, and all take the same steps."""
+
+    def __init__(self, context: Any) -> None:
+        params = context.params
+        self.req_to_token_pool = params.req_to_token_pool
+        self.token_to_kv_pool_allocator = params.token_to_kv_pool_allocator
+        self.page_size = params.page_size
+        self.disable = False
+        self.sliding_window_size = None
+        self.weights = ""
+        """Version of the weights, once they are others than at the start."""
+        self.calls = _calls(context)
+        self.fence = _fence(context)
+        self.root_node = HeldPrefix()
+        self._matches: list[HeldPrefix] = []  # of this pass, used or not
+        self._growing: list[HeldPrefix] = []  # whose prompts have not all their pages
+        self._late: list[HeldPrefix] = []  # whose publication waits for the device
+        self._scores: dict[str, int] | None = None
+        self._is_refused = False
+        self.token_to_kv_pool_allocator.cache = self
+
+    # Matching.
+
+    def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
+        request = params.req
+        if request is None:
+            return _result(0, self.root_node)
+        if self._scores is not None:
+            return _result(self._scores.get(request.rid, 0), self.root_node)
+        self._publish_late()
+        key = params.key
+        tokens = _tokens(key.token_ids, _floor(len(key), self.page_size))
+        namespace = self._namespace(key.extra_key, key.cache_salt)
+        prompt_pages, first_pages = self._pages_at_first(request)
+        spare = max(0, self.token_to_kv_pool_allocator.spare_pages())
+        reserve = max(0, first_pages - spare) * self.page_size
+        admission = self.calls.admit(tokens, namespace, reserve)
+        self._is_refused = admission is None
+        if admission is None:
+            return _result(0, self.root_node)
+        self.token_to_kv_pool_allocator.add(admission.reserved)
+        held = HeldPrefix(
+            namespace=namespace,
+            lock_id=admission.lock_id,
+            tokens=admission.tokens,
+            page_ids=admission.page_ids,
+            request=request,
+            prompt_pages=prompt_pages,
+            first_pages=first_pages,
+        )
+        self._matches.append(held)
+        self._growing.append(held)
+        return _result(held.tokens, held)
+
+    def _pages_at_first(self, request: Any) -> tuple[int, int]:
+        """For the prompt, and with a page of what comes after it."""
+        prompt = len(request.full_untruncated_fill_ids)
+        left = request.sampling_params.max_new_tokens - len(request.output_ids)
+        first = prompt + max(0, min(left, self.page_size))
+        return -(-prompt // self.page_size), -(-first // self.page_size)
+
+    def take_refusal(self) -> bool:
+        """Whether the last match found no room for its prompt."""
+        is_refused, self._is_refused = self._is_refused, False
+        return is_refused
+
+    def drop_unused_matches(self) -> None:
+        """Gives back what the last pass matched and did not admit."""
+        unused = [held for held in self._matches if held.references == 0]
+        self._matches.clear()
+        if unused:
+            self._drop(unused)
+            self.token_to_kv_pool_allocator.trim()
+
+    @contextmanager
+    def scores_of(self, requests: Sequence[Any]) -> Iterator[None]:
+        """Matches are scores meanwhile, all of them from one call: nothing is held."""
+        queries = [
+            PrefixQuery(
+                _tokens(request.origin_input_ids + request.output_ids),
+                self._namespace(request.extra_key, request.cache_salt),
+            )
+            for request in requests
+        ]
+        scores = self.calls.score(queries) if queries else []
+        self._scores = {r.rid: s for r, s in zip(requests, scores, strict=True)}
+        try:
+            yield
+        finally:
+            self._scores = None
+
+    def path_device_indices(self, node: HeldPrefix) -> torch.Tensor:
+        """The slots of the match."""
+        pages = torch.from_numpy(node.page_ids.astype(np.int64))
+        slots = pages[:, None] * self.page_size + torch.arange(self.page_size)
+        return slots.reshape(-1).to(self.token_to_kv_pool_allocator.device)
+
+    def promised_pages(self) -> int:
+        """Free pages that prompts which were admitted have yet to take."""
+        promised = 0
+        growing = []
+        for held in self._growing:
+            pages = held.unallocated_pages(self.page_size)
+            if pages > 0:
+                promised += pages
+                growing.append(held)
+        self._growing = growing
+        return promised
+
+    # Publishing.
+
+    def checkpoint(self, req: Any, *, up_to: int, **_: Any) -> None:
+        held = req.last_node
+        if held is None or not held.lock_id:
+            return
+        end = _floor(up_to, self.page_size)
+        if req.finished():
+            self._publish(held, max(end, held.tokens), is_last=True)
+        elif end >= held.tokens + _FEW_PAGES * self.page_size:
+            # SGLang may be a step ahead of the device.
+            written = self.fence.now()
+            if written.is_past():
+                self._publish(held, end)
+            else:
+                if held.waiting is None:
+                    self._late.append(held)
+                held.waiting = (end, written)
+
+    def claim_kv_row(self, req: Any) -> bool:
+        """Called first of all when a request's row is given back. One that is to run
+        again, whose KV SGLang would throw away, is published: it may find it then."""
+        held = req.last_node
+        will_run_again = not req.finished() and req.to_finish is None
+        if (
+            held is not None
+            and held.lock_id
+            and will_run_again
+            and not req.skip_radix_cache_insert
+        ):
+            self.fence.now().wait()
+            req.refresh_fill_ids()
+            end = _floor(req.owned_kv_len(), self.page_size)
+            self._publish(held, max(end, held.tokens), is_last=True)
+        return False
+
+    def on_release(self, req: Any, *, checkpointed: bool) -> None:
+        held, req.last_node = req.last_node, self.root_node
+        if held is not None and held is not self.root_node:
+            self._drop([held])
+        self.token_to_kv_pool_allocator.trim()
+
+    def _publish_late(self) -> None:
+        late, self._late = self._late, []
+        for held in late:
+            if held.waiting is None:
+                continue
+            end, written = held.waiting
+            if not written.is_past():
+                self._late.append(held)
+                continue
+            held.waiting = None
+            if held.lock_id:
+                self._publish(held, end)
+
+    def _publish(self, held: HeldPrefix, end: int, *, is_last: bool = False) -> None:
+        request, allocator = held.request, self.token_to_kv_pool_allocator
+        row = self.req_to_token_pool.req_to_token[request.kv.req_pool_idx]
+        slots = row[held.tokens : end : self.page_size]
+        page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
+        tokens = _tokens(request.full_untruncated_fill_ids[held.tokens : end])
+        spare = allocator.take_spare() if is_last else _NO_PAGES
+        free = np.concatenate([*held.duplicates, spare]) if is_last else _NO_PAGES
+        done = self.calls.publish(
+            held.lock_id,
+            tokens,
+            page_ids,
+            is_last=is_last,
+            priority=request.priority or 0,
+            free=free,
+        )
+        if done is None:
+            allocator.add(spare)
+            return
+        held.tokens = end
+        request.kv.cache_protected_len = end
+        allocator.owned -= page_ids.size
+        if is_last:
+            held.duplicates = []
+            held.lock_id = 0 if done.is_answered else held.lock_id
+        else:
+            own = page_ids[: done.existing.size]
+            held.duplicates.append(own[own != done.existing])
+
+    def _drop(self, dropped: Sequence[HeldPrefix]) -> None:
+        """Gives back what is held; no call where a publication has done so."""
+        self.calls.release([held.lock_id for held in dropped if held.lock_id])
+        for held in dropped:
+            held.lock_id = 0
+            held.is_over = True
+            held.waiting = None
+            for pages in held.duplicates:
+                self.token_to_kv_pool_allocator.add(pages)
+            held.duplicates = []
+
+    # Locks, which SGLang counts.
+
+    def inc_lock_ref(self, node: HeldPrefix) -> IncLockRefResult:
+        node.references += 1
+        return IncLockRefResult(delta=0)
+
+    def dec_lock_ref(self, node: HeldPrefix, params: Any = None) -> DecLockRefResult:
+        node.references -= 1
+        return DecLockRefResult(delta=0)
+
+    # Room.
+
+    def evict(self, params: EvictParams) -> EvictResult:
+        """Pages for this engine: Pando evicts what it needs for them."""
+        pages = -(-params.num_tokens // self.page_size)
+        page_ids = self.calls.allocate(pages) if pages > 0 else _NO_PAGES
+        self.token_to_kv_pool_allocator.add(page_ids)
+        return EvictResult(num_tokens_evicted=page_ids.size * self.page_size)
+
+    def evictable_size(self) -> int:
+        """What may be had of Pando, as its last answer told."""
+        room = self.calls.room
+        return (room.free + room.evictable) * int(self.page_size)
+
+    def protected_size(self) -> int:
+        """Of all engines: what is neither to be had nor reserved by this one."""
+        allocator = self.token_to_kv_pool_allocator
+        owned = allocator.owned * self.page_size
+        return int(allocator.size - self.evictable_size() - owned)
+
+    def total_size(self) -> int:
+        return self.protected_size() + self.evictable_size()
+
+    def reset(self) -> None:
+        """Flushes nothing: others share the cache. Called when no request is left."""
+        self.drop_unused_matches()
+
+    def pretty_print(self) -> None:
+        print(f"Pando: {self.calls.room}, {self.token_to_kv_pool_allocator.owned} own")
+
+    def _namespace(
+        self, extra_key: str | None, cache_salt: str | None
+    ) -> Namespace | None:
+        if self.weights:
+            extra_key = f"{extra_key or ''}{_WEIGHTS}{self.weights}"
+        if extra_key is None and cache_salt is None:
+            return None
+        return Namespace(extra_key=extra_key, cache_salt=cache_salt)
+
+
+_NO_PAGES = np.empty(0, np.uint32)
+
+# Fewer are not worth a call of their own: they are published with the last.
+_FEW_PAGES = 4
+
+
+def _calls(context: Any) -> Calls:
+    group = context.tp_group
+    leads = context.tp_rank == 0
+    return Calls(session() if leads else None, group.broadcast_object)
+
+
+def _fence(context: Any) -> DeviceFence:
+    if context.params.token_to_kv_pool_allocator.device == "cpu":
+        return NoFence()
+    if get_schedule().disable_overlap_schedule:
+        return NoFence()
+    return StreamFence(context.tp_worker.model_runner.forward_stream)
+
+
+def _result(tokens: int, node: HeldPrefix) -> MatchResult:
+    return MatchResult(tokens, node, node, node)
+
+
+def _tokens(token_ids: Any, count: int | None = None) -> Uint32Array:
+    """Of an array('q'), read in place."""
+    return np.asarray(token_ids, np.int64)[:count].astype(np.uint32)
+
+
+def _floor(tokens: int, page_tokens: int) -> int:
+    return tokens // page_tokens * page_tokens

@@ -1,0 +1,41 @@
+"""What of SGLang does not go together with Pando."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pando_kv.sglang import BACKEND
+from pando_kv.sglang.allocator import PandoAllocator
+from pando_kv.sglang.kv_pool import PandoKVPool
+
+
+def refuse_what_is_not_supported(context: Any) -> None:
+    """Raises ValueError naming what is set and cannot be."""
+    args = context.server_args
+    reasons = {
+        "--disable-radix-cache": context.disable_radix_cache,
+        "a model with sliding windows": context.is_hybrid_swa,
+        "a model with state-space layers": context.is_hybrid_ssm,
+        "a model with sparse attention": context.is_dsa,
+        "--enable-hierarchical-cache": context.enable_hierarchical_cache,
+        "--enable-lmcache": args.enable_lmcache,
+        "--enable-flexkv": args.enable_flexkv,
+        "--enable-memory-saver": args.enable_memory_saver,
+        "--speculative-algorithm": args.speculative_algorithm is not None,
+        "--disaggregation-mode": args.disaggregation_mode != "null",
+        "--pp-size above 1": args.pp_size > 1,
+        "--dp-size above 1": args.dp_size > 1,
+        "--dcp-size above 1": args.dcp_size > 1,
+        "--schedule-policy dfs-weight": args.schedule_policy == "dfs-weight",
+    }
+    for what, is_so in reasons.items():
+        if is_so:
+            raise ValueError(f"--radix-cache-backend {BACKEND} does not support {what}")
+    allocator = context.params.token_to_kv_pool_allocator
+    pool = allocator.get_kvcache()
+    if not isinstance(pool, PandoKVPool) or not isinstance(allocator, PandoAllocator):
+        raise ValueError(
+            f"--radix-cache-backend {BACKEND} supports models with one pool of keys "
+            f"and values; SGLang has made a {type(pool).__name__} and a "
+            f"{type(allocator).__name__}"
+        )

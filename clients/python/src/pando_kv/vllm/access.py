@@ -1,0 +1,51 @@
+"""Calls that may fail without harm."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from pando_kv import Client
+from pando_kv.errors import DeadlineError, PandoError, UnavailableError
+
+T = TypeVar("T")
+
+_log = logging.getLogger("pando_kv.vllm")
+
+# While pandod does not answer it is left alone, ever longer.
+_FIRST_PAUSE = 0.5
+_MAX_PAUSE = 10.0
+
+
+class Access:
+    """A client whose failures are misses: an engine goes on without its cache.
+
+    One thread at a time calls it.
+    """
+
+    def __init__(
+        self, client: Client, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.client = client
+        self._clock = clock
+        self._pause = _FIRST_PAUSE
+        self._closed_until = 0.0
+
+    def ask(self, call: Callable[[Client], T]) -> T | None:
+        """The answer; None where there is none, at once while pandod is away."""
+        if self._clock() < self._closed_until:
+            return None
+        try:
+            answer = call(self.client)
+        except (UnavailableError, DeadlineError) as error:
+            self._closed_until = self._clock() + self._pause
+            _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
+            self._pause = min(2 * self._pause, _MAX_PAUSE)
+            return None
+        except PandoError as error:
+            _log.warning("pandod: %s; going on without it", error)
+            return None
+        self._pause = _FIRST_PAUSE
+        return answer

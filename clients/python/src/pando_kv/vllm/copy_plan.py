@@ -1,0 +1,45 @@
+"""What the scheduler of the copy mode tells the workers, and they it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vllm.distributed.kv_transfer.kv_connector.v1.base import (
+    KVConnectorMetadata,
+    KVConnectorWorkerMetadata,
+)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Pages of Pando and blocks of vLLM, pairwise."""
+
+    request_id: str
+    page_ids: list[int]
+    block_ids: list[int]
+
+
+@dataclass
+class CopyPlan(KVConnectorMetadata):  # type: ignore[misc]
+    epoch: int = 0
+    """The boot of pandod that the page ids belong to."""
+    session_id: int = 0
+    """The scheduler's, which has reserved the pages that the workers write."""
+    loads: list[Copy] = field(default_factory=list)
+    """Before the step."""
+    saves: dict[int, Copy] = field(default_factory=dict)
+    """After the step; by a number that is never used again."""
+
+
+@dataclass
+class CopyReport(KVConnectorWorkerMetadata):  # type: ignore[misc]
+    saved: dict[int, int] = field(default_factory=dict)
+    """Workers whose part of a save is complete on the device."""
+    failed: set[int] = field(default_factory=set)
+    """Saves of which nothing, or something wrong, was written."""
+
+    def aggregate(self, other: KVConnectorWorkerMetadata) -> CopyReport:
+        saved = dict(self.saved)
+        for number, workers in other.saved.items():
+            saved[number] = saved.get(number, 0) + workers
+        return CopyReport(saved, self.failed | other.failed)

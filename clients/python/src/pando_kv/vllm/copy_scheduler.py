@@ -1,0 +1,277 @@
+"""The copy mode in vLLM's scheduler: what is loaded, saved and published.
+
+vLLM keeps its own KV memory. What Pando has of a prompt is copied into vLLM's blocks
+before the request's first step; what a step has computed is copied into pages of Pando
+after it, and published once every worker has written its part. Pando's room is never a
+condition: what finds none is not saved.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pando_kv import Client, Lock, Namespace
+from pando_kv._wire import Uint32Array
+from pando_kv.vllm.access import Access
+from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
+from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
+
+_NO_BLOCKS: list[int] = []
+
+
+@dataclass(frozen=True)
+class Save:
+    number: int
+    end: int
+    """Tokens of the request up to which it goes; it begins where the last one ends."""
+    page_ids: Uint32Array
+
+
+@dataclass(eq=False)
+class Tracked:
+    """One request, from its match until all it has computed is published.
+
+    After a preemption the same request is another Tracked.
+    """
+
+    request: Any
+    tokens: Tokens
+    namespace: Namespace | None
+    generation: int
+    """The session of `lock` and all page ids."""
+    lock: Lock | None
+    matched: int
+    page_ids: Uint32Array
+    """Of the match."""
+    saved: int
+    """Tokens that are cached, or that a save is under way for."""
+    published: int
+    load_from: int = 0
+    load_tokens: int = 0
+    block_ids: list[int] = field(default_factory=list)
+    saves: list[Save] = field(default_factory=list)
+    """Under way, in order."""
+    is_over: bool = False
+
+
+class CopyScheduler:
+    """Owned by the scheduler's connector; its thread alone calls it."""
+
+    def __init__(self, client: Client, block_tokens: int, workers: int) -> None:
+        self._access = Access(client)
+        self._block_tokens = block_tokens
+        self._workers = workers
+        self._tracked: dict[str, Tracked] = {}
+        self._ending: list[Tracked] = []  # over, but with saves under way
+        self._written: dict[int, int] = {}  # by save: workers that are done
+        self._last_save = 0
+        self._generation = ""  # of the cache, as this engine sees it
+
+    def matched_tokens(self, request: Any, computed: int) -> int:
+        """Tokens that can be loaded beyond `computed`. Asked each step while a request
+        waits; the match, and its lock, are kept."""
+        tracked = self._tracked.get(request.request_id)
+        if tracked is None or self._is_void(tracked):
+            tracked = self._match(request)
+            if tracked is None:
+                return 0
+            self._tracked[request.request_id] = tracked
+        tracked.load_from = computed
+        return max(0, tracked.matched - computed)
+
+    def will_load(self, request: Any, tokens: int) -> None:
+        tracked = self._tracked.get(request.request_id)
+        if tracked is not None:
+            tracked.load_tokens = tokens
+
+    def plan(self, output: Any) -> CopyPlan:
+        client = self._access.client
+        for request_id in output.preempted_req_ids or ():
+            self.end(request_id)
+        scheduled = [
+            (new.req_id, list(new.block_ids[0]), new.num_computed_tokens)
+            for new in output.scheduled_new_reqs
+        ]
+        cached = output.scheduled_cached_reqs
+        for index, request_id in enumerate(cached.req_ids):
+            added = cached.new_block_ids[index]
+            blocks = list(added[0]) if added is not None else []
+            if request_id not in cached.resumed_req_ids:
+                blocks = self._blocks(request_id) + blocks
+            scheduled.append((request_id, blocks, cached.num_computed_tokens[index]))
+        plan = CopyPlan()
+        wanted: list[tuple[Tracked, int]] = []
+        for request_id, blocks, computed in scheduled:
+            tracked = self._tracked.get(request_id)
+            if tracked is None:
+                continue
+            tracked.block_ids = blocks
+            self._plan_load(tracked, plan)
+            known = min(
+                computed + output.num_scheduled_tokens[request_id],
+                tracked.request.num_tokens,
+            )
+            wanted.append((tracked, known // self._block_tokens * self._block_tokens))
+        self._plan_saves(wanted, plan)
+        if plan.loads or plan.saves:
+            session = client.epoch, client.session_id
+            plan.epoch, plan.session_id = session
+        return plan
+
+    def take(self, report: CopyReport | None) -> None:
+        """What the workers have done; publishes what is complete."""
+        if report is not None:
+            for number, workers in report.saved.items():
+                self._written[number] = self._written.get(number, 0) + workers
+            if report.failed:
+                self._give_up(report.failed)
+        for tracked in [*self._tracked.values(), *self._ending]:
+            self._publish(tracked)
+        self._ending = [tracked for tracked in self._ending if tracked.saves]
+
+    def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
+        """The request is finished, aborted or preempted. Its blocks may be used anew at
+        once: copies of them are queued before whatever writes to them."""
+        tracked = self._tracked.pop(request_id, None)
+        if tracked is None:
+            return
+        tracked.is_over = True
+        self._publish(tracked)
+        if tracked.saves:
+            self._ending.append(tracked)
+
+    def reset(self) -> None:
+        """What is cached is not found any more, by this engine: others share it."""
+        self._generation = uuid.uuid4().hex
+
+    def _match(self, request: Any) -> Tracked | None:
+        if not can_be_cached(request):
+            return None
+        tokens, namespace = Tokens(request), namespace_of(request, self._generation)
+        # At least one token must be computed.
+        whole = (request.num_tokens - 1) // self._block_tokens * self._block_tokens
+        prompt = tokens.upto(whole)
+        match = self._access.ask(
+            lambda client: client.match_prefix(prompt, namespace=namespace, lock=True)
+        )
+        if match is None:
+            return None
+        return Tracked(
+            request=request,
+            tokens=tokens,
+            namespace=namespace,
+            generation=match.generation,
+            lock=match.lock,
+            matched=match.matched_tokens,
+            page_ids=match.page_ids,
+            saved=match.matched_tokens,
+            published=match.matched_tokens,
+        )
+
+    def _blocks(self, request_id: str) -> list[int]:
+        tracked = self._tracked.get(request_id)
+        return tracked.block_ids if tracked is not None else []
+
+    def _plan_load(self, tracked: Tracked, plan: CopyPlan) -> None:
+        if not tracked.load_tokens:
+            return
+        first = tracked.load_from // self._block_tokens
+        last = first + tracked.load_tokens // self._block_tokens
+        plan.loads.append(
+            Copy(
+                tracked.request.request_id,
+                tracked.page_ids[first:last].tolist(),
+                tracked.block_ids[first:last],
+            )
+        )
+        tracked.load_tokens = 0
+
+    def _plan_saves(self, wanted: list[tuple[Tracked, int]], plan: CopyPlan) -> None:
+        """For all requests of the step pages are asked for at once."""
+        wanted = [
+            (tracked, end)
+            for tracked, end in wanted
+            if end > tracked.saved and not self._is_void(tracked)
+        ]
+        needed = (
+            sum(end - tracked.saved for tracked, end in wanted) // self._block_tokens
+        )
+        if not needed:
+            return
+        pages = self._access.ask(
+            lambda client: client.allocate_pages(needed, at_least=0)
+        )
+        if pages is None:
+            return
+        for tracked, end in wanted:
+            first = tracked.saved // self._block_tokens
+            count = min(end // self._block_tokens - first, pages.size)
+            if not count:
+                continue
+            taken, pages = pages[:count], pages[count:]
+            self._last_save += 1
+            tracked.saved += count * self._block_tokens
+            tracked.saves.append(Save(self._last_save, tracked.saved, taken))
+            plan.saves[self._last_save] = Copy(
+                tracked.request.request_id,
+                taken.tolist(),
+                tracked.block_ids[first : first + count],
+            )
+
+    def _publish(self, tracked: Tracked) -> None:
+        """What is written, in order; with the last of a request that is over its lock
+        goes, too."""
+        done: list[Save] = []
+        while tracked.saves and self._is_written(tracked.saves[0]):
+            done.append(tracked.saves.pop(0))
+            del self._written[done[-1].number]
+        is_last = tracked.is_over and not tracked.saves
+        if tracked.lock is None or self._is_void(tracked) or not (done or is_last):
+            return
+        end = done[-1].end if done else tracked.published
+        tokens = tracked.tokens.upto(end)[tracked.published :]
+        pages = [save.page_ids for save in done] or [np.empty(0, np.uint32)]
+        self._access.ask(
+            lambda client: client.insert(
+                tokens,
+                np.concatenate(pages),
+                lock=tracked.lock,
+                relock=not is_last,
+                unlock=is_last,
+            )
+        )
+        tracked.published = end
+        if is_last:
+            tracked.lock = None
+
+    def _is_written(self, save: Save) -> bool:
+        return self._written.get(save.number, 0) >= self._workers
+
+    def _give_up(self, numbers: set[int]) -> None:
+        """What was not saved, and what comes after it, cannot be published."""
+        for tracked in [*self._tracked.values(), *self._ending]:
+            failed = [
+                n for n, save in enumerate(tracked.saves) if save.number in numbers
+            ]
+            if not failed:
+                continue
+            dropped = tracked.saves[failed[0] :]
+            del tracked.saves[failed[0] :]
+            for save in dropped:
+                self._written.pop(save.number, None)
+            tracked.saved = (
+                tracked.saves[-1].end if tracked.saves else tracked.published
+            )
+            if not self._is_void(tracked):
+                self._free(np.concatenate([save.page_ids for save in dropped]))
+
+    def _free(self, pages: Uint32Array) -> None:
+        self._access.ask(lambda client: client.free_pages(pages))
+
+    def _is_void(self, tracked: Tracked) -> bool:
+        """Its session is over, and with it the lock and the pages."""
+        return tracked.generation != self._access.client.generation

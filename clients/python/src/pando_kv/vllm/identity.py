@@ -1,0 +1,74 @@
+"""What makes the KV of a request another one's: where it is cached, and under what.
+
+Prompts are equal only if all that the model reads is: the tokens, the LoRA, the images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from pando_kv import Namespace
+from pando_kv._wire import Uint32Array
+
+# What pandod takes of a namespace's field.
+_MAX_BYTES = 256
+
+
+def can_be_cached(request: Any) -> bool:
+    """Embeddings are no tokens, and have no name."""
+    return request.prompt_embeds is None
+
+
+def namespace_of(request: Any, generation: str = "") -> Namespace | None:
+    """`generation` keeps the KV of other times apart; empty for the first."""
+    parts: dict[str, Any] = {}
+    if request.lora_request is not None:
+        parts["lora"] = [request.lora_request.lora_name, request.lora_request.lora_path]
+    if generation:
+        parts["generation"] = generation
+    extra_key = short(json.dumps(parts)) if parts else None
+    salt = short(request.cache_salt) if request.cache_salt else None
+    if extra_key is None and salt is None:
+        return None
+    return Namespace(extra_key=extra_key, cache_salt=salt)
+
+
+def short(text: str) -> str:
+    """The text, or a digest of it where pandod would not take it."""
+    data = text.encode()
+    if len(data) <= _MAX_BYTES:
+        return text
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+class Tokens:
+    """The token ids of a request, those in the place of images replaced by pieces of
+    the images' hashes. Follows the request as it grows."""
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+        self._ids = np.empty(0, np.uint32)
+
+    def upto(self, end: int) -> Uint32Array:
+        """The first `end` of them, all of which are known."""
+        known = self._ids.size
+        if end > known:
+            added = np.array(self._request.all_token_ids[known:end], np.uint32)
+            self._ids = np.concatenate([self._ids, added])
+            for feature in self._request.mm_features or ():
+                self._replace(feature, known)
+        return self._ids[:end]
+
+    def _replace(self, feature: Any, known: int) -> None:
+        place = feature.mm_position
+        begin = max(place.offset, known)
+        end = min(place.offset + place.length, self._ids.size)
+        if begin >= end:
+            return
+        digest = hashlib.shake_256(feature.identifier.encode()).digest(4 * place.length)
+        pieces = np.frombuffer(digest, "<u4")
+        self._ids[begin:end] = pieces[begin - place.offset : end - place.offset]

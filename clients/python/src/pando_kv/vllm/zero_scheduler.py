@@ -1,0 +1,236 @@
+"""The zero-copy mode in vLLM's scheduler: admissions and publications.
+
+The way of a request: its lookup locks the cached prefix and reserves pages for the rest
+of the prompt, one call; its computed pages are published in place, the last publication
+releases the lock. vLLM's prefix cache is not used, Pando's index takes its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pando_kv import Client, Lock
+from pando_kv._wire import Uint32Array
+from pando_kv.errors import (
+    DeadlineError,
+    PandoError,
+    PoolExhaustedError,
+    QuotaExceededError,
+    SessionLimitError,
+    SessionLostError,
+    UnavailableError,
+)
+from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
+from pando_kv.vllm.shared_block_pool import SharedBlockPool
+from pando_kv.vllm.zero_plan import ZeroPlan
+
+_log = logging.getLogger("pando_kv.vllm")
+
+_NO_PAGES = np.empty(0, np.uint32)
+_NO_ROOM = (PoolExhaustedError, QuotaExceededError, SessionLimitError)
+# Fewer are not worth a call of their own: they are published with the last.
+_FEW_PAGES = 4
+
+
+@dataclass(eq=False)
+class Admitted:
+    """One request, from its lookup until its blocks are freed."""
+
+    request: Any
+    tokens: Tokens
+    lock: Lock
+    blocks: list[Any]
+    """Of the match. Referenced, like a request's: what nobody references vLLM takes for
+    a part of its free blocks."""
+    published: int
+    """Tokens up to the lock."""
+
+
+class ZeroScheduler:
+    """Owned by the scheduler's connector; its thread alone calls it."""
+
+    def __init__(self, client: Client, block_tokens: int, stash_pages: int) -> None:
+        self._client = client
+        self._generation_of_session = client.generation
+        self._block_tokens = block_tokens
+        self._stash_pages = stash_pages
+        self._admitted: dict[str, Admitted] = {}
+        self._generation = ""  # of the cache, as this engine sees it
+        # From bind() on.
+        self._manager: Any
+        self._pool: SharedBlockPool
+
+    def bind(self, manager: Any) -> None:
+        """Takes vLLM's block pool and its lookups over."""
+        pool = manager.block_pool
+        if not manager.enable_caching:
+            raise ValueError("pando_zero_copy needs --enable-prefix-caching")
+        if pool.num_gpu_blocks != self._client.pool.capacity_pages:
+            raise ValueError(
+                f"pando_zero_copy: the engine has {pool.num_gpu_blocks} blocks and the "
+                f"pool of pandod {self._client.pool.capacity_pages} pages; start the "
+                f"engine with --num-gpu-blocks-override "
+                f"{self._client.pool.capacity_pages}"
+            )
+        pool.__class__ = SharedBlockPool
+        pool.adopt(self._allocate, self._give_back, self._stash_pages)
+        manager.get_computed_blocks = self.computed_blocks
+        self._manager, self._pool = manager, pool
+
+    def computed_blocks(self, request: Any) -> tuple[Any, int, int]:
+        """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
+        step while a request waits; the match, its lock and its pages are kept."""
+        admitted = self._admitted.get(request.request_id) or self._admit(request)
+        if admitted is None or not admitted.blocks:
+            return self._manager.empty_kv_cache_blocks, 0, 0
+        blocks = self._manager.create_kv_cache_blocks((list(admitted.blocks),))
+        return blocks, len(admitted.blocks) * self._block_tokens, 0
+
+    def matched_tokens(self, request: Any, computed: int) -> int:
+        """Nothing is to be loaded: what is cached is in its place."""
+        return 0
+
+    def will_load(self, request: Any, tokens: int) -> None:
+        pass
+
+    def plan(self, output: Any) -> ZeroPlan:
+        self._require_session()
+        for request_id in output.preempted_req_ids or ():
+            self._release(request_id)
+        self._pool.begin_step()
+        return ZeroPlan(self._client.session_id)
+
+    def take(self, report: Any) -> None:
+        """A step is done: what it has computed is complete."""
+        for admitted in self._admitted.values():
+            request = admitted.request
+            whole = self._whole(request.num_computed_tokens, request)
+            if whole >= admitted.published + _FEW_PAGES * self._block_tokens:
+                (block_ids,) = self._manager.get_block_ids(request.request_id)
+                self._publish(admitted, block_ids, whole)
+
+    def end(self, request_id: str, block_ids: list[int]) -> None:
+        """The request is finished or aborted; its blocks are freed next."""
+        admitted = self._admitted.get(request_id)
+        if admitted is not None:
+            request = admitted.request
+            whole = self._whole(request.num_computed_tokens, request)
+            whole = min(whole, len(block_ids) * self._block_tokens)
+            if whole > admitted.published:
+                self._publish(admitted, block_ids, whole, is_last=True)
+        self._release(request_id)
+
+    def reset(self) -> None:
+        """What is cached is not found any more, by this engine: others share it."""
+        self._generation = uuid.uuid4().hex
+
+    def _admit(self, request: Any) -> Admitted | None:
+        self._require_session()
+        if not can_be_cached(request):
+            return None
+        tokens = Tokens(request)
+        # At least one token must be computed.
+        matchable = self._whole(request.num_tokens - 1, request)
+        if request.skip_reading_prefix_cache:
+            matchable = 0
+        needed = -(-request.num_tokens // self._block_tokens)
+        reserve = max(0, needed - self._pool.spare_pages()) * self._block_tokens
+        try:
+            match = self._client.match_prefix(
+                tokens.upto(matchable),
+                namespace=namespace_of(request, self._generation),
+                lock=True,
+                reserve_tokens=reserve,
+            )
+        except _NO_ROOM:
+            return None
+        except PandoError as error:
+            self._warn(error)
+            return None
+        assert match.lock is not None
+        self._pool.add(match.reserved_page_ids)
+        blocks = [self._pool.blocks[page] for page in match.page_ids.tolist()]
+        self._pool.touch(blocks)
+        admitted = Admitted(request, tokens, match.lock, blocks, match.matched_tokens)
+        self._admitted[request.request_id] = admitted
+        return admitted
+
+    def _publish(
+        self,
+        admitted: Admitted,
+        block_ids: list[int],
+        end: int,
+        *,
+        is_last: bool = False,
+    ) -> None:
+        first = admitted.published // self._block_tokens
+        page_ids = block_ids[first : end // self._block_tokens]
+        try:
+            done = self._client.insert(
+                admitted.tokens.upto(end)[admitted.published :],
+                np.array(page_ids, np.uint32),
+                lock=admitted.lock,
+                relock=not is_last,
+                unlock=is_last,
+                # vLLM does not change the table of a request: duplicates stay its own.
+                keep_duplicates=True,
+            )
+        except (DeadlineError, UnavailableError) as error:
+            # Nobody knows whose they are: they are used no more.
+            self._warn(error)
+            self._pool.publish(page_ids)
+        except PandoError as error:
+            self._warn(error)
+            return
+        else:
+            published = set(done.page_ids.tolist())
+            self._pool.publish(page for page in page_ids if page in published)
+        admitted.published = end
+
+    def _release(self, request_id: str) -> None:
+        admitted = self._admitted.pop(request_id, None)
+        if admitted is None:
+            return
+        self._pool.free_blocks(admitted.blocks)
+        try:
+            self._client.unlock(admitted.lock)
+        except PandoError as error:
+            self._warn(error)
+
+    def _whole(self, tokens: int, request: Any) -> int:
+        known = min(tokens, int(request.num_tokens))
+        return known // self._block_tokens * self._block_tokens
+
+    def _allocate(self, pages: int) -> Uint32Array:
+        self._require_session()
+        try:
+            return self._client.allocate_pages(pages, at_least=0)
+        except PandoError as error:
+            self._warn(error)
+            return _NO_PAGES
+
+    def _give_back(self, page_ids: Uint32Array) -> None:
+        try:
+            self._client.free_pages(page_ids)
+        except PandoError as error:
+            self._warn(error)
+
+    def _warn(self, error: PandoError) -> None:
+        if isinstance(error, SessionLostError):
+            self._lost(error.message)
+        _log.warning("pandod: %s; going on without it", error)
+
+    def _require_session(self) -> None:
+        if self._client.generation != self._generation_of_session:
+            self._lost("pandod has begun anew")
+
+    def _lost(self, why: str) -> None:
+        raise RuntimeError(
+            f"the session with pandod is lost ({why}): the blocks of this engine are "
+            "void, and its KV memory is not the pool's any more. Restart the engine."
+        )

@@ -1,0 +1,154 @@
+"""The zero-copy mode in vLLM's workers: vLLM's KV memory is the mapped pool."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from pando_kv import Client, KvLayout, LayoutMismatchError, LayoutOrder, MappedPool
+from pando_kv.errors import PandoError
+from pando_kv.vllm.copy_worker import StatedPages, format_of
+from pando_kv.vllm.zero_plan import StepDone, ZeroPlan
+
+_log = logging.getLogger("pando_kv.vllm")
+
+
+class ZeroWorker:
+    """Owned by a worker's connector; its thread alone calls it.
+
+    vLLM allocates its KV memory with one call of `torch.zeros`; that call is answered
+    with the pool. Should vLLM have changed, the engine does not start.
+    """
+
+    def __init__(
+        self, client: Client, shard: int, pages: StatedPages, kv_cache_config: Any
+    ) -> None:
+        self._client = client
+        self._shard = shard
+        self._stated = pages
+        self._tensor = _only_tensor(kv_cache_config)
+        self._layers = len(self._tensor.layers)
+        self._pool: MappedPool | None = None
+        self._memory: _PoolForZeros | None = None
+        self._linked_to = 0
+
+    def memory_context(self) -> AbstractContextManager[None]:
+        """In which vLLM makes its KV memory."""
+        pool = self._client.pool
+        _require_capacity(pool.capacity_pages, self._tensor)
+        self._pool = self._client.attach_pool()
+        memory = self._pool.torch().memory(self._shard)
+        self._memory = _PoolForZeros(memory[: self._tensor.size].view(torch.int8))
+        return self._memory
+
+    def register(self, kv_caches: dict[str, torch.Tensor], block_tokens: int) -> None:
+        """Checks that vLLM's tensors are the pool's pages, all of them. Raises
+        ValueError or RuntimeError, which say what is otherwise."""
+        assert self._pool is not None and self._memory is not None
+        if self._memory.uses != 1:
+            raise RuntimeError(
+                f"vLLM has allocated its KV memory in {self._memory.uses} calls that "
+                "this version of pando-kv knows; it needs 1. Use the copy mode."
+            )
+        first = next(iter(kv_caches.values()))
+        self._require_layout(self._stated.format or format_of(first), block_tokens)
+        base = self._pool.torch().memory(self._shard).data_ptr()
+        layout = self._pool.layout
+        for layer, name in enumerate(self._tensor.layers):
+            expected = base + layer * layout.layer_stride
+            if kv_caches[name].data_ptr() != expected:
+                raise RuntimeError(
+                    f"the KV memory of layer '{name}' is not in its place in the pool. "
+                    "Use the copy mode."
+                )
+
+    def load(self, plan: ZeroPlan) -> None:
+        if self._linked_to != plan.session_id:
+            try:
+                self._client.link_session(plan.session_id)
+                self._linked_to = plan.session_id
+            except PandoError as error:
+                _log.warning("pandod: %s; tried again with the next step", error)
+
+    def save(self, plan: ZeroPlan) -> None:
+        """Nothing: what is computed is where it is published."""
+
+    def report(self) -> StepDone:
+        return StepDone()
+
+    def take_bad_blocks(self) -> set[int]:
+        return set()
+
+    def _require_layout(self, page_format: str, block_tokens: int) -> None:
+        pool, tensor = self._client.pool, self._tensor
+        page_bytes = self._layers * min(tensor.layer_stride, tensor.block_stride)
+        is_layer_first = tensor.layer_stride > tensor.block_stride
+        order = LayoutOrder.LAYER_FIRST if is_layer_first else LayoutOrder.PAGE_FIRST
+        layout = KvLayout.opaque(
+            capacity_pages=pool.capacity_pages,
+            layers=self._layers,
+            page_bytes=page_bytes,
+            page_tokens=block_tokens,
+            order=order,
+            page_format=page_format,
+        )
+        try:
+            # Mapped once more, only to be compared.
+            self._client.attach_pool(
+                expected_layout=layout, model=self._stated.model
+            ).close()
+        except LayoutMismatchError as error:
+            raise ValueError(
+                f"this engine does not fit the pool of pandod: {error.message}; start "
+                f"pandod with --layers {self._layers} --page-bytes {page_bytes} "
+                f"--page-tokens {block_tokens} --layout-order {order.value} "
+                f"--page-format '{page_format}'"
+            ) from error
+
+
+class _PoolForZeros(TorchFunctionMode):  # type: ignore[misc]
+    """Answers `torch.zeros(n, dtype=torch.int8)` with the pool, if n are its bytes."""
+
+    def __init__(self, memory: torch.Tensor) -> None:
+        super().__init__()
+        self._memory = memory
+        self.uses = 0
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        is_kv_memory = (
+            func is torch.zeros
+            and args == (self._memory.numel(),)
+            and kwargs.get("dtype") is torch.int8
+        )
+        if is_kv_memory:
+            self.uses += 1
+            return self._memory
+        return func(*args, **kwargs)
+
+
+def _only_tensor(kv_cache_config: Any) -> Any:
+    tensors = kv_cache_config.kv_cache_tensors
+    if len(tensors) != 1 or tensors[0].offset != 0:
+        raise ValueError(
+            f"pando_zero_copy needs one KV cache tensor for all layers; this model has "
+            f"{len(tensors)}. Use the copy mode."
+        )
+    return tensors[0]
+
+
+def _require_capacity(capacity_pages: int, tensor: Any) -> None:
+    page_bytes = len(tensor.layers) * min(tensor.layer_stride, tensor.block_stride)
+    blocks = tensor.size // page_bytes
+    if blocks != capacity_pages:
+        raise ValueError(
+            f"pando_zero_copy: the engine has {blocks} blocks and the pool of pandod "
+            f"{capacity_pages} pages; start the engine with "
+            f"--num-gpu-blocks-override {capacity_pages}"
+        )

@@ -1,0 +1,111 @@
+#ifndef PANDO_CORE_CACHE_AUDIT_H_
+#define PANDO_CORE_CACHE_AUDIT_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/ids.h"
+#include "core/namespace.h"
+#include "core/node.h"
+#include "core/page_pool.h"
+#include "core/slab.h"
+
+namespace pando {
+
+// Counts anew what the parts of the cache count as they go, while the cache is
+// in use: InvariantCheck adds the nodes, locks and pages one after the other,
+// and whoever changes one that was added tells it so. The sums are therefore
+// exact whenever one looks, and complete once all were added.
+//
+// Owned by InvariantCheck; RadixTree, SessionTable and PagePool know it while a
+// check is under way. Not thread-safe.
+class CacheAudit {
+ public:
+  CacheAudit(uint32_t capacity_pages, uint32_t quota_classes,
+             uint32_t namespaces);
+
+  // Nodes, in the order of their cells in the slab. AddPages and RemovePages
+  // are of the same nodes, apart from Add and Remove, which are O(1).
+  bool HasCounted(const Node& node) const {
+    return Slab<Node>::IndexOf(node) < counted_nodes_;
+  }
+  void set_counted_nodes(uint32_t cells) { counted_nodes_ = cells; }
+  void set_seen_nodes(uint32_t cells) { seen_nodes_ = cells; }
+  void Add(const Node& node) { Count(node, 1); }
+  void Remove(const Node& node) { Count(node, -1); }
+  void AddPages(std::span<const PageId> pages);
+  void RemovePages(std::span<const PageId> pages);
+
+  // Locks, by the node that they name.
+  bool HasCountedLock(uint32_t cell) const { return cell < counted_locks_; }
+  void set_counted_locks(uint32_t cells) { counted_locks_ = cells; }
+  void AddLock(const Node& node) { CountLock(&node, 1); }
+  void RemoveLock(const Node& node) { CountLock(&node, -1); }
+
+  // Pages.
+  bool HasCounted(PageId page) const { return page.value() < counted_pages_; }
+  void set_counted_pages(uint32_t pages) { counted_pages_ = pages; }
+  void Add(PageState state, uint32_t quota_class) {
+    Count(state, quota_class, 1);
+  }
+  void Remove(PageState state, uint32_t quota_class) {
+    Count(state, quota_class, -1);
+  }
+
+ private:
+  friend class InvariantCheck;  // which compares the sums
+
+  // Of nodes.
+  struct Sums {
+    int64_t evictable = 0;
+    int64_t locked = 0;
+    int64_t nodes = 0;
+
+    void Count(const Node& node, int sign) {
+      (node.is_locked() ? locked : evictable) +=
+          sign * int64_t{node.page_count};
+      nodes += sign;
+    }
+    friend bool operator==(const Sums&, const Sums&) = default;
+  };
+  // Locks on a node; `is_seen` once the node was found in the tree.
+  struct NodeLocks {
+    int64_t count = 0;
+    bool is_seen = false;
+  };
+
+  void Count(const Node& node, int sign);
+  void CountLock(const Node* node, int sign);
+  void Count(PageState state, uint32_t quota_class, int sign);
+  // The locks that a node should have, on itself and below. It was found in the
+  // tree.
+  int64_t ExpectedLocks(const Node& node);
+
+  uint32_t counted_nodes_ = 0;
+  int64_t roots_ = 0;
+  Sums all_;
+  std::vector<Sums> by_class_;
+  absl::flat_hash_map<const Namespace*, Sums> by_namespace_;
+  std::vector<int64_t> unlocked_leaves_;  // by class
+  absl::flat_hash_map<const Node*, int64_t> locks_of_children_;
+  std::vector<bool> in_tree_;         // by page
+  std::vector<PageId> in_two_nodes_;  // found so
+
+  uint32_t counted_locks_ = 0;
+  absl::flat_hash_map<const Node*, NodeLocks> locks_on_;
+  // Nodes that were found in the tree, in the order of their cells, and the
+  // locks on others.
+  uint32_t seen_nodes_ = 0;
+  int64_t unseen_locks_ = 0;
+
+  uint32_t counted_pages_ = 0;
+  std::array<int64_t, kPageStates> by_state_{};
+  std::vector<int64_t> reserved_;  // by class
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_CACHE_AUDIT_H_

@@ -1,0 +1,55 @@
+#ifndef PANDO_CORE_EVICTION_WORK_H_
+#define PANDO_CORE_EVICTION_WORK_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/ids.h"
+#include "core/namespace_key.h"
+#include "core/requests.h"
+#include "core/stepped_work.h"
+
+namespace pando {
+
+// Evicts up to `pages` pages in the order of the policy, none that takes a
+// class below its floor.
+class EvictionWork : public SteppedWork {
+ public:
+  explicit EvictionWork(uint32_t pages) : pages_(pages) {}
+
+  bool Step(CacheParts& parts) override;
+  std::optional<Operation> operation() const override {
+    return Operation::kEvict;
+  }
+  uint32_t evicted_pages() const { return evicted_pages_; }
+
+ private:
+  const uint32_t pages_;
+  uint32_t evicted_pages_ = 0;
+};
+
+// Evicts all that is not locked, of all namespaces or of one, whatever the
+// floors: what is cached and unlocked when it begins and is still so when its
+// turn comes. A prefix that another call extends meanwhile may stay, and so may
+// what is inserted meanwhile.
+class FlushWork : public SteppedWork {
+ public:
+  FlushWork() = default;
+  explicit FlushWork(NamespaceKey ns) : key_(std::move(ns)) {}
+  explicit FlushWork(NamespaceNumber ns) : ns_(ns) {}
+
+  bool Step(CacheParts& parts) override;
+  // When it is done.
+  const FlushResult& result() const { return result_; }
+
+ private:
+  std::optional<NamespaceKey> key_;    // until its number is known
+  std::optional<NamespaceNumber> ns_;  // none: all
+  uint32_t next_ = 0;  // the cell of a node that is looked at next
+  FlushResult result_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVICTION_WORK_H_

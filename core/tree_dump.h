@@ -1,0 +1,57 @@
+#ifndef PANDO_CORE_TREE_DUMP_H_
+#define PANDO_CORE_TREE_DUMP_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/operator_results.h"
+#include "core/slab.h"
+#include "core/stepped_work.h"
+
+namespace pando {
+
+// Lists nodes, each after its parent, of one namespace or of all, until there
+// are `limit`: a step fills in some of them. What changes meanwhile may be
+// missing; what is listed has its parent before it.
+//
+// Holds the places that it has still to go to, and no more than one step's
+// nodes, if its owner takes them after each step.
+class TreeDumpWork : public SteppedWork {
+ public:
+  TreeDumpWork(uint32_t limit, std::optional<NamespaceNumber> ns)
+      : limit_(limit), ns_(ns) {}
+
+  bool Step(CacheParts& parts) override;
+  // The nodes of the steps since the last call.
+  std::vector<TreeNodeInfo> TakeNodes() { return std::exchange(nodes_, {}); }
+  // When it is done: the nodes that the limit cut off.
+  uint32_t omitted() const { return omitted_; }
+
+ private:
+  // A node to be listed, and the one above it, which is listed already (none: a
+  // root).
+  struct Place {
+    Slab<Node>::Handle node;
+    Slab<Node>::Handle above;
+    uint32_t depth;
+  };
+
+  bool BeginNextNamespace(const RadixTree& tree);
+  void List(const RadixTree& tree, const Place& place);
+  void PushChildren(const Node& node, uint32_t depth);
+  void Finish(const RadixTree& tree);
+
+  const uint32_t limit_;
+  const std::optional<NamespaceNumber> ns_;
+  NamespaceNumber last_;       // that was begun
+  std::vector<Place> places_;  // a stack
+  uint32_t listed_ = 0;
+  std::vector<TreeNodeInfo> nodes_;
+  uint32_t omitted_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_TREE_DUMP_H_

@@ -1,0 +1,35 @@
+#ifndef PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_
+#define PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "base/ids.h"
+#include "core/eviction_reason.h"
+#include "pando/v1/events.pb.h"
+#include "service/events/cached_pages.h"
+
+namespace pando {
+
+// Says what enters and leaves the cache as events of pando.v1.Events, each of a
+// bounded size. Owned by EventFeed; not thread-safe.
+class EventMessages {
+ public:
+  // Is given an event without its number; the event is reused afterwards.
+  using Emit = std::function<void(v1::Event& event)>;
+
+  // `run` is cached: pages that follow one another in one prompt.
+  void Stored(const CachedPages& pages, std::span<const PageId> run,
+              const Emit& emit);
+  // `removed` are still in `pages`.
+  void Removed(const CachedPages& pages, std::span<const PageId> removed,
+               EvictionReason reason, const Emit& emit);
+
+ private:
+  v1::Event event_;  // scratch
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_

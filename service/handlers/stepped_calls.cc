@@ -1,0 +1,26 @@
+#include "service/handlers/stepped_calls.h"
+
+namespace pando {
+
+std::unique_ptr<SteppedCalls::Work> SteppedCalls::Take(WaitingCall& call) {
+  const auto it = under_way_.find(&call);
+  if (it == under_way_.end()) return nullptr;
+  std::unique_ptr<Work> work = std::move(it->second);
+  under_way_.erase(it);
+  return work;
+}
+
+void SteppedCalls::Wait(WaitingCall& call, std::unique_ptr<Work> work) {
+  under_way_[&call] = std::move(work);
+  turns_.push_back(&call);
+  next_step_->Request();
+}
+
+void SteppedCalls::ResumeNext() {
+  WaitingCall* const call = turns_.front();
+  turns_.pop_front();
+  if (under_way_.contains(call)) call->Resume();
+  if (!turns_.empty()) next_step_->Request();
+}
+
+}  // namespace pando

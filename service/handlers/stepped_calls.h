@@ -1,0 +1,90 @@
+#ifndef PANDO_SERVICE_HANDLERS_STEPPED_CALLS_H_
+#define PANDO_SERVICE_HANDLERS_STEPPED_CALLS_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "core/prefix_cache.h"
+#include "service/rpc/rpc_server.h"
+#include "service/rpc/unary_call.h"
+#include "service/rpc/wakeup.h"
+
+namespace pando {
+
+// Answers calls whose work takes long: a step of it, then other calls, then the
+// next step. Handlers run on the one polling thread, so that a handler which
+// took all steps at once would hold up every caller.
+//
+// Owned by Server; lives on the polling thread. Steps of several calls take
+// turns.
+class SteppedCalls {
+ public:
+  // What a call has to do, while it is under way.
+  class Work {
+   public:
+    virtual ~Work() = default;
+    // Does a bounded part. Returns whether that was the last.
+    virtual bool Step() = 0;
+  };
+
+  // Both outlive this; `server` has not started yet.
+  SteppedCalls(PrefixCache* cache, RpcServer* server)
+      : cache_(cache),
+        next_step_(server->AddWakeup([this] { ResumeNext(); })) {}
+
+  // For a handler, which is run again for each step: `begin` gives the work
+  // when the call arrives, `finish` fills in the answer from it when it is
+  // done. None: the call waits. CANCELLED when its caller is gone; what has
+  // been done until then stays done.
+  template <typename W>
+  std::optional<absl::Status> Answer(
+      WaitingCall& call, const std::function<std::unique_ptr<W>()>& begin,
+      const std::function<absl::Status(W&)>& finish) {
+    std::unique_ptr<Work> work = Take(call);
+    if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
+    if (work == nullptr) work = begin();
+    if (work->Step()) return finish(static_cast<W&>(*work));
+    Wait(call, std::move(work));
+    return std::nullopt;
+  }
+
+  // The same for work of the cache, which `work` begins with.
+  template <typename W>
+  std::optional<absl::Status> AnswerFromCache(
+      WaitingCall& call, const std::function<W()>& begin,
+      const std::function<absl::Status(W&)>& finish) {
+    return Answer<CacheWork<W>>(
+        call, [&] { return std::make_unique<CacheWork<W>>(cache_, begin()); },
+        [&](CacheWork<W>& done) { return finish(done.work); });
+  }
+
+ private:
+  template <typename W>
+  struct CacheWork final : Work {
+    CacheWork(PrefixCache* c, W w) : cache(c), work(std::move(w)) {}
+    bool Step() override { return cache->Step(work); }
+
+    PrefixCache* const cache;
+    W work;
+  };
+
+  // What the call has begun; null when it has just arrived.
+  std::unique_ptr<Work> Take(WaitingCall& call);
+  void Wait(WaitingCall& call, std::unique_ptr<Work> work);
+  void ResumeNext();
+
+  PrefixCache* const cache_;
+  Wakeup* const next_step_;
+  absl::flat_hash_map<WaitingCall*, std::unique_ptr<Work>> under_way_;
+  // Whose turn it is. A call that is not under way any more is passed over.
+  std::deque<WaitingCall*> turns_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_STEPPED_CALLS_H_

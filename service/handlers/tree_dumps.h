@@ -1,0 +1,40 @@
+#ifndef PANDO_SERVICE_HANDLERS_TREE_DUMPS_H_
+#define PANDO_SERVICE_HANDLERS_TREE_DUMPS_H_
+
+#include <list>
+#include <memory>
+
+#include "core/prefix_cache.h"
+#include "core/tree_dump.h"
+#include "pando/v1/admin.pb.h"
+#include "service/rpc/server_stream.h"
+
+namespace pando {
+
+// The dumps of the tree that are being sent: each message is a step of the
+// work. A dump that is read slowly, or not at all, keeps the places in memory
+// that it has still to go to. So there is a bounded number of dumps; when one
+// more begins, the one ends whose caller has not read for the longest time.
+//
+// Owned by AdminService; lives on the polling thread.
+class TreeDumps {
+ public:
+  using Source = StreamSource<v1::DumpTreeResponse>;
+
+  // `cache` outlives the dumps, which outlive their sources.
+  explicit TreeDumps(PrefixCache* cache) : cache_(cache) {}
+
+  // Sends the dump in messages of a bounded size, at least one.
+  std::unique_ptr<Source> Begin(TreeDumpWork work);
+
+ private:
+  class Stream;
+
+  PrefixCache* const cache_;
+  // Those that are not over, the one whose last message is oldest first.
+  std::list<Stream*> under_way_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_TREE_DUMPS_H_

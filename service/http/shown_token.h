@@ -1,0 +1,15 @@
+#ifndef PANDO_SERVICE_HTTP_SHOWN_TOKEN_H_
+#define PANDO_SERVICE_HTTP_SHOWN_TOKEN_H_
+
+#include <string>
+#include <string_view>
+
+namespace pando {
+
+// The bearer token of an Authorization header: that of "Bearer", or the
+// password of "Basic", which browsers ask their users for. Empty: none.
+std::string ShownToken(std::string_view authorization);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HTTP_SHOWN_TOKEN_H_

@@ -1,0 +1,19 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_FRAME_H_
+#define PANDO_SERVICE_KV_EVENTS_FRAME_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace pando {
+
+// One numbered message of the stream. The payload is shared between all who are
+// sent it and the history, and never copied.
+struct Frame {
+  uint64_t sequence = 0;
+  std::shared_ptr<const std::string> payload;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_FRAME_H_

@@ -1,0 +1,78 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_
+#define PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <msgpack/pack.hpp>
+#include <msgpack/sbuffer.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+
+namespace pando {
+
+// How an event is written: vLLM 0.33 and SGLang 0.5.23 write maps, older
+// engines write arrays. docs/fleet.md says which router reads which.
+enum class KvEventForm { kMap, kArray };
+
+// Names a block to routers: the first 8 bytes of its hash, big-endian.
+using BlockId = uint64_t;
+
+// Blocks that were cached, one after the other in one prompt.
+struct StoredBlocks {
+  std::span<const BlockId> ids;
+  // The block before the first; none: they begin a prompt.
+  std::optional<BlockId> parent = {};
+  // block_tokens for each block; of pairs one more at the end.
+  std::span<const Token> tokens;
+  uint32_t block_tokens = 0;
+  // The tokens are compared in pairs (a bigram namespace).
+  bool are_pairs = false;
+  std::optional<std::string_view> lora_name = {};
+  // Only in the map form.
+  std::optional<std::string_view> cache_salt = {};
+};
+
+// The payload of one frame, as vLLM and SGLang publish it: a MessagePack array
+// of a time, the events, and a data-parallel rank. The engines' own types
+// (vllm/distributed/kv_events.py, sglang/srt/disaggregation/kv_events.py) say
+// what the fields are. What an engine may leave out is always there, as some
+// routers refuse an event without it. Not thread-safe.
+class KvEventBatch {
+ public:
+  explicit KvEventBatch(KvEventForm form) : form_(form) {}
+
+  void AddStored(const StoredBlocks& blocks);
+  void AddRemoved(std::span<const BlockId> ids);
+  void AddCleared();
+
+  bool is_empty() const { return count_ == 0; }
+  // Of the events so far.
+  size_t bytes() const { return events_.size(); }
+
+  // The payload with all events so far; begins a new one.
+  std::string Take(absl::Time now);
+
+ private:
+  // Begins an event of this type, with so many fields.
+  void BeginEvent(std::string_view type, uint32_t fields);
+  // The name of the next field, where fields have names.
+  void Name(std::string_view name);
+  void PackText(std::string_view text);
+  void PackText(const std::optional<std::string_view>& text);
+  void PackIds(std::span<const BlockId> ids);
+  void PackTokens(const StoredBlocks& blocks);
+
+  const KvEventForm form_;
+  msgpack::sbuffer events_;
+  msgpack::packer<msgpack::sbuffer> packer_{events_};
+  uint32_t count_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_

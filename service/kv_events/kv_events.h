@@ -1,0 +1,28 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_
+#define PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "service/events/event_sink.h"
+#include "service/kv_events/kv_event_figures.h"
+#include "service/options/options.h"
+
+namespace pando {
+
+// What is cached here, told to routers on other machines over ZMQ, as vLLM and
+// SGLang tell it (docs/fleet.md). Owned by Server; the calls of a sink come
+// from the publisher's thread, which has ended before this does.
+class KvEvents : public EventSink {
+ public:
+  // Thread-safe.
+  virtual KvEventFigures figures() const = 0;
+};
+
+// Serves it as the options kv-events and its companions say. An error says
+// which of them cannot be had, and why. REQUIRES: kv-events is not empty.
+absl::StatusOr<std::unique_ptr<KvEvents>> StartKvEvents(const Options& options);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_

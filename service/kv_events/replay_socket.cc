@@ -1,0 +1,118 @@
+#include "service/kv_events/replay_socket.h"
+
+#include <cerrno>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <zmq_addon.hpp>
+
+#include "base/status_macros.h"
+#include "service/kv_events/zmq_socket.h"
+
+namespace pando {
+namespace {
+
+// Further requests wait in the socket.
+constexpr size_t kMaxReplays = 64;
+// In place of a frame's number; its payload is empty.
+constexpr uint64_t kEndMark = std::numeric_limits<uint64_t>::max();
+
+uint64_t NumberIn(const zmq::message_t& message) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < message.size(); ++i) {
+    number = number << 8 | message.data<uint8_t>()[i];
+  }
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<ReplaySocket> ReplaySocket::Bind(zmq::context_t& context,
+                                                const std::string& endpoint,
+                                                std::string topic) {
+  ASSIGN_OR_RETURN(zmq::socket_t socket,
+                   BindZmqSocket(context, zmq::socket_type::router, endpoint,
+                                 [](zmq::socket_t& socket) {
+                                   // Says who is gone or has too much waiting,
+                                   // in place of dropping.
+                                   socket.set(zmq::sockopt::router_mandatory,
+                                              1);
+                                 }));
+  return ReplaySocket(std::move(socket), std::move(topic));
+}
+
+ReplaySocket::Outcome ReplaySocket::Serve(const FrameHistory& history) {
+  while (replays_.size() < kMaxReplays && TakeRequest()) {
+  }
+  Outcome outcome;
+  std::deque<Replay> unfinished;
+  for (Replay& replay : replays_) {
+    // Live frames may have pushed out what it has not been sent yet.
+    const bool is_held = history.HoldsAllFrom(replay.next);
+    Sent sent = Sent::kYes;
+    if (is_held) {
+      std::optional<Frame> frame;
+      while (sent == Sent::kYes && (frame = history.Find(replay.next))) {
+        sent = SendFrame(replay.peer, *frame);
+        if (sent == Sent::kYes) ++replay.next;
+      }
+    }
+    if (sent == Sent::kYes) sent = SendEnd(replay.peer);
+    if (sent == Sent::kLater) {
+      unfinished.push_back(std::move(replay));
+    } else if (is_held) {
+      ++outcome.answered;
+    } else {
+      ++outcome.refused;
+    }
+  }
+  replays_.swap(unfinished);
+  return outcome;
+}
+
+bool ReplaySocket::TakeRequest() {
+  std::vector<zmq::message_t> parts;
+  if (!zmq::recv_multipart(socket_, std::back_inserter(parts),
+                           zmq::recv_flags::dontwait)) {
+    return false;
+  }
+  // Who asks, the delimiter of ZMQ's requests, a number. What is nothing of the
+  // kind has no answer.
+  if (parts.size() == 3 && parts[1].size() == 0 &&
+      parts[2].size() == sizeof(uint64_t)) {
+    replays_.push_back({parts[0].to_string(), NumberIn(parts[2])});
+  }
+  return true;
+}
+
+ReplaySocket::Sent ReplaySocket::SendFrame(const std::string& peer,
+                                           const Frame& frame) {
+  return Send(peer, topic_, NumberMessage(frame.sequence),
+              PayloadMessage(frame));
+}
+
+ReplaySocket::Sent ReplaySocket::SendEnd(const std::string& peer) {
+  return Send(peer, "", NumberMessage(kEndMark), zmq::message_t());
+}
+
+// Once the first part is taken, so are the others.
+ReplaySocket::Sent ReplaySocket::Send(const std::string& peer,
+                                      const std::string& topic,
+                                      zmq::message_t number,
+                                      zmq::message_t payload) {
+  constexpr auto kPart = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
+  try {
+    if (!socket_.send(zmq::buffer(peer), kPart)) return Sent::kLater;
+    socket_.send(zmq::message_t(), kPart);
+    socket_.send(zmq::buffer(topic), kPart);
+    socket_.send(number, kPart);
+    socket_.send(payload, zmq::send_flags::dontwait);
+  } catch (const zmq::error_t& error) {
+    if (error.num() != EHOSTUNREACH) throw;
+    return Sent::kGone;
+  }
+  return Sent::kYes;
+}
+
+}  // namespace pando

@@ -1,0 +1,65 @@
+#include "service/kv_events/subscriber_socket.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "service/kv_events/zmq_socket.h"
+
+namespace pando {
+
+absl::StatusOr<SubscriberSocket> SubscriberSocket::Bind(
+    zmq::context_t& context, const std::string& endpoint, std::string topic) {
+  ASSIGN_OR_RETURN(zmq::socket_t socket,
+                   BindZmqSocket(context, zmq::socket_type::xpub, endpoint,
+                                 [](zmq::socket_t& socket) {
+                                   socket.set(zmq::sockopt::sndhwm,
+                                              kMaxWaitingFrames);
+                                   // Each subscription is told of, not only the
+                                   // first of a topic; and each that ends.
+                                   socket.set(zmq::sockopt::xpub_verboser, 1);
+                                 }));
+  return SubscriberSocket(std::move(socket), std::move(topic));
+}
+
+// ZMQ drops a message for those who have too many waiting, and does not say so;
+// or it refuses the message as a whole, if it is told to. So it is asked the
+// second way first.
+bool SubscriberSocket::Send(const Frame& frame) {
+  socket_.set(zmq::sockopt::xpub_nodrop, 1);
+  const bool reaches_all = SendTopic();
+  if (!reaches_all) {
+    socket_.set(zmq::sockopt::xpub_nodrop, 0);
+    SendTopic();
+  }
+  zmq::message_t number = NumberMessage(frame.sequence);
+  socket_.send(number, zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+  zmq::message_t payload = PayloadMessage(frame);
+  socket_.send(payload, zmq::send_flags::dontwait);
+  return reaches_all;
+}
+
+bool SubscriberSocket::TakeArrivals() {
+  bool has_arrivals = false;
+  zmq::message_t message;
+  while (socket_.recv(message, zmq::recv_flags::dontwait)) {
+    if (message.size() == 0) continue;
+    // What follows the first byte is the topic.
+    const bool comes = *message.data<uint8_t>() == 1;
+    if (comes) {
+      ++subscribers_;
+      has_arrivals = true;
+    } else if (subscribers_ > 0) {
+      --subscribers_;
+    }
+  }
+  return has_arrivals;
+}
+
+bool SubscriberSocket::SendTopic() {
+  return socket_
+      .send(zmq::buffer(topic_),
+            zmq::send_flags::sndmore | zmq::send_flags::dontwait)
+      .has_value();
+}
+
+}  // namespace pando

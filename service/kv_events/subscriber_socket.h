@@ -1,0 +1,48 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_SUBSCRIBER_SOCKET_H_
+#define PANDO_SERVICE_KV_EVENTS_SUBSCRIBER_SOCKET_H_
+
+#include <cstdint>
+#include <string>
+#include <zmq.hpp>
+
+#include "absl/status/statusor.h"
+#include "service/kv_events/frame.h"
+
+namespace pando {
+
+// What subscribers of one worker's stream connect to: a ZMQ XPUB socket, which
+// says who comes and goes. It waits for nobody: a subscriber that does not read
+// misses frames once kMaxWaitingFrames wait for it. For one thread at a time.
+class SubscriberSocket {
+ public:
+  static constexpr int kMaxWaitingFrames = 1'000;
+
+  // `endpoint` is "tcp://host:port"; each frame begins with `topic`. An error
+  // says why the endpoint cannot be bound.
+  static absl::StatusOr<SubscriberSocket> Bind(zmq::context_t& context,
+                                               const std::string& endpoint,
+                                               std::string topic);
+
+  // False when a subscriber is among those who do not read, and misses it.
+  bool Send(const Frame& frame);
+
+  // Reads who has come and gone; true if somebody has come.
+  bool TakeArrivals();
+  // Subscriptions, as of the last TakeArrivals.
+  uint32_t subscribers() const { return subscribers_; }
+
+ private:
+  SubscriberSocket(zmq::socket_t socket, std::string topic)
+      : socket_(std::move(socket)), topic_(std::move(topic)) {}
+
+  // False when it would drop the message for somebody.
+  bool SendTopic();
+
+  zmq::socket_t socket_;
+  std::string topic_;
+  uint32_t subscribers_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_SUBSCRIBER_SOCKET_H_

@@ -1,0 +1,35 @@
+#ifndef PANDO_SERVICE_RPC_PARSE_REQUEST_H_
+#define PANDO_SERVICE_RPC_PARSE_REQUEST_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "service/calls/request_parts.h"
+
+namespace pando {
+
+// Makes a message of the bytes of a request and releases them. `request` is
+// empty before.
+template <typename Request>
+absl::Status ParseRequest(grpc::ByteBuffer& bytes, Request& request) {
+  {
+    grpc::ByteBuffer same = bytes;  // shares what it holds
+    grpc::ProtoBufferReader reader(&same);
+    RETURN_IF_ERROR(CheckRequestParts(reader, *Request::descriptor()));
+  }
+  bool is_parsed = bytes.Valid();
+  if (is_parsed) {
+    grpc::ProtoBufferReader reader(&bytes);
+    is_parsed =
+        reader.status().ok() && request.ParseFromZeroCopyStream(&reader);
+  }
+  bytes.Clear();
+  if (is_parsed) return absl::OkStatus();
+  return absl::InternalError("the request cannot be parsed");
+}
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_RPC_PARSE_REQUEST_H_

@@ -1,0 +1,48 @@
+#ifndef PANDO_SERVICE_SOCKETS_ACCEPTOR_H_
+#define PANDO_SERVICE_SOCKETS_ACCEPTOR_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace pando {
+
+// Accepts connections for gRPC, which does not say who connects, accepts nobody
+// again once the descriptors have run out, and treats all its connections
+// alike. One thread of its own; destruction stops it. Owned by RpcServer.
+class Acceptor {
+ public:
+  // A listening, non-blocking socket, which outlives the acceptor.
+  struct Source {
+    int fd = -1;
+    std::string name;  // for the log
+    // Called on the acceptor's thread.
+    std::function<void(UniqueFd)> on_connected;
+  };
+
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
+      std::vector<Source> sources);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+ private:
+  Acceptor(std::vector<Source> sources, UniqueFd stop);
+
+  void Run();
+  // False when no descriptor is left for the next connection.
+  static bool AcceptAll(const Source& source);
+
+  const std::vector<Source> sources_;
+  const UniqueFd stop_;
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_ACCEPTOR_H_

@@ -1,0 +1,37 @@
+#ifndef PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_
+#define PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace pando {
+
+// Listening, non-blocking sockets for all addresses that a host:port stands
+// for. Their connections are given up when the peer's host is gone: the kernel
+// asks it, however busy this process is, and needs no answer of the peer's
+// process. Owned by who serves on them.
+class TcpListener {
+ public:
+  // An error if a server listens there already.
+  static absl::StatusOr<std::unique_ptr<TcpListener>> Start(
+      const std::string& address);
+  TcpListener(const TcpListener&) = delete;
+  TcpListener& operator=(const TcpListener&) = delete;
+
+  const std::vector<UniqueFd>& sockets() const { return sockets_; }
+
+ private:
+  explicit TcpListener(std::vector<UniqueFd> sockets)
+      : sockets_(std::move(sockets)) {}
+
+  const std::vector<UniqueFd> sockets_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_

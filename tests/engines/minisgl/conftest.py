@@ -1,0 +1,86 @@
+"""mini-SGLang is on no package index: its sources are where PANDO_MINISGL says."""
+
+import os
+from pathlib import Path
+
+import pytest
+from engines.engine_process import EngineProcess, closing_all
+from engines.models import LAYOUT, make_model
+from pando_kv import Client
+from pandod_process import Pandod
+
+# mini-SGLang knows no smaller heads.
+HEAD_SIZE = 64
+SCRIPT = Path(__file__).parent / "engine.py"
+
+
+@pytest.fixture(scope="session")
+def sources() -> str:
+    """The folder that has the package `minisgl`."""
+    folder = os.environ.get("PANDO_MINISGL")
+    if not folder:
+        pytest.skip("PANDO_MINISGL does not say where mini-SGLang's package is")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("model"), head_size=HEAD_SIZE)
+
+
+@pytest.fixture(scope="session")
+def start_engine(sources, model):
+    def start(name, pandod, folder, **arguments) -> EngineProcess:
+        given = {
+            "sources": sources,
+            "model_path": str(model),
+            "pando": pandod is not None,
+        }
+        environment = {"PANDO_MODEL": "tiny"}
+        if pandod is not None:
+            environment["PANDO_ADDRESS"] = pandod.address
+        return EngineProcess(
+            SCRIPT, given | arguments, folder / f"{name}.log", **environment
+        )
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def reference(start_engine, tmp_path_factory):
+    """mini-SGLang with its own cache."""
+    engine = start_engine("reference", None, tmp_path_factory.mktemp("reference"))
+    with closing_all([engine]):
+        yield engine
+        engine.close()
+
+
+def serve_pool(folder, pages):
+    layout = LAYOUT | {"head_size": HEAD_SIZE}
+    server = Pandod(folder, pool_pages=pages, model="tiny", **layout)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory):
+    server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def operator(roomy):
+    with Client(roomy.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture(scope="module")
+def engines(roomy, start_engine, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines")
+    pair = [start_engine(name, roomy, folder) for name in "ab"]
+    with closing_all(pair):
+        yield pair
+        for engine in pair:
+            engine.close()

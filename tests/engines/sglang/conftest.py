@@ -1,0 +1,59 @@
+"""Engines start once for many tests: each start takes half a minute of a core."""
+
+import pytest
+from engines.engine_process import EngineProcess, closing_all
+from engines.models import LAYOUT, make_model
+from engines.sglang.start import start_engine
+from pando_kv import Client
+from pandod_process import Pandod
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def reference(model, tmp_path_factory) -> EngineProcess:
+    """SGLang with its own cache, which serves what the others serve."""
+    engine = start_engine(
+        "reference", model, None, tmp_path_factory.mktemp("reference")
+    )
+    with closing_all([engine]):
+        yield engine
+        engine.close()
+
+
+def serve_pool(folder, pages):
+    server = Pandod(folder, pool_pages=pages, model="tiny", **LAYOUT)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory):
+    """A pandod with room for all prompts."""
+    server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def operator(roomy):
+    with Client(roomy.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture(scope="module")
+def engines(roomy, reference, model, tmp_path_factory):
+    """Two engines over one pandod; the first ranks its queue by longest prefix."""
+    folder = tmp_path_factory.mktemp("engines")
+    pair = [
+        start_engine("a", model, roomy, folder, schedule_policy="lpm"),
+        start_engine("b", model, roomy, folder),
+    ]
+    with closing_all(pair):
+        yield pair
+        for engine in pair:
+            engine.close()

@@ -1,0 +1,254 @@
+"""SGLang's real Scheduler, TpModelWorker and ModelRunner in one process.
+
+usage: engine.py '{"model_path": ..., more of ServerArgs}'
+
+Reads commands in lines of JSON and answers each with one:
+{"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end
+{"start": [[ids]], "new": n}                      queues them; {"step": n} runs n steps
+{"look": true}, {"flush": true}, {"abort": "rid"}, {"update": "v2"}
+{"device": "is late"}, {"device": "is done"}      stands in for a GPU's queue
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from engines.meters import Stopwatch, WireMeter
+
+os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
+WIRE = WireMeter()
+
+ARGUMENTS = {
+    "device": "cpu",
+    "dtype": "float32",
+    "load_format": "auto",
+    "skip_tokenizer_init": True,
+    "attention_backend": "torch_native",
+    "sampling_backend": "pytorch",
+    "grammar_backend": "none",
+    "page_size": 16,
+    "max_total_tokens": 8176,
+    "disable_cuda_graph": True,
+    "disable_overlap_schedule": True,
+    "random_seed": 1,
+    "log_level": "info",
+    "chunked_prefill_size": 256,
+    "context_length": 4096,
+    "max_running_requests": 16,
+    "served_model_name": "tiny",
+}
+MAX_STEPS = 20_000
+
+
+def main() -> None:
+    begin = time.perf_counter()
+    arguments = ARGUMENTS | json.loads(sys.argv[1])
+    from sglang.srt.plugins import load_plugins
+
+    load_plugins()
+    engine = Engine(arguments)
+    engine.say(ready=True, seconds=round(time.perf_counter() - begin, 1))
+    for line in sys.stdin:
+        engine.obey(json.loads(line))
+
+
+class Engine:
+    def __init__(self, arguments: dict) -> None:
+        from sglang.srt.managers.scheduler import (
+            Scheduler,
+            SpawnRanks,
+            publish,
+            spawn_world_rank,
+        )
+        from sglang.srt.server_args import PortArgs, ServerArgs
+
+        server_args = ServerArgs(**arguments)
+        if hasattr(server_args, "resolve"):
+            server_args.resolve()
+        rank = spawn_world_rank(server_args, tp_rank=0, pp_rank=0)
+        ranks = SpawnRanks(world_rank=rank, dp_rank=None, gpu_id=0)
+        publish(server_args, role="scheduler", ranks=ranks)
+        self.scheduler = Scheduler(server_args, PortArgs.init_new(server_args))
+        self.cache = self.scheduler.tree_cache
+        self.allocator = self.scheduler.token_to_kv_pool_allocator
+        self.requests: dict = {}
+        self._started = 0
+        add = self.scheduler._add_request_to_queue
+
+        def remember(request, *rest, **named):
+            self.requests[request.rid] = request
+            return add(request, *rest, **named)
+
+        self.scheduler._add_request_to_queue = remember
+        self._count_calls()
+        self._scheduling = Stopwatch(
+            self.scheduler, "get_next_batch_to_run", "process_batch_result"
+        )
+
+    def _count_calls(self) -> None:
+        """By the client's methods, where there is a client."""
+        self.calls: dict[str, int] = {}
+        if type(self.cache).__name__ != "PandoPrefixCache":
+            return
+        from pando_kv.sglang.attachment import session
+
+        self.client = client = session()
+        for name in (
+            "match_prefix match_prefixes insert unlock allocate_pages free_pages stats"
+        ).split():
+            setattr(client, name, self._counted(name, getattr(client, name)))
+
+    def _counted(self, name, method):
+        def call(*given, **named):
+            entry = self.calls.setdefault(name, 0)
+            self.calls[name] = entry + 1
+            return method(*given, **named)
+
+        return call
+
+    def say(self, **answer) -> None:
+        print("@@" + json.dumps(answer), flush=True)
+
+    def obey(self, command: dict) -> None:
+        if "prompts" in command:
+            begin = time.perf_counter()
+            ids = self.start(command["prompts"], command)
+            steps = self.run()
+            self.say(
+                seconds=time.perf_counter() - begin,
+                steps=steps,
+                outputs=[list(self.requests[i].output_ids) for i in ids],
+                cached=[self.requests[i].cached_tokens for i in ids],
+                retractions=[self.requests[i].retraction_count for i in ids],
+                aborted=[
+                    type(self.requests[i].finished_reason).__name__ == "FINISH_ABORT"
+                    for i in ids
+                ],
+                **self.look(),
+            )
+        elif "start" in command:
+            self.say(ids=self.start(command["start"], command))
+        elif "step" in command:
+            self.say(
+                ran=sum(self.step() for _ in range(command["step"])), **self.look()
+            )
+        elif "device" in command:
+            late = command["device"] == "is late"
+            if late:
+                self.cache.fence = self.device = LateDevice()
+            self.device.is_late = late
+            self.say(late=late)
+        elif "flush" in command:
+            self.say(flushed=self.scheduler.flush_cache())
+        elif "abort" in command:
+            from sglang.srt.managers.io_struct import AbortReq
+
+            self.scheduler.abort_request(AbortReq(rid=command["abort"]))
+            self.say(**self.look())
+        elif "update" in command:
+            updater = self.scheduler.weight_updater
+            updater.record_weight_version_after_update(command["update"])
+            self.say(updated=True)
+        else:
+            self.say(**self.look())
+
+    def start(self, prompts: list[list[int]], options: dict) -> list[str]:
+        from sglang.srt.managers.io_struct import TokenizedGenerateReqInput
+        from sglang.srt.sampling.sampling_params import SamplingParams
+
+        ids = []
+        for prompt in prompts:
+            self._started += 1
+            ids.append(f"r{self._started}")
+            sampling = SamplingParams(
+                max_new_tokens=options.get("new", 8), temperature=0.0, ignore_eos=True
+            )
+            sampling.normalize(None)
+            named = {
+                field: options[field]
+                for field in ("extra_key", "cache_salt", "priority")
+                if field in options
+            }
+            request = TokenizedGenerateReqInput(
+                rid=ids[-1],
+                input_text="",
+                input_ids=array.array("q", prompt),
+                input_embeds=None,
+                mm_inputs=None,
+                sampling_params=sampling,
+                return_logprob=False,
+                logprob_start_len=-1,
+                top_logprobs_num=0,
+                token_ids_logprob=None,
+                stream=False,
+                token_type_ids=None,
+                **named,
+            )
+            self.scheduler.process_input_requests([request])
+        return ids
+
+    def run(self) -> int:
+        """Steps until nothing is left to do."""
+        for steps in range(1, MAX_STEPS):
+            if not self.step() and not self.scheduler.waiting_queue:
+                return steps
+        raise RuntimeError(f"not done after {MAX_STEPS} steps")
+
+    def step(self) -> bool:
+        scheduler = self.scheduler
+        plan = scheduler.get_next_batch_to_run(
+            running_batch=scheduler.running_batch, last_batch=scheduler.last_batch
+        )
+        scheduler.running_batch = plan.running_batch
+        batch = plan.batch_to_run
+        scheduler.cur_batch_for_debug = batch
+        if batch:
+            scheduler.process_batch_result(batch, scheduler.run_batch(batch))
+        else:
+            scheduler.on_idle()
+        scheduler.last_batch = batch
+        scheduler.invariant_checker.self_check_during_busy()
+        return bool(batch)
+
+    def look(self) -> dict:
+        pool = self.allocator.get_kvcache()
+        return {
+            "calls": self.calls,
+            "wire": WIRE.totals(),
+            "scheduling": self._scheduling.seconds,
+            "cache": type(self.cache).__name__,
+            "available": int(self.allocator.available_size()),
+            "evictable": int(self.cache.evictable_size()),
+            "protected": int(self.cache.protected_size()),
+            "total": int(self.allocator.size),
+            "waiting": len(self.scheduler.waiting_queue),
+            "leaks": self.scheduler.invariant_checker.count_memory_leak_warnings,
+            "key_addresses": [tensor.data_ptr() for tensor in pool.k_buffer],
+            "value_addresses": [tensor.data_ptr() for tensor in pool.v_buffer],
+            "pid": os.getpid(),
+        }
+
+
+class LateDevice:
+    """Has not done what is queued, until it is told to. Each moment is one of its."""
+
+    is_late = True
+
+    def now(self):
+        return self
+
+    def is_past(self) -> bool:
+        return not self.is_late
+
+    def wait(self) -> None:
+        assert not self.is_late
+
+
+if __name__ == "__main__":
+    main()

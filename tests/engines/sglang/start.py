@@ -1,0 +1,50 @@
+"""Starts an SGLang for a test."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+from typing import Any
+
+from engines.engine_process import EngineProcess
+from engines.models import VOCABULARY
+from pandod_process import Pandod
+
+PAGE_TOKENS = 16
+SCRIPT = Path(__file__).parent / "engine.py"
+
+
+def start_engine(
+    name: str, model: Path, pandod: Pandod | None, folder: Path, **arguments: Any
+) -> EngineProcess:
+    """`arguments` are fields of SGLang's ServerArgs. Does not wait until it is ready."""
+    environment = {
+        "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
+        "SGLANG_DISABLED_MODEL_ARCHS": ",".join(_models_but_for("llama")),
+    }
+    if pandod is not None:
+        arguments = {"radix_cache_backend": "pando"} | arguments
+        environment["PANDO_ADDRESS"] = pandod.address
+    return EngineProcess(
+        SCRIPT,
+        {"model_path": str(model)} | arguments,
+        folder / f"{name}.log",
+        **environment,
+    )
+
+
+def _models_but_for(kept: str) -> list[str]:
+    """SGLang imports all its models at the start: half of the time that it takes."""
+    (package,) = importlib.util.find_spec("sglang").submodule_search_locations
+    modules = Path(package, "srt/models").glob("*.py")
+    return [module.stem for module in modules if module.stem not in (kept, "__init__")]
+
+
+def prompt(tokens: int, seed: int) -> list[int]:
+    choose = random.Random(seed)
+    return [choose.randrange(3, VOCABULARY) for _ in range(tokens)]
+
+
+def whole_pages(tokens: int) -> int:
+    return tokens // PAGE_TOKENS * PAGE_TOKENS

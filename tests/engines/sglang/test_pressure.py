@@ -1,0 +1,123 @@
+"""Two SGLang engines over a pool that is too small for them, and a thief."""
+
+import contextlib
+import threading
+
+import pytest
+from engines.engine_process import closing_all
+from engines.sglang.conftest import serve_pool
+from engines.sglang.start import prompt, start_engine
+from eventually import eventually
+from pando_kv import Client, PandoError
+
+POOL_PAGES = 128
+TOKENS = (POOL_PAGES - 1) * 16
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    server = serve_pool(tmp_path_factory.mktemp("small"), POOL_PAGES)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def engines(small, model, reference, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pressed")
+    pair = [
+        start_engine(name, model, small, folder, max_total_tokens=TOKENS)
+        for name in "ab"
+    ]
+    with closing_all(pair):
+        for engine in pair:
+            engine.ready()
+        yield pair
+
+
+@contextlib.contextmanager
+def thief(address):
+    """Takes every page that is to be had, holds it for a moment, and begins again."""
+    is_over = threading.Event()
+
+    def steal() -> None:
+        with Client(address, name="thief") as client:
+            while not is_over.is_set():
+                with contextlib.suppress(PandoError):
+                    pages = client.allocate_pages(POOL_PAGES, at_least=0)
+                    is_over.wait(0.002)
+                    if pages.size:
+                        client.free_pages(pages)
+                # Others get a turn.
+                is_over.wait(0.002)
+
+    thread = threading.Thread(target=steal)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def serve_at_once(engines, reference, seed, new):
+    """Both engines serve what together does not fit; returns how often they retracted."""
+    loads = [
+        [prompt(200 + 30 * i, seed=seed + 10 * e + i) for i in range(6)]
+        for e in range(len(engines))
+    ]
+    for engine, load in zip(engines, loads, strict=True):
+        engine.send(prompts=load, new=new)
+    retractions = 0
+    answers = [engine.answer() for engine in engines]
+    for answer, load in zip(answers, loads, strict=True):
+        expected = reference.ask(prompts=load, new=new)
+        assert not any(answer["aborted"])
+        assert answer["outputs"] == expected["outputs"]
+        assert answer["leaks"] == 0
+        retractions += sum(answer["retractions"])
+    return retractions
+
+
+def test_under_pressure_requests_are_retracted_and_none_is_wrong(
+    engines, reference, small
+):
+    assert serve_at_once(engines, reference, seed=1000, new=120) > 0
+    with Client(small.address) as operator:
+        assert operator.check_invariants() == []
+        stats = operator.stats()
+        assert stats.locks == 0
+        assert stats.pages.reserved <= 2 * 12
+
+
+def test_a_thief_of_pages_kills_nobody(engines, reference, small):
+    with thief(small.address):
+        serve_at_once(engines, reference, seed=2000, new=30)
+
+
+def test_the_other_engine_is_untouched_by_a_death(engines, reference, small):
+    """Killed in the middle of prefill and decode."""
+    victim, other = engines
+    victim.ask(start=[prompt(500, seed=3000 + i) for i in range(3)], new=50)
+    victim.ask(step=6)
+    victim.kill()
+    load = [prompt(300, seed=3100 + i) for i in range(4)]
+    answer = other.ask(prompts=load, new=40)
+    assert answer["outputs"] == reference.ask(prompts=load, new=40)["outputs"]
+    with Client(small.address) as operator:
+        eventually(lambda: operator.stats().sessions == 2)
+        stats = operator.stats()
+        assert stats.locks == 0
+        assert stats.pages.quarantined == 0
+        assert stats.pages.reserved <= 12
+        assert operator.check_invariants() == []
+
+
+def test_a_pandod_that_begins_anew_stops_the_engine_with_a_sentence(engines, small):
+    _, engine = engines
+    small.kill()
+    small.start()
+    with Client(small.address, name="waits"):
+        engine.send(prompts=[prompt(100, seed=4000)], new=4)
+        assert engine.wait_for_end() != 0
+    assert "the session with pandod is lost" in engine.log()
+    assert "Restart the engine." in engine.log()

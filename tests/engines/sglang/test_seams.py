@@ -1,0 +1,129 @@
+"""What the adapter leans on in SGLang is there, and is what it was."""
+
+import inspect
+from types import SimpleNamespace
+
+import pytest
+from pando_kv._tested_versions import require_tested_version
+from pando_kv.sglang import TESTED_VERSIONS
+
+# Parameters by name, of what the adapter overrides, replaces or hooks.
+SIGNATURES = {
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.match_prefix": "self params",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.checkpoint": "self req up_to kwargs",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.claim_kv_row": "self req",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.on_release": "self req checkpointed",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.evict": "self params",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.inc_lock_ref": "self node",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.dec_lock_ref": "self node params",
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.path_device_indices": "self node",
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.clear": "self",
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.merge_and_sort_free": "self",
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.create_prefill_budget": (
+        "self tree_cache num_mixed_decode_tokens"
+    ),
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.get_extend_allocation_demand": (
+        "self prefix_lens_cpu seq_lens_cpu conservative_num_tokens shard_size"
+    ),
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.evict_to_free_tokens": (
+        "self tree_cache num_tokens"
+    ),
+    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.check_decode_capacity": (
+        "self num_tokens tree_cache requests spec_algorithm"
+    ),
+    "sglang.srt.mem_cache.prefill_budget:PrefillBudget.check_prefill": (
+        "self extend_input_len total_tokens max_new_tokens input_tokens "
+        "swa_host_hit_length chunk_limit auxiliary_swa_host_hit_length"
+    ),
+    "sglang.srt.mem_cache.prefill_budget:PrefillBudget.available_chunk_tokens": (
+        "self chunk_limit"
+    ),
+    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._create_buffers": "self",
+    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._build_kv_buffer_descs": "self",
+    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._init_data_ptrs_and_strides": "self",
+    "sglang.srt.managers.schedule_policy:SchedulePolicy.calc_priority": (
+        "self waiting_queue running_batch processed_tokens"
+    ),
+    "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
+        "self waiting_queue"
+    ),
+    (
+        "sglang.srt.managers.scheduler_components.weight_updater:"
+        "SchedulerWeightUpdaterManager.record_weight_version_after_update"
+    ): "self weight_version",
+    "sglang.srt.mem_cache.registry:register_radix_cache_backend": "name factory",
+    "sglang.srt.managers.schedule_batch:Req.owned_kv_len": "self",
+    "sglang.srt.managers.schedule_batch:Req.refresh_fill_ids": "self",
+    "sglang.srt.distributed.parallel_state:GroupCoordinator.broadcast_object": (
+        "self obj src"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_signature_is_the_one_that_was_tested(name):
+    import pkgutil
+
+    inspected = inspect.signature(_original(pkgutil.resolve_name(name)))
+    assert " ".join(inspected.parameters) == SIGNATURES[name]
+
+
+def _original(function):
+    return inspect.unwrap(function)
+
+
+def test_this_sglang_is_a_tested_one():
+    import sglang
+
+    require_tested_version("SGLang", sglang.__version__, TESTED_VERSIONS)
+
+
+def test_another_version_is_refused_and_can_be_tried(monkeypatch):
+    with pytest.raises(
+        RuntimeError, match=r"SGLang 0\.5\.23, and this is SGLang 0\.6\.0"
+    ):
+        require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
+    monkeypatch.setenv("PANDO_ANY_ENGINE_VERSION", "1")
+    require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("speculative_algorithm", "EAGLE", "--speculative-algorithm"),
+        ("disaggregation_mode", "prefill", "--disaggregation-mode"),
+        ("pp_size", 2, "--pp-size"),
+        ("dcp_size", 2, "--dcp-size"),
+        ("schedule_policy", "dfs-weight", "dfs-weight"),
+        ("enable_memory_saver", True, "--enable-memory-saver"),
+        ("is_hybrid_swa", True, "sliding windows"),
+        ("is_hybrid_ssm", True, "state-space"),
+        ("enable_hierarchical_cache", True, "--enable-hierarchical-cache"),
+        ("disable_radix_cache", True, "--disable-radix-cache"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(field, value, said):
+    from pando_kv.sglang.support import refuse_what_is_not_supported
+
+    args = SimpleNamespace(
+        enable_lmcache=False,
+        enable_flexkv=False,
+        enable_memory_saver=False,
+        speculative_algorithm=None,
+        disaggregation_mode="null",
+        pp_size=1,
+        dp_size=1,
+        dcp_size=1,
+        schedule_policy="lpm",
+    )
+    context = SimpleNamespace(
+        server_args=args,
+        disable_radix_cache=False,
+        is_hybrid_swa=False,
+        is_hybrid_ssm=False,
+        is_dsa=False,
+        enable_hierarchical_cache=False,
+    )
+    setattr(args if hasattr(args, field) else context, field, value)
+    with pytest.raises(ValueError, match=said):
+        refuse_what_is_not_supported(context)

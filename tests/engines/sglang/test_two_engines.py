@@ -1,0 +1,169 @@
+"""Two SGLang engines over one pandod say what SGLang says by itself."""
+
+import re
+from pathlib import Path
+
+from engines.sglang.start import prompt, whole_pages
+
+
+def test_a_prompt_that_another_engine_computed_is_cached(engines, reference):
+    first, second = engines
+    tokens = prompt(740, seed=1)
+    computed = first.ask(prompts=[tokens])
+    found = second.ask(prompts=[tokens])
+    expected = reference.ask(prompts=[tokens])
+
+    assert computed["cached"] == [0]
+    assert found["cached"] == [736]
+    assert computed["outputs"] == found["outputs"] == expected["outputs"]
+
+
+def test_a_warm_request_is_two_calls(engines):
+    first, second = engines
+    tokens = prompt(300, seed=2)
+    first.ask(prompts=[tokens])
+    before = second.ask(look=True)["calls"]
+    after = second.ask(prompts=[tokens])["calls"]
+
+    made = {name: after[name] - before.get(name, 0) for name in after}
+    assert {name: n for name, n in made.items() if n} == {
+        "match_prefix": 1,
+        "insert": 1,
+    }
+
+
+def test_kv_tensors_are_the_pool_that_is_mapped(engines):
+    for engine in engines:
+        seen = engine.ask(look=True)
+        mapped = [
+            range(int(begin, 16), int(end, 16))
+            for begin, end in re.findall(
+                r"^(\w+)-(\w+) rw-s .*memfd:pando",
+                Path(f"/proc/{seen['pid']}/maps").read_text(),
+                re.M,
+            )
+        ]
+        assert mapped
+        for address in seen["key_addresses"] + seen["value_addresses"]:
+            assert any(address in area for area in mapped), hex(address)
+
+
+def test_conversations_that_cross_engines(engines, reference, operator):
+    """Turns go to the engines in turn, batches and namespaces among them."""
+    hits = operator.stats().counters.hit_tokens
+    cached = 0
+    histories = {
+        key: [prompt(100 + 37 * i, seed=10 + i)] for i, key in enumerate("xyz")
+    }
+    for turn in range(12):
+        engine = engines[turn % 2]
+        options = {"new": 20, "extra_key": "lora" if turn % 4 == 3 else None}
+        asked = {k: v for k, v in options.items() if v is not None}
+        batch = [sum(history, []) for history in histories.values()]
+        if turn % 3 == 2:
+            batch = batch[:1]
+        answer = engine.ask(prompts=batch, **asked)
+        expected = reference.ask(prompts=batch, **asked)
+
+        assert answer["outputs"] == expected["outputs"], f"turn {turn}"
+        assert answer["cached"] == expected["cached"], f"turn {turn}"
+        cached += sum(answer["cached"])
+        for history, output in zip(histories.values(), answer["outputs"], strict=False):
+            history.append(output + prompt(9 + turn, seed=100 + turn))
+    assert operator.stats().counters.hit_tokens - hits == cached
+    assert cached > 3000
+
+
+def test_a_salt_and_an_extra_key_are_worlds_apart(engines):
+    first, second = engines
+    tokens = prompt(200, seed=3)
+    first.ask(prompts=[tokens], cache_salt="one")
+    assert second.ask(prompts=[tokens], cache_salt="two")["cached"] == [0]
+    assert second.ask(prompts=[tokens], extra_key="one")["cached"] == [0]
+    assert second.ask(prompts=[tokens])["cached"] == [0]
+    assert second.ask(prompts=[tokens], cache_salt="one")["cached"] == [
+        whole_pages(200)
+    ]
+
+
+def test_a_name_too_long_for_pandod_is_served_without_its_cache(engines, reference):
+    tokens = prompt(90, seed=4)
+    answers = [engines[1].ask(prompts=[tokens], extra_key="k" * 300) for _ in range(2)]
+    expected = reference.ask(prompts=[tokens], extra_key="k" * 300)
+    for answer in answers:
+        assert answer["outputs"] == expected["outputs"]
+        assert answer["leaks"] == 0
+
+
+def test_a_flush_takes_nothing_from_others(engines):
+    first, second = engines
+    tokens = prompt(150, seed=5)
+    first.ask(prompts=[tokens])
+    assert first.ask(flush=True)["flushed"]
+    assert second.ask(prompts=[tokens])["cached"] == [whole_pages(150)]
+    assert first.ask(prompts=[tokens])["cached"] == [whole_pages(150)]
+
+
+def test_ranking_a_queue_is_one_call_a_step(engines, operator):
+    """The scheduler ranks by longest prefix; 100 requests wait for 16 places."""
+    engine = engines[0]
+    shared = prompt(64, seed=6)
+    prompts = [shared + prompt(20 + i % 7, seed=200 + i) for i in range(100)]
+    before = engine.ask(look=True)["calls"]
+    answer = engine.ask(prompts=prompts, new=6)
+    made = sum(answer["calls"].values()) - sum(before.values())
+
+    assert made <= 2 * answer["steps"] + 2 * len(prompts)
+    assert sum(cached > 0 for cached in answer["cached"]) >= 99 - 16
+    assert operator.stats().locks == 0
+
+
+def test_what_waits_holds_nothing(engines, operator):
+    engine = engines[1]
+    ids = engine.ask(start=[prompt(60, seed=300 + i) for i in range(40)], new=30)["ids"]
+    stepped = engine.ask(step=4)
+    assert stepped["waiting"] > 0
+    assert operator.stats().locks <= 16
+    for request in ids:
+        engine.ask(abort=request)
+    engine.ask(step=60)
+    stats = operator.stats()
+    assert stats.locks == 0
+
+
+def test_what_is_published_late_is_found_then(engines, reference, operator):
+    """As on a GPU, which has not written yet when the next chunk is scheduled."""
+    first, second = engines
+    tokens = prompt(700, seed=7)
+    first.ask(device="is late")
+    first.ask(start=[tokens], new=4)
+    first.ask(step=2)
+    assert operator.match_prefix(tokens).matched_tokens == 0
+    first.ask(device="is done")
+    first.ask(step=12)
+    expected = reference.ask(prompts=[tokens], new=4)
+    found = second.ask(prompts=[tokens], new=4)
+    assert found["cached"] == [whole_pages(700)]
+    assert found["outputs"] == expected["outputs"]
+
+
+def test_kv_of_other_weights_is_not_found(engines):
+    first, second = engines
+    tokens = prompt(130, seed=8)
+    first.ask(prompts=[tokens])
+    first.ask(update="v2")
+    assert first.ask(prompts=[tokens])["cached"] == [0]
+    assert second.ask(prompts=[tokens])["cached"] == [whole_pages(130)]
+    second.ask(update="v2")
+    assert second.ask(prompts=[tokens])["cached"] == [whole_pages(130)]
+
+
+def test_nothing_is_left_over(engines, operator):
+    for engine in engines:
+        seen = engine.ask(look=True)
+        assert seen["leaks"] == 0
+        assert (
+            seen["available"] + seen["evictable"] + seen["protected"] == seen["total"]
+        )
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.protected) == (0, 0)

@@ -1,0 +1,80 @@
+"""Engines start once for many tests: each start takes half a minute of a core."""
+
+import pytest
+from engines.engine_process import EngineProcess, closing_all
+from engines.models import LAYERS, make_model
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
+from engines.vllm.start import start_engine
+from pando_kv import Client
+from pandod_process import Pandod
+
+
+def serve_pool(folder, pages, **options):
+    server = Pandod(folder, pool_pages=pages, **POOL, **options)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def reference(model, tmp_path_factory) -> EngineProcess:
+    """vLLM by itself, without any prefix cache."""
+    engine = start_engine(
+        "reference", model, None, tmp_path_factory.mktemp("reference")
+    )
+    with closing_all([engine]):
+        yield engine
+        engine.close()
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory):
+    """A pandod with room for all prompts."""
+    server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def operator(roomy):
+    with Client(roomy.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture(scope="module")
+def copies(roomy, reference, model, tmp_path_factory):
+    """Two engines that copy."""
+    folder = tmp_path_factory.mktemp("copies")
+    pair = [start_engine(name, model, roomy, folder) for name in "ab"]
+    with closing_all(pair):
+        yield pair
+        for engine in pair:
+            engine.close()
+
+
+def start_in_place(name, model, pandod, folder, pages):
+    return start_engine(
+        name,
+        model,
+        pandod,
+        folder,
+        connector={"pando_zero_copy": True},
+        enable_prefix_caching=True,
+        num_gpu_blocks_override=pages,
+        max_model_len=min(4096, pages // 2 * BLOCK_TOKENS),
+        kv_cache_memory_bytes=pages * LAYERS * BLOCK_BYTES,
+    )
+
+
+@pytest.fixture(scope="module")
+def in_place(roomy, copies, model, tmp_path_factory):
+    """One that computes in the pages themselves."""
+    engine = start_in_place("zero", model, roomy, tmp_path_factory.mktemp("zero"), 512)
+    with closing_all([engine]):
+        yield engine
+        engine.close()

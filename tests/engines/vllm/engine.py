@@ -1,0 +1,173 @@
+"""vLLM's LLM, with its engine core in this process.
+
+usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
+
+Reads commands in lines of JSON and answers each with one:
+{"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end
+{"start": [[ids]], "new": n}                  queues them; {"step": n} runs n steps
+{"look": true}, {"abort": [ids]}, {"reset": true}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from engines.meters import Stopwatch, WireMeter
+
+ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "INFO",
+}
+for name, value in ENVIRONMENT.items():
+    os.environ.setdefault(name, value)
+
+WIRE = WireMeter()
+
+ARGUMENTS = {
+    "skip_tokenizer_init": True,
+    "enforce_eager": True,
+    "dtype": "float32",
+    "max_model_len": 4096,
+    "max_num_seqs": 4,
+    "max_num_batched_tokens": 256,
+    "enable_prefix_caching": False,
+    "block_size": 32,
+    "kv_cache_memory_bytes": 64 << 20,
+    "disable_log_stats": True,
+}
+
+
+def main() -> None:
+    begin = time.perf_counter()
+    given = json.loads(sys.argv[1])
+    if given.pop("multiprocessing", False):
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
+    pando = given.pop("pando", None)
+    extra = given.pop("connector", {})
+    arguments = ARGUMENTS | given
+    if pando:
+        from vllm.config import KVTransferConfig
+
+        arguments["kv_transfer_config"] = KVTransferConfig(
+            kv_connector="PandoConnector",
+            kv_role="kv_both",
+            kv_load_failure_policy="recompute",
+            kv_connector_extra_config={"pando_address": pando} | extra,
+        )
+    engine = Engine(arguments)
+    engine.say(ready=True, seconds=round(time.perf_counter() - begin, 1))
+    for line in sys.stdin:
+        engine.obey(json.loads(line))
+    engine.close()
+
+
+class Engine:
+    def __init__(self, arguments: dict) -> None:
+        from vllm import LLM
+
+        self.llm = LLM(**arguments)
+        self.core = getattr(self.llm.llm_engine.engine_core, "engine_core", None)
+        self.scheduler = self.core.scheduler if self.core else None
+        self._started = 0
+        self._done: dict = {}
+        self._preempted = 0
+        if self.scheduler is not None:
+            self._count_preemptions()
+            self._scheduling = Stopwatch(
+                self.scheduler, "schedule", "update_from_output"
+            )
+
+    def _count_preemptions(self) -> None:
+        preempt = self.scheduler._preempt_request
+
+        def count(*given, **named):
+            self._preempted += 1
+            return preempt(*given, **named)
+
+        self.scheduler._preempt_request = count
+
+    def say(self, **answer) -> None:
+        print("@@" + json.dumps(answer), flush=True)
+
+    def obey(self, command: dict) -> None:
+        if "prompts" in command:
+            begin = time.perf_counter()
+            outputs = self.llm.generate(
+                self._prompts(command["prompts"], command),
+                self._sampling(command),
+                use_tqdm=False,
+            )
+            self.say(
+                seconds=time.perf_counter() - begin,
+                outputs=[list(output.outputs[0].token_ids) for output in outputs],
+                cached=[output.num_cached_tokens for output in outputs],
+                **self.look(),
+            )
+        elif "start" in command:
+            ids = []
+            for prompt in self._prompts(command["start"], command):
+                self._started += 1
+                ids.append(f"s{self._started}")
+                self.llm.llm_engine.add_request(
+                    ids[-1], prompt, self._sampling(command)
+                )
+            self.say(ids=ids)
+        elif "step" in command:
+            for _ in range(command["step"]):
+                for output in self.llm.llm_engine.step():
+                    if output.finished:
+                        self._done[output.request_id] = [
+                            list(output.outputs[0].token_ids),
+                            output.num_cached_tokens,
+                        ]
+            self.say(done=self._done, **self.look())
+        elif "abort" in command:
+            self.llm.llm_engine.abort_request(command["abort"])
+            self.say(**self.look())
+        elif "reset" in command:
+            self.say(
+                reset=self.scheduler.reset_prefix_cache(reset_connector=True),
+                **self.look(),
+            )
+        else:
+            self.say(**self.look())
+
+    def _prompts(self, prompts: list[list[int]], command: dict) -> list[dict]:
+        salt = {"cache_salt": command["salt"]} if "salt" in command else {}
+        return [{"prompt_token_ids": prompt} | salt for prompt in prompts]
+
+    def _sampling(self, command: dict):
+        from vllm import SamplingParams
+
+        return SamplingParams(
+            temperature=0,
+            max_tokens=command.get("new", 8),
+            ignore_eos=True,
+            detokenize=False,
+        )
+
+    def look(self) -> dict:
+        seen = {"pid": os.getpid()}
+        if self.scheduler is None:
+            return seen
+        return seen | {
+            "running": len(self.scheduler.running),
+            "waiting": len(self.scheduler.waiting),
+            "preempted": self._preempted,
+            "wire": WIRE.totals(),
+            "scheduling": self._scheduling.seconds,
+        }
+
+    def close(self) -> None:
+        del self.llm
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""vLLM engines that compute in the pool, when it is too small, and when somebody dies."""
+
+import pytest
+from engines.engine_process import EngineDied, closing_all
+from engines.vllm.conftest import serve_pool, start_in_place
+from engines.vllm.start import prompt, start_engine
+from eventually import eventually
+from pando_kv import Client
+
+PAGES = 64
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    server = serve_pool(tmp_path_factory.mktemp("small"), PAGES)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def engines(small, model, reference, tmp_path_factory):
+    """One that computes in place, and one that copies."""
+    folder = tmp_path_factory.mktemp("pressed")
+    pair = [
+        start_in_place("zero", model, small, folder, PAGES),
+        start_engine("copy", model, small, folder),
+    ]
+    with closing_all(pair):
+        yield pair
+
+
+def test_requests_that_outgrow_the_pool_are_preempted_and_none_is_wrong(
+    engines, reference, small
+):
+    in_place, _ = engines
+    prompts = [prompt(350 + 10 * i, seed=1000 + i) for i in range(4)]
+    answer = in_place.ask(prompts=prompts, new=250)
+    expected = [
+        reference.ask(prompts=[tokens], new=250)["outputs"][0] for tokens in prompts
+    ]
+    assert answer["outputs"] == expected
+    assert answer["preempted"] > 0
+    with Client(small.address) as operator:
+        assert operator.check_invariants() == []
+        assert operator.stats().locks == 0
+
+
+def test_both_serve_at_once_from_a_pool_that_is_too_small(engines, reference, small):
+    loads = [[prompt(300, seed=1100 + 10 * e + i) for i in range(4)] for e in range(2)]
+    for engine, load in zip(engines, loads, strict=True):
+        engine.send(prompts=load, new=60)
+    answers = [engine.answer() for engine in engines]
+    for answer, load in zip(answers, loads, strict=True):
+        assert answer["outputs"] == reference.ask(prompts=load, new=60)["outputs"]
+    with Client(small.address) as operator:
+        assert operator.stats().locks == 0
+        assert operator.check_invariants() == []
+
+
+def test_an_engine_that_is_killed_in_decode_leaves_nothing(engines, reference, small):
+    victim, other = engines
+    victim.ask(start=[prompt(200, seed=1200 + i) for i in range(2)], new=80)
+    victim.ask(step=8)
+    with Client(small.address) as operator:
+        assert operator.stats().locks > 0
+        victim.kill()
+        eventually(lambda: operator.stats().locks == 0)
+        eventually(lambda: operator.stats().pages.reserved == 0)
+        eventually(lambda: operator.stats().pages.quarantined == 0)
+        assert operator.check_invariants() == []
+    tokens = prompt(200, seed=1200)
+    answer = other.ask(prompts=[tokens], new=40)
+    assert answer["outputs"] == reference.ask(prompts=[tokens], new=40)["outputs"]
+
+
+def test_a_copying_engine_outlives_pandod(engines, reference, small):
+    _, engine = engines
+    tokens = prompt(220, seed=1300)
+    expected = reference.ask(prompts=[tokens])["outputs"]
+    assert engine.ask(prompts=[tokens])["outputs"] == expected
+    small.kill()
+    assert engine.ask(prompts=[tokens])["outputs"] == expected
+    small.start()
+
+    def is_cached_again():
+        answer = engine.ask(prompts=[tokens])
+        assert answer["outputs"] == expected
+        return answer["cached"] == [192]
+
+    eventually(is_cached_again)
+
+
+def test_an_engine_in_place_stops_when_its_pool_is_gone(
+    model, reference, tmp_path_factory
+):
+    folder = tmp_path_factory.mktemp("gone")
+    server = serve_pool(folder, PAGES)
+    engine = start_in_place("zero", model, server, folder, PAGES)
+    with closing_all([engine]):
+        engine.ready()
+        server.kill()
+        server.start()
+        engine.send(prompts=[prompt(100, seed=1400)])
+        with pytest.raises(EngineDied):
+            engine.answer()
+        assert "the session with pandod is lost" in engine.log()
+    server.close()

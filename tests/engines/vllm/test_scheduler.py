@@ -1,0 +1,288 @@
+"""The connector in vLLM's scheduler, without a model: what a request's way through it
+leaves in Pando. The cases are those of vLLM's own connectors' tests."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from engines.vllm.pool import BLOCK_TOKENS, POOL
+from pando_kv import Client, Namespace
+from pando_kv.vllm.copy_plan import CopyReport
+from pando_kv.vllm.copy_scheduler import CopyScheduler
+from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of, short
+from pandod_process import Pandod
+
+
+class Request:
+    """What the connector reads of vLLM's Request."""
+
+    def __init__(self, request_id, tokens, **fields):
+        self.request_id = request_id
+        self.all_token_ids = list(tokens)
+        self.prompt_embeds = None
+        self.lora_request = None
+        self.cache_salt = None
+        self.mm_features = []
+        vars(self).update(fields)
+
+    @property
+    def num_tokens(self):
+        return len(self.all_token_ids)
+
+
+class Step:
+    """One step of vLLM's scheduler: SchedulerOutput, as far as the connector reads it."""
+
+    def __init__(self, new=(), cached=(), preempted=()):
+        self.scheduled_new_reqs = [
+            SimpleNamespace(
+                req_id=r.request_id, block_ids=(blocks,), num_computed_tokens=c
+            )
+            for r, blocks, c, _ in new
+        ]
+        self.scheduled_cached_reqs = SimpleNamespace(
+            req_ids=[r.request_id for r, *_ in cached],
+            new_block_ids=[(blocks,) if blocks else None for _, blocks, _, _ in cached],
+            num_computed_tokens=[c for _, _, c, _ in cached],
+            resumed_req_ids=set(),
+        )
+        self.num_scheduled_tokens = {
+            r.request_id: count for r, _, _, count in (*new, *cached)
+        }
+        self.preempted_req_ids = set(preempted)
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = Pandod(tmp_path, pool_pages=64, **POOL)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def operator(pandod):
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def scheduler(pandod):
+    with Client(pandod.address, name="scheduler", timeout=5) as client:
+        yield CopyScheduler(client, BLOCK_TOKENS, workers=2)
+
+
+def tokens(count, start=0):
+    return [(start + i) % 500 for i in range(count)]
+
+
+def written(plan, workers=2):
+    return CopyReport(dict.fromkeys(plan.saves, workers))
+
+
+def serve(scheduler, request, blocks):
+    """All of a request in one step, saved and published."""
+    matched = scheduler.matched_tokens(request, 0)
+    scheduler.will_load(request, matched)
+    plan = scheduler.plan(
+        Step(new=[(request, blocks, matched, request.num_tokens - matched)])
+    )
+    scheduler.take(written(plan))
+    scheduler.end(request.request_id)
+    return matched, plan
+
+
+def test_what_one_request_computed_the_next_one_loads(scheduler, operator):
+    first = Request("1", tokens(100))
+    matched, plan = serve(scheduler, first, [1, 2, 3, 4])
+    assert matched == 0
+    assert [copy.block_ids for copy in plan.saves.values()] == [[1, 2, 3]]
+    (saved,) = plan.saves.values()
+
+    matched, plan = serve(scheduler, Request("2", tokens(100)), [5, 6, 7, 8])
+    assert matched == 96
+    (load,) = plan.loads
+    assert load.page_ids == saved.page_ids
+    assert load.block_ids == [5, 6, 7]
+    assert not plan.saves
+    assert operator.stats().locks == 0
+
+
+def test_only_what_the_engine_has_not_itself_is_loaded(scheduler):
+    serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
+    request = Request("2", tokens(100))
+    assert scheduler.matched_tokens(request, 64) == 32
+    scheduler.will_load(request, 32)
+    plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 96, 4)]))
+    (load,) = plan.loads
+    assert load.block_ids == [7]
+
+
+def test_a_chunked_prefill_is_published_chunk_by_chunk(scheduler, operator):
+    request = Request("1", tokens(150))
+    assert scheduler.matched_tokens(request, 0) == 0
+    scheduler.will_load(request, 0)
+    plan = scheduler.plan(Step(new=[(request, [1, 2], 0, 64)]))
+    scheduler.take(written(plan))
+    assert operator.match_prefix(tokens(150)).matched_tokens == 64
+    plan = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 86)]))
+    assert [copy.block_ids for copy in plan.saves.values()] == [[3, 4]]
+    scheduler.take(written(plan))
+    assert operator.match_prefix(tokens(150)).matched_tokens == 128
+    scheduler.end("1")
+    assert operator.stats().locks == 0
+
+
+def test_nothing_is_published_before_every_worker_has_written_it(scheduler, operator):
+    request = Request("1", tokens(64 + 1))
+    scheduler.matched_tokens(request, 0)
+    plan = scheduler.plan(Step(new=[(request, [1, 2, 3], 0, 65)]))
+    scheduler.take(written(plan, workers=1))
+    scheduler.end("1")
+    assert operator.match_prefix(tokens(65)).matched_tokens == 0
+    scheduler.take(written(plan, workers=1))
+    assert operator.match_prefix(tokens(65)).matched_tokens == 64
+    assert operator.stats().locks == 0
+
+
+def test_a_lookup_while_waiting_is_one_call_and_one_lock(scheduler, operator):
+    request = Request("1", tokens(100))
+    before = operator.stats().counters.matches
+    for _ in range(5):
+        scheduler.matched_tokens(request, 0)
+    stats = operator.stats()
+    assert (stats.counters.matches - before, stats.locks) == (1, 1)
+
+
+def test_an_abort_while_waiting_gives_the_lock_back(scheduler, operator):
+    scheduler.matched_tokens(Request("1", tokens(100)), 0)
+    scheduler.end("1")
+    assert operator.stats().locks == 0
+
+
+def test_a_preempted_request_comes_back_as_another(scheduler, operator):
+    request = Request("1", tokens(100))
+    scheduler.matched_tokens(request, 0)
+    late = scheduler.plan(Step(new=[(request, [1, 2, 3, 4], 0, 100)]))
+    scheduler.plan(Step(preempted=["1"]))
+    assert scheduler.matched_tokens(request, 0) == 0  # not written yet
+    scheduler.take(written(late))
+    assert operator.match_prefix(tokens(100)).matched_tokens == 96
+    plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 0, 100)]))
+    scheduler.take(written(plan))
+    scheduler.end("1")
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
+def test_what_finds_no_room_is_not_saved_and_the_request_goes_on(scheduler, operator):
+    held = operator.allocate_pages(62)
+    request = Request("1", tokens(100))
+    scheduler.matched_tokens(request, 0)
+    plan = scheduler.plan(Step(new=[(request, [1, 2, 3, 4], 0, 100)]))
+    assert [len(copy.page_ids) for copy in plan.saves.values()] == [1]
+    scheduler.take(written(plan))
+    operator.free_pages(held)
+    # The next step saves the rest.
+    request.all_token_ids.append(7)
+    plan = scheduler.plan(Step(cached=[(request, [], 100, 1)]))
+    assert [copy.block_ids for copy in plan.saves.values()] == [[2, 3]]
+    scheduler.take(written(plan))
+    scheduler.end("1")
+    assert operator.match_prefix(tokens(100)).matched_tokens == 96
+
+
+def test_what_was_not_saved_is_not_published(scheduler, operator):
+    request = Request("1", tokens(150))
+    scheduler.matched_tokens(request, 0)
+    first = scheduler.plan(Step(new=[(request, [1, 2], 0, 64)]))
+    second = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 86)]))
+    scheduler.take(CopyReport(dict.fromkeys(second.saves, 2), failed=set(first.saves)))
+    assert operator.match_prefix(tokens(150)).matched_tokens == 0
+    scheduler.end("1")
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
+def test_a_pandod_that_begins_anew_is_a_miss_and_then_a_cache_again(scheduler, pandod):
+    serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
+    waiting = Request("2", tokens(100))
+    assert scheduler.matched_tokens(waiting, 0) == 96
+    pandod.kill()
+    assert scheduler.matched_tokens(Request("3", tokens(100)), 0) == 0
+    pandod.start()
+    with Client(pandod.address) as other:
+        deadline_passes(scheduler)
+        matched, _ = serve(scheduler, Request("4", tokens(100)), [1, 2, 3, 4])
+        assert matched == 0
+        scheduler.matched_tokens(waiting, 0)
+        scheduler.end("2")
+        matched, _ = serve(scheduler, Request("5", tokens(100)), [1, 2, 3, 4])
+        assert matched == 96
+        assert other.stats().locks == 0
+
+
+def deadline_passes(scheduler):
+    """The new session is there, and pandod is not left alone any more."""
+    from eventually import eventually
+
+    client = scheduler._access.client
+    eventually(lambda: client.generation > 1 and client.session_id)
+    scheduler._access._closed_until = 0.0
+
+
+def test_a_reset_forgets_without_flushing(scheduler, operator):
+    serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
+    scheduler.reset()
+    matched, _ = serve(scheduler, Request("2", tokens(100)), [1, 2, 3, 4])
+    assert matched == 0
+    assert operator.match_prefix(tokens(100)).matched_tokens == 96
+
+
+def test_the_lora_and_the_salt_are_the_namespace():
+    lora = SimpleNamespace(lora_name="sql", lora_path="/loras/sql")
+    other = SimpleNamespace(lora_name="sql", lora_path="/loras/another")
+    names = [
+        namespace_of(Request("1", [], lora_request=lora)),
+        namespace_of(Request("1", [], lora_request=other)),
+        namespace_of(Request("1", [], cache_salt="a")),
+        namespace_of(Request("1", [], lora_request=lora, cache_salt="a")),
+        namespace_of(Request("1", [], lora_request=lora), "later"),
+        namespace_of(Request("1", [])),
+    ]
+    assert len(set(names)) == len(names)
+    assert names[-1] is None
+    assert names[2] == Namespace(cache_salt="a")
+
+
+def test_a_name_that_is_too_long_is_a_digest():
+    assert len(short("x" * 10_000)) < 256
+    assert short("x" * 10_000) != short("x" * 10_001)
+    assert short("short") == "short"
+
+
+def test_images_in_the_middle_of_a_prompt_tell_prompts_apart():
+    def of(identifier):
+        place = SimpleNamespace(offset=10, length=30)
+        feature = SimpleNamespace(identifier=identifier, mm_position=place)
+        return Tokens(Request("1", [9] * 64, mm_features=[feature]))
+
+    cat, dog = of("cat").upto(64), of("dog").upto(64)
+    assert (cat[:10] == 9).all() and (cat[40:] == 9).all()
+    assert (cat[10:40] != dog[10:40]).all()
+    # However they are asked for.
+    again = of("cat")
+    again.upto(17)
+    again.upto(33)
+    np.testing.assert_array_equal(again.upto(64), cat)
+
+
+def test_prompts_of_embeddings_are_not_cached(scheduler, operator):
+    request = Request("1", tokens(100), prompt_embeds=object())
+    assert not can_be_cached(request)
+    assert scheduler.matched_tokens(request, 0) == 0
+    plan = scheduler.plan(Step(new=[(request, [1, 2, 3, 4], 0, 100)]))
+    assert not plan.saves
+    scheduler.end("1")
+    assert operator.stats().locks == 0

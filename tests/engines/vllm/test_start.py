@@ -1,0 +1,80 @@
+"""How a vLLM with Pando is started, and what it says when it cannot."""
+
+import inspect
+import pkgutil
+
+import pytest
+from engines.engine_process import EngineDied, closing_all
+from engines.vllm.conftest import start_in_place
+from engines.vllm.start import prompt, start_engine, whole_blocks
+from pando_kv._tested_versions import require_tested_version
+from pando_kv.vllm import TESTED_VERSIONS
+
+# Parameters by name, of the private things that the zero-copy mode leans on.
+SIGNATURES = {
+    "vllm.v1.core.block_pool:BlockPool.get_num_free_blocks": "self",
+    "vllm.v1.core.block_pool:BlockPool.get_new_blocks": "self num_blocks",
+    "vllm.v1.core.block_pool:BlockPool.touch": "self blocks",
+    "vllm.v1.core.block_pool:BlockPool.free_blocks": "self ordered_blocks",
+    "vllm.v1.core.block_pool:BlockPool.cache_full_blocks": (
+        "self request blocks num_cached_blocks num_full_blocks block_size "
+        "kv_cache_group_id block_mask"
+    ),
+    "vllm.v1.core.block_pool:BlockPool.reset_prefix_cache": "self",
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": "self request",
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
+    "vllm.v1.worker.utils:allocate_kv_cache": (
+        "kv_cache_config device layout kernel_block_sizes"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_signature_is_the_one_that_was_tested(name):
+    signature = inspect.signature(pkgutil.resolve_name(name))
+    assert " ".join(signature.parameters) == SIGNATURES[name]
+
+
+def test_this_vllm_is_a_tested_one():
+    import vllm
+
+    require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
+
+
+def test_another_version_is_refused():
+    with pytest.raises(RuntimeError, match=r"vLLM 0\.32\.0, and this is vLLM 0\.33\.0"):
+        require_tested_version("vLLM", "0.33.0", TESTED_VERSIONS)
+
+
+def test_engines_that_do_not_fit_are_refused(model, roomy, tmp_path):
+    engines = {
+        "page_format is 'another', the pool's is 'of the tests'": start_engine(
+            "inside", model, roomy, tmp_path, connector={"pando_page_format": "another"}
+        ),
+        "pandod has --model 'tiny'; this engine needs 'another'": start_engine(
+            "model", model, roomy, tmp_path, served_model_name="another"
+        ),
+        "--num-gpu-blocks-override 512": start_in_place(
+            "size", model, roomy, tmp_path, 100
+        ),
+    }
+    with closing_all(list(engines.values())):
+        for said, engine in engines.items():
+            with pytest.raises(EngineDied):
+                engine.ready()
+            assert said in engine.log()
+
+
+def test_several_processes_share_a_pool(model, roomy, reference, operator, tmp_path):
+    """The engine core in a process of its own, as vLLM is served."""
+    engine = start_engine("served", model, roomy, tmp_path, multiprocessing=True)
+    tokens = prompt(300, seed=2000)
+    with closing_all([engine]):
+        expected = reference.ask(prompts=[tokens])["outputs"]
+        assert engine.ask(prompts=[tokens])["outputs"] == expected
+        again = engine.ask(prompts=[tokens])
+        assert again["cached"] == [whole_blocks(300)]
+        assert again["outputs"] == expected
+        engine.close()
+    assert operator.match_prefix(tokens).matched_tokens == whole_blocks(300)
+    assert operator.stats().locks == 0

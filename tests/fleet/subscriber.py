@@ -1,0 +1,131 @@
+"""A subscriber to the events of a machine, and what it knows by them."""
+
+import struct
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import msgpack
+import zmq
+
+_PATIENCE_MS = 30_000
+END_MARK = 2**64 - 1
+
+STORED_FIELDS = (
+    "type",
+    "block_hashes",
+    "parent_block_hash",
+    "token_ids",
+    "block_size",
+    "lora_id",
+    "medium",
+    "lora_name",
+)
+REMOVED_FIELDS = ("type", "block_hashes", "medium")
+
+
+@dataclass(frozen=True)
+class Frame:
+    topic: str
+    sequence: int
+    payload: bytes
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """By the names of their fields, in whichever form they are written."""
+        return [_named(event) for event in msgpack.unpackb(self.payload)[1]]
+
+
+def _named(event: Any) -> dict[str, Any]:
+    if isinstance(event, dict):
+        return event
+    fields = REMOVED_FIELDS if event[0] == "BlockRemoved" else STORED_FIELDS
+    return dict(zip(fields, event, strict=False))
+
+
+def frame_of(parts: list[bytes]) -> Frame:
+    topic, number, payload = parts
+    return Frame(topic.decode(), struct.unpack(">Q", number)[0], payload)
+
+
+@dataclass
+class Subscriber:
+    """Applies the frames from the first announcement on.
+
+    Any hole in their numbers is an error, and so is an event that does not fit to what
+    is known.
+    """
+
+    endpoint: str
+    topic: str = ""
+    receive_limit: int = 0
+    """ZMQ's limit of waiting frames; 0: none."""
+
+    frames: list[Frame] = field(default_factory=list)
+    """From the first announcement on."""
+    blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What is known to be cached: each block's event, by the block's id."""
+
+    def __enter__(self) -> "Subscriber":
+        self._socket = zmq.Context.instance().socket(zmq.SUB)
+        self._socket.linger = 0
+        self._socket.rcvhwm = self.receive_limit
+        self._socket.rcvtimeo = _PATIENCE_MS
+        self._socket.connect(self.endpoint)
+        self._socket.subscribe(self.topic)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def next(self) -> Frame:
+        frame = frame_of(self._socket.recv_multipart())
+        if self.frames:
+            assert frame.sequence == self.frames[-1].sequence + 1, "a hole"
+        elif frame.events[0]["type"] != "AllBlocksCleared":
+            return self.next()
+        self.frames.append(frame)
+        for event in frame.events:
+            self._apply(event)
+        return frame
+
+    def wait_for_blocks(self, count: int) -> None:
+        """Until so many are known to be cached, and at least one frame has come."""
+        while not self.frames or len(self.blocks) != count:
+            self.next()
+
+    def _apply(self, event: dict[str, Any]) -> None:
+        if event["type"] == "AllBlocksCleared":
+            self.blocks.clear()
+        elif event["type"] == "BlockRemoved":
+            for block in event["block_hashes"]:
+                del self.blocks[block]
+        else:
+            parent = event["parent_block_hash"]
+            assert parent is None or parent in self.blocks, "its parent is unknown"
+            ids = event["block_hashes"]
+            assert len(event["token_ids"]) == len(ids) * event["block_size"]
+            assert self.blocks.keys().isdisjoint(ids), "told twice"
+            self.blocks |= dict.fromkeys(ids, event)
+
+
+def replay(endpoint: str, first: int) -> list[Frame]:
+    """The answer to a request for the frames from `first` on, without the end mark."""
+    with zmq.Context.instance().socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        socket.rcvtimeo = _PATIENCE_MS
+        socket.connect(endpoint)
+        socket.send_multipart([b"", struct.pack(">Q", first)])
+        answer = []
+        while True:
+            delimiter, *parts = socket.recv_multipart()
+            assert delimiter == b""
+            frame = frame_of(parts)
+            if frame.sequence == END_MARK:
+                return answer
+            answer.append(frame)

@@ -1,0 +1,128 @@
+"""Everything that can go wrong between machines and routers, and the truth after it."""
+
+import random
+from contextlib import ExitStack
+
+from eventually import eventually
+from fleet import routers
+from fleet.machine import Machine
+from fleet.prompts_of_documents import branch, document
+from fleet.relay import LossyRelay
+from fleet.routers import Source
+from pando_kv import Namespace
+from pandod_process import PAGE_TOKENS
+
+POOL_PAGES = 257
+LOSS = 0.1
+PROBES = 40
+REQUESTS = 120
+ADAPTER = Namespace("adapter")
+
+
+class Storm:
+    """Requests that are made up, and what has been asked so far."""
+
+    def __init__(self, chance: random.Random, machines: list[Machine]) -> None:
+        self._chance = chance
+        self._machines = machines
+        self._prompts: list[list[int]] = []
+
+    def requests(self, count: int) -> None:
+        """Far more than the pools hold, so that much is evicted."""
+        chance = self._chance
+        for _ in range(count):
+            if self._prompts and chance.random() < 0.6:
+                of = chance.choice(self._prompts)
+                tokens = branch(chance, of, chance.randint(1, 4), PAGE_TOKENS)
+                tokens = tokens[: 40 * PAGE_TOKENS]
+            else:
+                tokens = document(chance, chance.randint(2, 20), PAGE_TOKENS)
+            self._prompts.append(tokens)
+            machine = chance.choice(self._machines)
+            # The same prompts under an adapter are others to routers.
+            machine.put([*tokens, 1], ADAPTER if chance.random() < 0.2 else None)
+
+    def probes(self) -> list[list[int]]:
+        return [[*self._chance.choice(self._prompts), 1, 2, 3] for _ in range(PROBES)]
+
+
+def test_after_each_storm_both_routers_know_what_the_machines_know(
+    start_machine, dynamo, vllm_router, tmp_path
+):
+    number = random.randrange(2**32)
+    print("seed", number)
+    chance = random.Random(number)
+    machines = [start_machine(pool_pages=POOL_PAGES) for _ in range(2)]
+    storm = Storm(chance, machines)
+    with ExitStack() as stack:
+        relays = [
+            stack.enter_context(LossyRelay(m.events, LOSS, chance.randrange(2**32)))
+            for m in machines
+        ]
+        sources = [
+            Source(
+                m.number,
+                relay.endpoint,
+                m.replay,
+                PAGE_TOKENS,
+                stack.enter_context(routers.engine()),
+            )
+            for m, relay in zip(machines, relays, strict=True)
+        ]
+        indexer = stack.enter_context(routers.dynamo_indexer(dynamo, tmp_path))
+        router = stack.enter_context(
+            routers.vllm_router(vllm_router, tmp_path, sources)
+        )
+        for source in sources:
+            indexer.register(source)
+
+        def settle() -> None:
+            """Makes the last frames arrive: a hole is only seen by what follows."""
+            for relay in relays:
+                relay.loss = 0
+            for machine in machines:
+                machine.put(document(chance, 2, PAGE_TOKENS))
+
+        def agree(prompt: list[int]) -> bool:
+            held = {m.number: m.holds(prompt) for m in machines}
+            indexed = indexer.holds(prompt)
+            if any(indexed.get(n, 0) != count for n, count in held.items()):
+                return False
+            chosen, credited = router.choose(prompt)
+            return credited == max(held.values()) and (
+                credited == 0 or held[chosen] == credited
+            )
+
+        def check(step: str) -> None:
+            settle()
+            for prompt in storm.probes():
+                eventually(lambda p=prompt: agree(p))
+            print(step, "dropped so far", [relay.dropped for relay in relays])
+            for relay in relays:
+                relay.loss = LOSS
+
+        storm.requests(REQUESTS)
+        check("evictions")
+        for machine in machines:
+            machine.client.flush()
+        storm.requests(REQUESTS // 2)
+        check("flushes")
+        machines[0].kill_and_restart()
+        storm.requests(REQUESTS // 2)
+        check("a kill")
+        machines[1].kill_and_restart()
+        check("a kill and silence")
+        with routers.dynamo_indexer(dynamo, tmp_path) as late:
+            for source in sources:
+                late.register(source)
+            storm.requests(REQUESTS // 4)
+            settle()
+            for prompt in storm.probes():
+                held = {m.number: m.holds(prompt) for m in machines}
+                eventually(
+                    lambda p=prompt, h=held: all(
+                        late.holds(p).get(n, 0) == count for n, count in h.items()
+                    )
+                )
+        check("a late subscriber")
+        assert all(relay.dropped > 0 for relay in relays)

@@ -1,0 +1,211 @@
+#include "service/memory/attachments.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gpu/host_kv_pool.h"
+#include "gtest/gtest.h"
+
+namespace pando {
+namespace {
+
+using ::testing::Optional;
+using ::testing::SizeIs;
+
+constexpr uint32_t kPages = 16;
+constexpr uint32_t kReserved = 3;
+constexpr SessionId kSession{77};
+constexpr pid_t kNotVisible = 0;
+
+// A process that does nothing until it is killed.
+class Child {
+ public:
+  Child() : pid_(fork()) {
+    if (pid_ == 0) {
+      while (true) pause();
+    }
+  }
+  ~Child() { Kill(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  void Kill() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+// A session with reserved pages, whose workers attach. What a worker's
+// descriptors are for is seen by who holds them: this process stands for those
+// that came by them.
+class AttachmentsTest : public testing::Test {
+ protected:
+  AttachmentsTest() {
+    cache_.OpenSession(kSession, "worker");
+    EXPECT_TRUE(cache_.Allocate({kSession, NamespaceKey(), kReserved}).ok());
+  }
+
+  std::vector<UniqueFd> Attach(pid_t pid) {
+    auto shards = attachments_->Attach(kSession, pid);
+    EXPECT_TRUE(shards.ok()) << shards.status();
+    return std::move(shards).value_or(std::vector<UniqueFd>());
+  }
+
+  // The session's stream breaks, and it is not resumed; no time is too long.
+  void LoseSession() {
+    cache_.SuspendSession(kSession, absl::UnixEpoch());
+    Expire();
+  }
+  void Expire() { cache_.ExpireSessions(now_ += absl::Hours(1), {}); }
+
+  // After all that is known to be gone is told.
+  uint32_t HeldPages() {
+    attachments_->Look();
+    Expire();
+    return cache_.Stats().pages.quarantined + cache_.Stats().pages.reserved;
+  }
+
+  // The watcher tells of it on a thread of its own.
+  void AwaitFree() {
+    while (HeldPages() > 0) absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  const std::unique_ptr<KvPool> pool_ =
+      HostKvPool::Create({.layers = 1,
+                          .kv_planes = 2,
+                          .heads = 1,
+                          .head_size = 8,
+                          .dtype = DType::kFloat16,
+                          .page_tokens = 16,
+                          .order = LayoutOrder::kLayerFirst},
+                         kPages, 2)
+          .value();
+  PrefixCache cache_{{.page_tokens = 16, .capacity_pages = kPages}};
+  std::unique_ptr<Attachments> attachments_ =
+      Attachments::Start(&cache_, pool_.get()).value();
+  absl::Time now_ = absl::UnixEpoch();
+};
+
+TEST_F(AttachmentsTest, GivesADescriptorOfEachShardWhileTheSessionLives) {
+  EXPECT_THAT(Attach(getpid()), SizeIs(2));
+  cache_.CloseSession(kSession);
+  EXPECT_EQ(attachments_->Attach(kSession, getpid()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(AttachmentsTest, TheEndOfTheProcessFreesThePages) {
+  Child worker;
+  Attach(worker.pid());
+  LoseSession();
+  worker.Kill();
+  AwaitFree();
+}
+
+TEST_F(AttachmentsTest, WhoInheritedADescriptorHoldsThePages) {
+  Child worker;
+  std::vector<UniqueFd> inherited = Attach(worker.pid());
+  LoseSession();
+  worker.Kill();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(HeldPages(), kReserved);
+  inherited.pop_back();
+  EXPECT_EQ(HeldPages(), kReserved) << "there are two shards";
+  inherited.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
+TEST_F(AttachmentsTest, WhoInheritedAMappingHoldsThePages) {
+  Child worker;
+  void* mapping = nullptr;
+  {
+    const std::vector<UniqueFd> shards = Attach(worker.pid());
+    mapping = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+                   shards[0].get(), 0);
+    ASSERT_NE(mapping, MAP_FAILED);
+  }
+  Child heir;  // by fork
+  ASSERT_EQ(munmap(mapping, 4096), 0);
+  LoseSession();
+  worker.Kill();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(HeldPages(), kReserved);
+  heir.Kill();
+  AwaitFree();
+}
+
+TEST_F(AttachmentsTest, AProcessThatCannotBeSeenHoldsThePagesUntilItUnmaps) {
+  std::vector<UniqueFd> shards = Attach(kNotVisible);
+  LoseSession();
+  EXPECT_EQ(HeldPages(), kReserved);
+  shards.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
+TEST_F(AttachmentsTest, ALivingProcessThatHasUnmappedHoldsNoPages) {
+  Child worker;
+  std::vector<UniqueFd> shards = Attach(worker.pid());
+  LoseSession();
+  EXPECT_EQ(HeldPages(), kReserved);
+  shards.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
+TEST_F(AttachmentsTest, AProcessThatAttachesAgainIsTheSameWriter) {
+  Child worker;
+  std::vector<UniqueFd> first = Attach(worker.pid());
+  std::vector<UniqueFd> second = Attach(worker.pid());
+  LoseSession();
+  EXPECT_THAT(cache_.ListQuarantine(1).sessions.at(0).writers, SizeIs(1));
+  first.clear();
+  EXPECT_EQ(HeldPages(), kReserved);
+  second.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
+// It can write to all of it, so it can lock it, too.
+TEST_F(AttachmentsTest, WhoLocksTheMemoryKeepsNobodyOutAndEndsNobodysHold) {
+  std::vector<UniqueFd> hostile = Attach(kNotVisible);
+  for (const UniqueFd& shard : hostile) {
+    struct flock all = {};
+    all.l_type = F_WRLCK;
+    ASSERT_EQ(fcntl(shard.get(), F_OFD_SETLK, &all), 0);
+  }
+  Child worker;
+  Attach(worker.pid());
+  LoseSession();
+  hostile.clear();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(HeldPages(), kReserved);
+  worker.Kill();
+  AwaitFree();
+}
+
+TEST_F(AttachmentsTest, TheProcessOfAWriterIsNamedWhileItLives) {
+  Child worker;
+  const std::vector<UniqueFd> shards = Attach(worker.pid());
+  LoseSession();
+  const WriterId writer = cache_.ListQuarantine(1).sessions.at(0).writers.at(0);
+  EXPECT_THAT(attachments_->PidOf(writer), Optional(worker.pid()));
+  worker.Kill();
+  while (attachments_->PidOf(writer).has_value()) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(HeldPages(), kReserved);
+}
+
+}  // namespace
+}  // namespace pando

@@ -1,0 +1,215 @@
+// Calls that take long, through a real server and channel: other calls are
+// served before they end.
+
+#include "service/handlers/stepped_calls.h"
+
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "core/prefix_cache.h"
+#include "gtest/gtest.h"
+#include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/prefix_cache.grpc.pb.h"
+#include "service/handlers/admin_service.h"
+#include "service/handlers/prefix_cache_service.h"
+#include "service/rpc/rpc_server.h"
+#include "service/self_check.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kPages = 100'000;
+
+// A call that runs beside others.
+template <typename Request, typename Response>
+class Call {
+ public:
+  // `start` hands the call to a stub.
+  template <typename Start>
+  explicit Call(Start start) {
+    start(&context, &request_, &response, [this](grpc::Status status) {
+      status_ = std::move(status);
+      done_.Notify();
+    });
+  }
+  ~Call() { done_.WaitForNotification(); }
+
+  bool is_over() const { return done_.HasBeenNotified(); }
+  grpc::Status Wait() {
+    done_.WaitForNotification();
+    return status_;
+  }
+
+  grpc::ClientContext context;
+  Response response;
+
+ private:
+  Request request_;
+  grpc::Status status_;
+  absl::Notification done_;
+};
+using FlushCall = Call<v1::FlushRequest, v1::FlushResponse>;
+using CheckCall = Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>;
+
+// A server with a cache of as many nodes as pages.
+class SteppedCallsTest : public testing::Test {
+ protected:
+  SteppedCallsTest() {
+    std::string folder =
+        (std::filesystem::temp_directory_path() / "pando_stepped_XXXXXX")
+            .string();
+    folder_ = mkdtemp(folder.data());
+    cache_.OpenSession(session_, "one");
+    Fill();
+    admin_.Offer(data_path_);
+    prefixes_.Offer(data_path_);
+    admin_.Register(server_, metrics_, data_path_);
+    prefixes_.Register(server_, metrics_, data_path_);
+    const std::string path = folder_ + "/grpc.sock";
+    EXPECT_TRUE(
+        server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
+    const auto channel =
+        grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials());
+    admin_stub_ = v1::Admin::NewStub(channel);
+    prefix_stub_ = v1::PrefixCache::NewStub(channel);
+  }
+  ~SteppedCallsTest() override {
+    server_.Shutdown(absl::ZeroDuration());
+    std::filesystem::remove_all(folder_);
+  }
+
+  // As many prompts as pages.
+  void Fill() {
+    const NamespaceKey ns;
+    for (uint32_t i = 1; i <= kPages; ++i) {
+      const std::vector<Token> tokens = {i};
+      const auto pages =
+          cache_.Allocate({.session = session_, .ns = ns, .pages = 1});
+      const auto insert = cache_.Insert({.session = session_,
+                                         .ns = ns,
+                                         .tokens = tokens,
+                                         .pages = pages.value().pages});
+      ASSERT_TRUE(insert.ok());
+    }
+  }
+
+  uint64_t EvictedPages() {
+    grpc::ClientContext context;
+    v1::GetStatsResponse stats;
+    EXPECT_TRUE(
+        admin_stub_->GetStats(&context, v1::GetStatsRequest(), &stats).ok());
+    return stats.counters().evicted_pages_on_request();
+  }
+  // Whether a call is served when `start`, which begins to evict everything,
+  // has evicted some of the pages and not all. It may begin too late for that,
+  // so that it is tried several times.
+  template <typename Start>
+  bool OneIsServedWhile(Start start) {
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      const uint64_t before = EvictedPages();
+      bool is_served = false;
+      {
+        const auto call = start();
+        while (!call->is_over() && !is_served) {
+          const uint64_t evicted = EvictedPages() - before;
+          is_served = evicted > 0 && evicted < kPages;
+        }
+        EXPECT_TRUE(call->Wait().ok());
+        EXPECT_EQ(call->response.evicted_pages(), kPages);
+      }
+      if (is_served) return true;
+      Fill();
+    }
+    return false;
+  }
+  template <typename Done>
+  void Flush(grpc::ClientContext* context, const v1::FlushRequest* request,
+             v1::FlushResponse* response, Done done) {
+    admin_stub_->async()->Flush(context, request, response, std::move(done));
+  }
+  std::unique_ptr<FlushCall> StartFlush() {
+    return std::make_unique<FlushCall>([&](auto... call) { Flush(call...); });
+  }
+  std::unique_ptr<CheckCall> StartCheck() {
+    return std::make_unique<CheckCall>([&](auto* context, auto* request,
+                                           auto* response, auto done) {
+      admin_stub_->async()->CheckInvariants(context, request, response, done);
+    });
+  }
+
+  const SessionId session_{1};
+  std::string folder_;
+  PrefixCache cache_{{.page_tokens = 1, .capacity_pages = kPages + 1}};
+  SelfCheck self_check_{&cache_};
+  RpcMetrics metrics_;
+  DataPath data_path_;
+  std::unique_ptr<v1::Admin::Stub> admin_stub_;
+  std::unique_ptr<v1::PrefixCache::Stub> prefix_stub_;
+  // The services hold streams of the server, which is gone before them.
+  CallPolicy policy_;
+  std::unique_ptr<RpcServer> owned_server_ =
+      std::make_unique<RpcServer>(&policy_);
+  RpcServer& server_ = *owned_server_;
+  SteppedCalls stepped_{&cache_, &server_};
+  AdminService admin_{&cache_,
+                      &self_check_,
+                      &stepped_,
+                      {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
+  PrefixCacheService prefixes_{&cache_, nullptr, &stepped_, nullptr, 1'000, 1};
+};
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorFlushes) {
+  EXPECT_TRUE(OneIsServedWhile([&] { return StartFlush(); }));
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorEvicts) {
+  EXPECT_TRUE(OneIsServedWhile([&] {
+    return std::make_unique<Call<v1::EvictRequest, v1::EvictResponse>>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_pages(kPages);
+          prefix_stub_->async()->Evict(context, request, response, done);
+        });
+  }));
+}
+
+TEST_F(SteppedCallsTest, CallsThatTakeLongTakeTurns) {
+  const auto one = StartFlush();
+  const auto two = StartFlush();
+  const auto check = StartCheck();
+  const auto another = StartCheck();
+  EXPECT_TRUE(one->Wait().ok());
+  EXPECT_TRUE(two->Wait().ok());
+  EXPECT_EQ(one->response.evicted_pages() + two->response.evicted_pages(),
+            kPages);
+  EXPECT_TRUE(check->Wait().ok());
+  EXPECT_TRUE(another->Wait().ok());
+  EXPECT_EQ(check->response.violations_size(), 0);
+}
+
+TEST_F(SteppedCallsTest, OneThatIsCancelledLeavesTheRest) {
+  const auto cancelled = StartFlush();
+  cancelled->context.TryCancel();
+  cancelled->Wait();
+  const auto rest = StartFlush();
+  EXPECT_TRUE(rest->Wait().ok());
+  EXPECT_EQ(EvictedPages(), kPages);
+}
+
+TEST_F(SteppedCallsTest, AServerThatStopsCutsThemOff) {
+  const auto flush = StartFlush();
+  const auto check = StartCheck();
+  server_.Shutdown(absl::ZeroDuration());
+  flush->Wait();
+  check->Wait();
+}
+
+}  // namespace
+}  // namespace pando
