@@ -41,6 +41,7 @@ class Measured:
     bytes: float = 0.0
     seconds_in_calls: float = 0.0
     seconds_scheduling: float = 0.0
+    seconds_caching: float | None = None
     first_tokens: list[float] = field(default_factory=list)
     outputs: list[list[int]] = field(default_factory=list)
 
@@ -75,6 +76,9 @@ def measure(engines: list[EngineProcess]) -> Measured:
         after = [engine.ask(look=True) for engine in engines]
         for was, is_now in zip(before, after, strict=True):
             measured.seconds_scheduling += is_now["scheduling"] - was["scheduling"]
+            if "caching" in is_now:
+                spent = is_now["caching"] - was["caching"]
+                measured.seconds_caching = (measured.seconds_caching or 0.0) + spent
             measured.calls += is_now["wire"]["calls"] - was["wire"]["calls"]
             measured.bytes += is_now["wire"]["bytes"] - was["wire"]["bytes"]
             spent = is_now["wire"]["seconds"] - was["wire"]["seconds"]
@@ -130,6 +134,14 @@ def show(kind: str, shared: Measured, own: Measured) -> None:
         "the engine's scheduler, ms a request",
         lambda m: 1e3 * m.seconds_scheduling / each,
     )
+    if shared.seconds_caching is not None and own.seconds_caching is not None:
+        row(
+            "of it in the prefix cache: match, insert, evict, ms a request",
+            lambda m: 1e3 * m.seconds_caching / each,
+            "{:.2f}",
+        )
+        ratio = shared.seconds_caching / own.seconds_caching
+        print(f"{'':58}{ratio:>11.2f} x")
     row(
         "of it in calls to pandod, ms a request",
         lambda m: 1e3 * m.seconds_in_calls / each,

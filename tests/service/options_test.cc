@@ -45,7 +45,7 @@ void ExpectOtherValues(const Options& options) {
   // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
   // is said of heads, tcp-insecure excludes certificates, kv-events-include
   // excludes arrays; they have tests of their own.
-  EXPECT_EQ(compared, OptionTable().size() - 4);
+  EXPECT_EQ(compared, OptionTable().size() - 5);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {

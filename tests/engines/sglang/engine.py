@@ -91,6 +91,17 @@ class Engine:
             self.scheduler, "get_next_batch_to_run", "process_batch_result"
         )
 
+        # What the scheduler asks of a prefix cache; and of Pando's the calls for pages.
+        self._caching = Stopwatch(
+            self.cache,
+            *("match_prefix", "path_device_indices", "checkpoint", "claim_kv_row"),
+            *("on_release", "inc_lock_ref", "dec_lock_ref", "evict"),
+        )
+        if hasattr(self.cache, "calls"):
+            self._caching.watch(
+                self.cache.calls, "allocate", "free", "release", "score"
+            )
+
     def _count_calls(self) -> None:
         """By the client's methods, where there is a client."""
         self.calls: dict[str, int] = {}
@@ -222,6 +233,7 @@ class Engine:
             "calls": self.calls,
             "wire": WIRE.totals(),
             "scheduling": self._scheduling.seconds,
+            "caching": self._caching.seconds,
             "cache": type(self.cache).__name__,
             "available": int(self.allocator.available_size()),
             "evictable": int(self.cache.evictable_size()),
