@@ -54,8 +54,10 @@ ROOMS = {
 BENCHES = {
     "core": {"service/events", "service/process"},
     "gpu": set(),
+    "kv_events": {"bench/load"},
+    "load": set(),
     "rpc": {"service/rpc"},
-    "scrape": set(),
+    "scrape": {"bench/load"},
 }
 
 # Folder -> foreign headers that it does without.
