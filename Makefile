@@ -195,7 +195,8 @@ coverage:
 bench: setup
 	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
 	@cmake --build --preset release -j $(JOBS) \
-	  --target pandod core_bench rpc_bench echo_server replay
+	  --target pandod core_bench rpc_bench echo_server scrape_bench \
+	    kv_events_bench replay
 	@$(PYTHON) bench/run.py --build build/release
 
 # SGLANG_PYTHON: of an environment with SGLang 0.5.23 for the CPU.
