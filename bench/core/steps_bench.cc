@@ -25,7 +25,7 @@ constexpr uint32_t kLocks = 65'536;      // what a session may have
 constexpr uint32_t kMany = 10'000;       // sessions, namespaces
 constexpr uint32_t kDepth = 15'000;      // of a path of nodes
 
-// Of this thread: what other processes do meanwhile does not count.
+// The CPU time of this thread: what other processes do does not count.
 double CpuMilliseconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

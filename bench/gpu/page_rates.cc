@@ -18,7 +18,7 @@ namespace {
 
 using Place = Buffer::Place;
 
-// Of the staging's device buffers.
+// The size of a device buffer of the staging.
 constexpr uint64_t kChunkBytes = uint64_t{16} << 20;
 
 void Check(const absl::Status& status) {

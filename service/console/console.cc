@@ -38,7 +38,7 @@ constexpr uint32_t kListedLocks = 1'000;
 constexpr uint32_t kLocksOfASession = 100;
 constexpr uint32_t kShownTokens = 4'096;
 
-// Of a prompt to explain, as JSON.
+// How large a prompt to explain may be, as JSON.
 constexpr uint64_t kBytesOfAToken = 12;
 constexpr uint64_t kBytesBesideTokens = 4'096;
 constexpr uint64_t kMaxBodyBytes = uint64_t{16} << 20;
@@ -80,7 +80,7 @@ HttpReply FileReply(const std::string& name) {
   return {200, std::string(file->content_type), std::string(file->content)};
 }
 
-// Of the branch that `query` names.
+// The index of the branch that `query` names.
 absl::StatusOr<Forest::Index> BranchIn(const std::string& query,
                                        const Forest& forest) {
   ASSIGN_OR_RETURN(const std::string name, TextIn(query, "name", "all"));

@@ -6,8 +6,8 @@
 namespace pando {
 namespace {
 
-// Of the children of a shown branch, the next one to be looked at. Children are
-// in order, the largest first, so no other of them can come before it.
+// The child of a shown branch that is looked at next. Children are in order,
+// the largest first, so no other child of that branch can come before it.
 struct Candidate {
   size_t parent;  // in the picture
   uint32_t child;

@@ -10,7 +10,7 @@
 namespace pando {
 namespace {
 
-// Of a wide tree, each keeps up to 2.4 MB.
+// A dump of a wide tree keeps up to 2.4 MB.
 constexpr size_t kMaxDumps = 16;
 
 }  // namespace

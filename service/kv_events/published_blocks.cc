@@ -7,7 +7,7 @@
 namespace pando {
 namespace {
 
-// Of one StoredBlocks; one block may be larger.
+// How many tokens one StoredBlocks holds; a single block may be larger.
 constexpr size_t kMaxTokens = 8'192;
 
 BlockId IdOf(const PageHash& hash) {

@@ -11,7 +11,7 @@
 namespace pando {
 namespace {
 
-// Of what others send: topics, and requests for replays.
+// The largest message that is taken: a topic, or a request for a replay.
 constexpr int64_t kMaxReceivedBytes = 1'024;
 // How long a socket that is closed tries to send what waits.
 constexpr int kLingerMs = 200;

@@ -37,9 +37,11 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
 
 void AttachTokens::DropExpired(IssuedTokens& tokens) {
   const Clock::time_point now = Clock::now();
-  absl::erase_if(tokens, [&](const auto& entry) {
+  // The analysis of locks does not look into lambdas.
+  auto& owners = owners_;
+  absl::erase_if(tokens, [&owners, now](const auto& entry) {
     if (entry.second.expires > now) return false;
-    owners_.erase(entry.first);
+    owners.erase(entry.first);
     return true;
   });
 }

@@ -15,7 +15,7 @@
 namespace pando {
 namespace {
 
-// Of PagePool, for each page.
+// What PagePool keeps for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
 // What is kept of each page is made at the start, and a process that is granted

@@ -58,7 +58,7 @@ std::string NameOf(const SessionInfo& session) {
                                      : VisibleText(session.client_name);
 }
 
-// Of the sessions listed, those with one name together; then all others.
+// The listed sessions, those of one name added up; last the sum of all others.
 std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
                                      const CacheStats& cache) {
   const std::string others = WorkerFigures().name;

@@ -22,7 +22,7 @@ bool HaveSameClasses(const std::vector<QuotaClass>& a,
                     });
 }
 
-// Of classes only floors and caps change live.
+// The floors and caps of classes change live; the classes themselves do not.
 void ChangeQuotas(const std::vector<QuotaClass>& given,
                   OptionChanges& changes) {
   std::vector<QuotaClass>& quotas = changes.options.quotas;

@@ -34,6 +34,29 @@ def test_a_project_finds_the_client_with_cmake(prefix, pandod, tmp_path):
     assert output_of(build / "bin" / "example_worker", pandod.address) == WORKER_SAYS
 
 
+# What the programs need and the client does not.
+OF_PROGRAMS = ("spdlog", "prometheus-cpp", "civetweb", "CLI11", "yaml-cpp", "GTest")
+TREE = f"""cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+add_subdirectory({REPOSITORY} pando)
+add_executable(worker {EXAMPLE}/worker.cc)
+target_link_libraries(worker PRIVATE pando::client)
+"""
+
+
+def test_a_project_builds_the_client_alone_in_its_own_tree(pandod, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(TREE)
+    build = tmp_path / "build"
+    options = [f"CMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in OF_PROGRAMS]
+    options += ["PANDO_D3=NOTFOUND", "PANDO_CHART=NOTFOUND", "PANDO_CUDA=OFF"]
+    options += ["CMAKE_UNITY_BUILD=ON", "CMAKE_UNITY_BUILD_BATCH_SIZE=0"]
+    command = ["cmake", "-G", "Ninja", "-S", tmp_path, "-B", build]
+    output_of(*command, *(f"-D{option}" for option in options))
+    assert "-Werror" not in (build / "build.ninja").read_text()
+    output_of("cmake", "--build", build, "--target", "worker")
+    assert output_of(build / "worker", pandod.address) == WORKER_SAYS
+
+
 def test_a_project_finds_the_client_with_pkg_config(prefix, pandod, tmp_path):
     program = tmp_path / "worker"
     flags = pkg_config(prefix, "--cflags", "--libs")

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -466,12 +467,29 @@ TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
 
 // Between the look at what is there and its own listening a server keeps out
 // the others: here one that has bound its socket and does not listen yet.
+// How many of this process's descriptors are of `path`.
+int DescriptorsOf(const std::string& path) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code is_closed;
+    if (std::filesystem::read_symlink(entry, is_closed) == path) ++count;
+  }
+  return count;
+}
+
 TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
   const UniqueFd folder(open(dir_.c_str(), O_RDONLY | O_DIRECTORY));
   ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
   const UniqueFd starting = SocketFor(config_.socket.path, bind);
   absl::Status second;
-  std::thread thread([&] { second = TryStart().status(); });
+  std::atomic<bool> is_over = false;
+  std::thread thread([&] {
+    second = TryStart().status();
+    is_over = true;
+  });
+  // It waits for the folder, which it has open then.
+  while (!is_over && DescriptorsOf(dir_) < 2) std::this_thread::yield();
   ASSERT_EQ(listen(starting.get(), 1), 0);
   ASSERT_EQ(flock(folder.get(), LOCK_UN), 0);
   thread.join();

@@ -38,7 +38,7 @@ class FollowedCalls final : public replay::CoreCalls {
     return end;
   }
 
-  // Of the tokens asked for, what an unlimited cache would have found.
+  // The share of the tokens asked for that an unlimited cache would have found.
   double InfiniteHitRate() {
     const CacheCounters counters = cache().Stats().counters;
     const uint64_t refetched =

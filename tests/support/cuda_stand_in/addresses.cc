@@ -131,7 +131,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
   });
 }
 
-// Of all locations only the first counts: one GPU, which this process is.
+// Only the first location counts: there is one GPU, which this process is.
 CUresult cuMemSetAccess(CUdeviceptr address, size_t size,
                         const CUmemAccessDesc* access, size_t count) {
   return Call("cuMemSetAccess", [&](State& state) {
