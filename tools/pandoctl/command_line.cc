@@ -157,7 +157,8 @@ void ClientFlags(CLI::App& verb, Options& options) {
           "--transport", options.transport,
           "How calls go, over shared memory or a socket; without it, by "
           "a lane if there is one")
-      ->check(CLI::IsMember({"lane", "grpc"}));
+      ->type_name("lane|grpc")
+      ->check(CLI::IsMember({"lane", "grpc"}, CLI::ignore_case));
 }
 
 void ReplayFlags(CLI::App& verb, Options& options) {

@@ -608,3 +608,20 @@ def test_a_worker_that_is_killed_at_any_moment_leaves_nothing(pandod, client):
         eventually(lambda: client.gauges().pages.quarantined == 0)
         client.match_prefix(prompt(1))
         assert client.check_invariants() == []
+
+
+def test_a_worker_that_is_stopped_at_any_moment_holds_up_nobody(pandod, client):
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, pandod.address], stdout=subprocess.PIPE
+    ) as worker:
+        assert worker.stdout.readline() == b"ready\n"
+        for round in range(10):
+            time.sleep(0.003 * round)
+            worker.send_signal(signal.SIGSTOP)
+            for seed in range(20):
+                admit_and_publish(client, prompt(1, start=1000 + 100 * seed))
+            made = client.stats().counters.matches
+            worker.send_signal(signal.SIGCONT)
+            eventually(lambda made=made: client.stats().counters.matches > made)
+        worker.send_signal(signal.SIGKILL)
+    assert client.check_invariants() == []
