@@ -112,14 +112,17 @@ test-fleet: setup
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
 
 # Real engines over a real pandod; skipped, loudly, where their packages cannot
-# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}.
+# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}; they have
+# torch, too.
+TORCH_TESTS := tests/clients/python/test_torch_views.py \
+  tests/e2e/test_torch_workers.py
 test-engines:
 	@tools/setup.sh build
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS) --target pandod
 	@for engine in $(ENGINES); do \
 	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
-	    -rs -c tests/pytest.ini --rootdir tests tests/engines; \
+	    -rs -c tests/pytest.ini --rootdir tests tests/engines $(TORCH_TESTS); \
 	  code=$$?; \
 	  if [ $$code -eq 75 ]; then \
 	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
@@ -195,7 +198,8 @@ coverage:
 bench: setup
 	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
 	@cmake --build --preset release -j $(JOBS) \
-	  --target pandod core_bench rpc_bench echo_server replay
+	  --target pandod core_bench rpc_bench echo_server scrape_bench \
+	    kv_events_bench replay
 	@$(PYTHON) bench/run.py --build build/release
 
 # SGLANG_PYTHON: of an environment with SGLang 0.5.23 for the CPU.

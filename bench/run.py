@@ -24,7 +24,7 @@ from replays import ALL_POLICIES, Replays, Trace, find_traces
 from rows import Row, json_of, print_rows, print_table
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ["core", "rpc", "python", "scrape", "replay"]
+PARTS = ["core", "rpc", "python", "scrape", "kv_events", "replay"]
 
 
 # On two CPUs, by tokens.
@@ -138,6 +138,49 @@ def scrape_rows(build: Path) -> list[Row]:
             f"a scrape of {report['series']:,} series beside them",
             median(report["scrape_ms"]),
             "ms",
+        ),
+    ]
+
+
+def kv_events_rows(build: Path) -> list[Row]:
+    """What events for routers cost, and how soon they are there."""
+    report = json_of(build / "bin/kv_events_bench", "--pandod", build / "bin/pandod")
+    rows = []
+    for calls in report["calls"]:
+        count = calls["subscribers"]
+        routers = f"{count} router{'' if count == 1 else 's'}"
+        rows += [
+            Row(
+                f"calls of 4 clients, p99, with events, {routers}; floor: without",
+                lower_quartile(calls["on_p99_us"]),
+                "us",
+                lower_quartile(calls["off_p99_us"]),
+                ratio_limit=1.05,
+            ),
+            Row(
+                f"blocks told of in a second meanwhile, {routers}",
+                calls["blocks"] / calls["seconds"],
+                "",
+            ),
+            Row(
+                f"publishing threads' time for 1,000 blocks, {routers}",
+                1e6 * calls["publishing_seconds"] / calls["blocks"],
+                "ms",
+            ),
+        ]
+    return [
+        *rows,
+        Row(
+            "from the insert of 64 blocks to their frame, p99",
+            quantiles(report["insert_to_frame_ms"], n=100)[-1],
+            "ms",
+            limit=5,
+        ),
+        Row(
+            "20,000 blocks announced to a new router, worst of 5",
+            max(report["announcement_ms"]),
+            "ms",
+            limit=1000,
         ),
     ]
 
@@ -268,6 +311,8 @@ def main() -> int:
         rows += python_rows(options.build, traces)
     if "scrape" in wanted:
         rows += scrape_rows(options.build)
+    if "kv_events" in wanted:
+        rows += kv_events_rows(options.build)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

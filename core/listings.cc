@@ -171,6 +171,22 @@ bool LockRelease::Step(CacheParts& parts) {
   return session->first_lock == nullptr;
 }
 
+bool QuarantineRelease::Step(CacheParts& parts) {
+  const uint32_t freed =
+      parts.holdings.FreeQuarantine(session_, kStepFreedPages);
+  freed_ += freed;
+  return freed < kStepFreedPages;
+}
+
+absl::StatusOr<uint32_t> QuarantineRelease::result() const {
+  if (freed_ > 0) return freed_;
+  return MakeError(
+      Reason::kSessionLost, Subject::kSessionNumber,
+      absl::StrCat(
+          session_.value(),
+          " is not the number of a lost session with pages in quarantine"));
+}
+
 absl::StatusOr<uint32_t> LockRelease::result() const {
   if (is_known_) return released_;
   return MakeError(

@@ -114,6 +114,20 @@ class LockListing : public SteppedWork {
   OldestLocks oldest_;
 };
 
+// Frees what a lost session has in quarantine, whoever writes to it.
+class QuarantineRelease : public SteppedWork {
+ public:
+  explicit QuarantineRelease(SessionNumber session) : session_(session) {}
+
+  bool Step(CacheParts& parts) override;
+  // How many pages it freed; SESSION_LOST when there was no such session.
+  absl::StatusOr<uint32_t> result() const;
+
+ private:
+  const SessionNumber session_;
+  uint32_t freed_ = 0;
+};
+
 // Takes all locks of one session away from it.
 class LockRelease : public SteppedWork {
  public:

@@ -467,8 +467,7 @@ QuarantineList PrefixCache::ListQuarantine(uint32_t limit) {
 }
 
 absl::StatusOr<uint32_t> PrefixCache::FreeQuarantine(SessionNumber number) {
-  Hold hold(this);
-  return parts_.holdings.FreeQuarantine(number);
+  return Run(QuarantineRelease(number)).result();
 }
 
 MatchExplanation PrefixCache::ExplainMatch(const NamespaceKey& ns,

@@ -187,8 +187,8 @@ class PrefixCache {
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
   // The lost sessions with pages in quarantine, the oldest first.
   QuarantineList ListQuarantine(uint32_t limit);
-  // Frees what a lost session has in quarantine although its writers may still
-  // be writing to it. Returns how many pages that were.
+  // QuarantineRelease: frees what a lost session has in quarantine although its
+  // writers may still be writing to it. Returns how many pages that were.
   absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);

@@ -26,8 +26,21 @@ std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionId owner) {
   return TakeIf([owner](const Batch& batch) { return batch.owner == owner; });
 }
 
-std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionNumber owner) {
-  return TakeIf([owner](const Batch& batch) { return batch.number == owner; });
+Quarantine::Part Quarantine::TakePart(SessionNumber owner, size_t most) {
+  Part part;
+  const auto batch =
+      std::find_if(batches_.begin(), batches_.end(),
+                   [owner](const Batch& b) { return b.number == owner; });
+  if (batch == batches_.end()) return part;
+  const auto taken =
+      static_cast<ptrdiff_t>(std::min(most, batch->pages.size()));
+  part.pages.assign(batch->pages.end() - taken, batch->pages.end());
+  batch->pages.resize(batch->pages.size() - part.pages.size());
+  if (batch->pages.empty()) {
+    part.owner = batch->owner;
+    batches_.erase(batch);
+  }
+  return part;
 }
 
 const Quarantine::Batch* Quarantine::BatchAfter(SessionNumber number) const {

@@ -1,7 +1,9 @@
 #ifndef PANDO_CORE_QUARANTINE_H_
 #define PANDO_CORE_QUARANTINE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,14 @@ class Quarantine {
     bool is_held() const { return !writers.living().empty(); }
   };
 
+  // Some pages of a batch.
+  struct Part {
+    std::vector<PageId> pages;
+    // That these pages were the last of; none: others are left, or there was no
+    // batch.
+    std::optional<SessionId> owner;
+  };
+
   // REQUIRES: no other batch has its session number.
   void Add(Batch batch);
   // The writer is gone.
@@ -41,7 +51,8 @@ class Quarantine {
   std::vector<Batch> TakeFree(absl::Time now);
   // Takes out what belonged to a session, whatever is known of its processes.
   std::vector<Batch> TakeOf(SessionId owner);
-  std::vector<Batch> TakeOf(SessionNumber owner);
+  // Takes out a part of that: at most `most` pages of a session.
+  Part TakePart(SessionNumber owner, size_t most);
 
   // The one with the next higher session number; null: there is none.
   const Batch* BatchAfter(SessionNumber number) const;

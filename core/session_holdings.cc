@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "core/errors.h"
-
 namespace pando {
 
 LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
@@ -101,25 +98,18 @@ ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
   return std::exchange(expired_, {});
 }
 
-absl::StatusOr<uint32_t> SessionHoldings::FreeQuarantine(SessionNumber number) {
-  const std::vector<Quarantine::Batch> batches = quarantine_.TakeOf(number);
-  if (!batches.empty()) return FreeBatches(batches);
-  return MakeError(
-      Reason::kSessionLost, Subject::kSessionNumber,
-      absl::StrCat(
-          number.value(),
-          " is not the number of a lost session with pages in quarantine"));
+uint32_t SessionHoldings::FreeQuarantine(SessionNumber number, uint32_t most) {
+  const Quarantine::Part part = quarantine_.TakePart(number, most);
+  pool_->FreeQuarantined(part.pages);
+  if (part.owner.has_value()) expired_.gone.push_back(*part.owner);
+  return static_cast<uint32_t>(part.pages.size());
 }
 
-uint32_t SessionHoldings::FreeBatches(
-    std::span<const Quarantine::Batch> batches) {
-  size_t freed = 0;
+void SessionHoldings::FreeBatches(std::span<const Quarantine::Batch> batches) {
   for (const Quarantine::Batch& batch : batches) {
     pool_->FreeQuarantined(batch.pages);
     expired_.gone.push_back(batch.owner);
-    freed += batch.pages.size();
   }
-  return static_cast<uint32_t>(freed);
 }
 
 void SessionHoldings::EndWaitsAndLocks(Session& session, LockEnd end) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "core/cache_journal.h"
@@ -58,9 +57,9 @@ class SessionHoldings {
   // Ends what is lost by now (CacheJournal::time), and frees what nobody writes
   // to any more of the pages in quarantine.
   ExpiredSessions Expire(absl::Duration quarantine);
-  // Frees what a lost session has in quarantine, whoever writes to it; returns
-  // how many pages.
-  absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber number);
+  // Frees at most `most` pages of what a lost session has in quarantine,
+  // whoever writes to them. Returns how many: none when it has none.
+  uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
 
   const Quarantine& quarantine() const { return quarantine_; }
 
@@ -74,8 +73,7 @@ class SessionHoldings {
   // Ends one whose writers may write on.
   void QuarantineLost(Session& session, absl::Time until);
   void EraseLost(Session& session);
-  // Frees the pages; returns how many.
-  uint32_t FreeBatches(std::span<const Quarantine::Batch> batches);
+  void FreeBatches(std::span<const Quarantine::Batch> batches);
 
   RadixTree* const tree_;
   PagePool* const pool_;

@@ -62,8 +62,10 @@ ROOMS = {
 BENCHES = {
     "core": {"service/events", "service/process"},
     "gpu": set(),
+    "kv_events": {"bench/load"},
+    "load": set(),
     "rpc": {"service/calls", "service/rpc"},
-    "scrape": set(),
+    "scrape": {"bench/load"},
 }
 
 # Folder -> foreign headers that it does without.

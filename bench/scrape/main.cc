@@ -3,7 +3,6 @@
 // interleaved; prints a value for each round.
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -15,22 +14,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "bench/scrape/load.h"
-#include "bench/scrape/scraper.h"
+#include "bench/load/load.h"
+#include "bench/load/scraper.h"
 #include "replay/pandod_process.h"
 
-namespace pando::scrape {
+namespace pando::bench {
 namespace {
 
 constexpr int kClients = 4;
 constexpr int kRounds = 30;
 constexpr std::chrono::seconds kRoundTime{1};
-
-double P99(std::vector<double> values) {
-  const auto at = values.begin() + values.size() * 99 / 100;
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 // One value of each round.
 struct Rounds {
@@ -105,6 +98,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace pando::scrape
+}  // namespace pando::bench
 
-int main(int argc, char** argv) { return pando::scrape::Main(argc, argv); }
+int main(int argc, char** argv) { return pando::bench::Main(argc, argv); }

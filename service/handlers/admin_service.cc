@@ -111,9 +111,11 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
         return ListQuarantine(in, out, call);
       },
       of("ListQuarantine"));
-  AddUnaryMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
+  AddWaitingMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
       server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
-      [this](const auto& in, auto& out) { return FreeQuarantine(in, out); },
+      [this](const auto& in, auto& out, WaitingCall& call) {
+        return FreeQuarantine(in, out, call);
+      },
       of("FreeQuarantine"));
   AddWaitingMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
       server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
@@ -281,16 +283,21 @@ std::optional<absl::Status> AdminService::ListQuarantine(
       });
 }
 
-absl::Status AdminService::FreeQuarantine(
+std::optional<absl::Status> AdminService::FreeQuarantine(
     const v1::FreeQuarantineRequest& request,
-    v1::FreeQuarantineResponse& response) {
-  const absl::StatusOr<uint32_t> freed =
-      cache_->FreeQuarantine(SessionNumber(request.session_number()));
-  if (!freed.ok()) return freed.status();
-  response.set_freed_pages(*freed);
-  Log(LogLevel::kWarning, "an operator freed pages in quarantine",
-      {{"session", request.session_number()}, {"pages", *freed}});
-  return absl::OkStatus();
+    v1::FreeQuarantineResponse& response, WaitingCall& call) {
+  return stepped_->AnswerFromCache<QuarantineRelease>(
+      call,
+      [&] {
+        return QuarantineRelease(SessionNumber(request.session_number()));
+      },
+      [&](QuarantineRelease& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint32_t freed, done.result());
+        response.set_freed_pages(freed);
+        Log(LogLevel::kWarning, "an operator freed pages in quarantine",
+            {{"session", request.session_number()}, {"pages", freed}});
+        return absl::OkStatus();
+      });
 }
 
 absl::Status AdminService::ExplainMatchHere(

@@ -76,8 +76,9 @@ class AdminService {
   std::optional<absl::Status> ListQuarantine(
       const v1::ListQuarantineRequest& request,
       v1::ListQuarantineResponse& response, WaitingCall& call);
-  absl::Status FreeQuarantine(const v1::FreeQuarantineRequest& request,
-                              v1::FreeQuarantineResponse& response);
+  std::optional<absl::Status> FreeQuarantine(
+      const v1::FreeQuarantineRequest& request,
+      v1::FreeQuarantineResponse& response, WaitingCall& call);
   std::optional<absl::Status> ExplainMatch(
       const v1::ExplainMatchRequest& request,
       v1::ExplainMatchResponse& response, WaitingCall& call);

@@ -13,8 +13,9 @@
 namespace pando {
 namespace {
 
-// Further requests wait in the socket.
-constexpr size_t kMaxReplays = 64;
+// So many are taken in one turn, as live frames wait meanwhile; and kept of one
+// peer. Of one that does not read its answers, further ones are dropped.
+constexpr size_t kMaxRequests = 1'000;
 // In place of a frame's number; its payload is empty.
 constexpr uint64_t kEndMark = std::numeric_limits<uint64_t>::max();
 
@@ -43,31 +44,12 @@ absl::StatusOr<ReplaySocket> ReplaySocket::Bind(zmq::context_t& context,
 }
 
 ReplaySocket::Outcome ReplaySocket::Serve(const FrameHistory& history) {
-  while (replays_.size() < kMaxReplays && TakeRequest()) {
+  for (size_t i = 0; i < kMaxRequests && TakeRequest(); ++i) {
   }
   Outcome outcome;
-  std::deque<Replay> unfinished;
-  for (Replay& replay : replays_) {
-    // Live frames may have pushed out what it has not been sent yet.
-    const bool is_held = history.HoldsAllFrom(replay.next);
-    Sent sent = Sent::kYes;
-    if (is_held) {
-      std::optional<Frame> frame;
-      while (sent == Sent::kYes && (frame = history.Find(replay.next))) {
-        sent = SendFrame(replay.peer, *frame);
-        if (sent == Sent::kYes) ++replay.next;
-      }
-    }
-    if (sent == Sent::kYes) sent = SendEnd(replay.peer);
-    if (sent == Sent::kLater) {
-      unfinished.push_back(std::move(replay));
-    } else if (is_held) {
-      ++outcome.answered;
-    } else {
-      ++outcome.refused;
-    }
-  }
-  replays_.swap(unfinished);
+  absl::erase_if(requests_, [&](auto& of) {
+    return Answer(of.first, of.second, history, outcome);
+  });
   return outcome;
 }
 
@@ -81,9 +63,37 @@ bool ReplaySocket::TakeRequest() {
   // kind has no answer.
   if (parts.size() == 3 && parts[1].size() == 0 &&
       parts[2].size() == sizeof(uint64_t)) {
-    replays_.push_back({parts[0].to_string(), NumberIn(parts[2])});
+    Requests& requests = requests_[parts[0].to_string()];
+    if (requests.size() < kMaxRequests) {
+      requests.push_back(NumberIn(parts[2]));
+    }
   }
   return true;
+}
+
+bool ReplaySocket::Answer(const std::string& peer, Requests& requests,
+                          const FrameHistory& history, Outcome& outcome) {
+  for (; !requests.empty(); requests.pop_front()) {
+    // Live frames may have pushed out what it has not been sent yet.
+    const bool is_held = history.HoldsAllFrom(requests.front());
+    const Sent sent =
+        is_held ? SendFrames(peer, history, requests.front()) : SendEnd(peer);
+    if (sent == Sent::kLater) return false;
+    ++(is_held ? outcome.answered : outcome.refused);
+    if (sent == Sent::kGone) return true;
+  }
+  return true;
+}
+
+ReplaySocket::Sent ReplaySocket::SendFrames(const std::string& peer,
+                                            const FrameHistory& history,
+                                            uint64_t& next) {
+  while (const std::optional<Frame> frame = history.Find(next)) {
+    const Sent sent = SendFrame(peer, *frame);
+    if (sent != Sent::kYes) return sent;
+    ++next;
+  }
+  return SendEnd(peer);
 }
 
 ReplaySocket::Sent ReplaySocket::SendFrame(const std::string& peer,

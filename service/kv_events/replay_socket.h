@@ -7,6 +7,7 @@
 #include <string>
 #include <zmq.hpp>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "service/kv_events/frame_history.h"
 
@@ -15,7 +16,8 @@ namespace pando {
 // Where subscribers of one worker's stream ask for the frames from a number on:
 // a ZMQ ROUTER socket. A request is answered only if the history has all of
 // them, and else with the end mark alone; an answer with a hole would be
-// believed. For one thread at a time.
+// believed. A peer that does not read its answers holds up no other peer.
+// For one thread at a time.
 class ReplaySocket {
  public:
   struct Outcome {
@@ -34,11 +36,9 @@ class ReplaySocket {
   Outcome Serve(const FrameHistory& history);
 
  private:
-  // A request that is being answered.
-  struct Replay {
-    std::string peer;  // ZMQ's identity of who asked
-    uint64_t next = 0;
-  };
+  // The requests of one peer that are not answered yet, in their order: of
+  // each, the number of the frame that is sent next.
+  using Requests = std::deque<uint64_t>;
   enum class Sent { kYes, kLater, kGone };
 
   ReplaySocket(zmq::socket_t socket, std::string topic)
@@ -46,6 +46,13 @@ class ReplaySocket {
 
   // False when there is none.
   bool TakeRequest();
+  // True if nothing of them is left to be sent.
+  bool Answer(const std::string& peer, Requests& requests,
+              const FrameHistory& history, Outcome& outcome);
+  // Sends frames up to the last one, and the end mark. `next` is the first that
+  // has not been sent yet.
+  Sent SendFrames(const std::string& peer, const FrameHistory& history,
+                  uint64_t& next);
   Sent SendFrame(const std::string& peer, const Frame& frame);
   Sent SendEnd(const std::string& peer);
   Sent Send(const std::string& peer, const std::string& topic,
@@ -53,7 +60,7 @@ class ReplaySocket {
 
   zmq::socket_t socket_;
   std::string topic_;
-  std::deque<Replay> replays_;
+  absl::flat_hash_map<std::string, Requests> requests_;  // by peer
 };
 
 }  // namespace pando

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/unique_fd.h"
 
 namespace pando {
 
@@ -19,8 +21,9 @@ namespace pando {
 // earlier numbers, as no process publishes a million frames a second.
 class SequenceFile {
  public:
-  // Makes the file if it is not there. A file that is no sequence file is an
-  // error: it is somebody else's.
+  // Makes the file if it is not there. Errors: a file that is no sequence file,
+  // which is somebody else's; one in which another process counts; a symbolic
+  // link; no room.
   static absl::StatusOr<std::unique_ptr<SequenceFile>> Open(
       const std::string& path, absl::Time now);
   ~SequenceFile();
@@ -33,8 +36,10 @@ class SequenceFile {
  private:
   struct Content;
 
-  explicit SequenceFile(Content* content) : content_(content) {}
+  SequenceFile(UniqueFd file, Content* content)
+      : file_(std::move(file)), content_(content) {}
 
+  const UniqueFd file_;     // holds the lock
   Content* const content_;  // the mapped file
 };
 

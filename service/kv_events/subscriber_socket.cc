@@ -2,13 +2,28 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "service/kv_events/zmq_socket.h"
 
 namespace pando {
+namespace {
+
+// How a message about a subscription begins.
+constexpr uint8_t kGoes = 0;
+constexpr uint8_t kComes = 1;
+
+}  // namespace
 
 absl::StatusOr<SubscriberSocket> SubscriberSocket::Bind(
     zmq::context_t& context, const std::string& endpoint, std::string topic) {
+  if (topic.size() > kMaxTopicBytes) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "kv-events-topic with the names in it has %u bytes for %s; must be at "
+        "most %u",
+        topic.size(), endpoint, kMaxTopicBytes));
+  }
   ASSIGN_OR_RETURN(zmq::socket_t socket,
                    BindZmqSocket(context, zmq::socket_type::xpub, endpoint,
                                  [](zmq::socket_t& socket) {
@@ -43,12 +58,12 @@ bool SubscriberSocket::TakeArrivals() {
   zmq::message_t message;
   while (socket_.recv(message, zmq::recv_flags::dontwait)) {
     if (message.size() == 0) continue;
-    // What follows the first byte is the topic.
-    const bool comes = *message.data<uint8_t>() == 1;
-    if (comes) {
+    // What follows the first byte is the topic. Other messages mean nothing.
+    const uint8_t change = *message.data<uint8_t>();
+    if (change == kComes) {
       ++subscribers_;
       has_arrivals = true;
-    } else if (subscribers_ > 0) {
+    } else if (change == kGoes && subscribers_ > 0) {
       --subscribers_;
     }
   }

@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_KV_EVENTS_SUBSCRIBER_SOCKET_H_
 #define PANDO_SERVICE_KV_EVENTS_SUBSCRIBER_SOCKET_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <zmq.hpp>
@@ -16,9 +17,11 @@ namespace pando {
 class SubscriberSocket {
  public:
   static constexpr int kMaxWaitingFrames = 1'000;
+  // Longer ones cannot be subscribed to: see BindZmqSocket.
+  static constexpr size_t kMaxTopicBytes = 1'000;
 
-  // `endpoint` is "tcp://host:port"; each frame begins with `topic`. An error
-  // says why the endpoint cannot be bound.
+  // `endpoint` is "tcp://host:port"; each frame begins with `topic`. Errors:
+  // the topic is too long; why the endpoint cannot be bound.
   static absl::StatusOr<SubscriberSocket> Bind(zmq::context_t& context,
                                                const std::string& endpoint,
                                                std::string topic);

@@ -1,6 +1,7 @@
 #include "service/kv_events/zmq_socket.h"
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -15,6 +16,12 @@ namespace {
 constexpr int64_t kMaxReceivedBytes = 1'024;
 // How long a socket that is closed tries to send what waits.
 constexpr int kLingerMs = 200;
+
+// ZMQ looks up no names here, and calls one that it does not know a device.
+std::string WhyNot(const zmq::error_t& error) {
+  if (error.num() != ENODEV) return error.what();
+  return "its host must be an IP address, a network interface or *";
+}
 
 }  // namespace
 
@@ -33,7 +40,7 @@ absl::StatusOr<zmq::socket_t> BindZmqSocket(
     return socket;
   } catch (const zmq::error_t& error) {
     return absl::UnavailableError(
-        absl::StrFormat("%s cannot be bound: %s", endpoint, error.what()));
+        absl::StrFormat("%s cannot be bound: %s", endpoint, WhyNot(error)));
   }
 }
 

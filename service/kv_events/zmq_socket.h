@@ -11,8 +11,9 @@
 
 namespace pando {
 
-// A socket that serves whoever connects to `endpoint`. `configure` sets what is
-// its own before it is bound. An error says why the endpoint cannot be had.
+// A socket that serves whoever connects to `endpoint`, and ends connections by
+// which messages of more than a kilobyte come. `configure` sets what is its own
+// before it is bound. An error says why the endpoint cannot be had.
 absl::StatusOr<zmq::socket_t> BindZmqSocket(
     zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
     const std::function<void(zmq::socket_t&)>& configure);

@@ -37,13 +37,13 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
 
 void AttachTokens::DropExpired(IssuedTokens& tokens) {
   const Clock::time_point now = Clock::now();
-  // The analysis of locks does not look into lambdas.
-  auto& owners = owners_;
-  absl::erase_if(tokens, [&owners, now](const auto& entry) {
-    if (entry.second.expires > now) return false;
-    owners.erase(entry.first);
-    return true;
-  });
+  // A loop, because clang's analysis of locks does not look into lambdas.
+  for (auto token = tokens.begin(); token != tokens.end();) {
+    const auto here = token++;
+    if (here->second.expires > now) continue;
+    owners_.erase(here->first);
+    tokens.erase(here);
+  }
 }
 
 std::optional<AttachGrant> AttachTokens::Redeem(const AttachToken& token,

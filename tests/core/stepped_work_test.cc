@@ -70,6 +70,67 @@ class SteppedWorkTest : public testing::Test {
   PrefixCache cache_{{1, kPages + 1}};
 };
 
+// Loses so many sessions, numbered from 2, each with a reserved page.
+class SteppedQuarantineTest : public SteppedWorkTest {
+ protected:
+  void Lose(uint32_t sessions, uint32_t pages_each) {
+    for (uint32_t i = 0; i < sessions; ++i) {
+      const SessionId session(2 + i);
+      cache_.OpenSession(session, "lost");
+      ASSERT_TRUE(cache_.Allocate({session, kNoNamespace, pages_each}).ok());
+      ASSERT_TRUE(cache_.AttachSession(session, WriterId(1)).ok());
+      cache_.SuspendSession(session, absl::UnixEpoch());
+    }
+    cache_.ExpireSessions(absl::UnixEpoch(), absl::ZeroDuration());
+  }
+  uint32_t Quarantined() { return cache_.Stats().pages.quarantined; }
+};
+
+TEST_F(SteppedQuarantineTest, AListHasWhoStaysOnceThoughOthersGo) {
+  constexpr uint32_t kLost = 2'500;
+  Lose(kLost, 1);
+  QuarantineListing work(kLost);
+  uint32_t gone = 2;  // the first is listed already, others are not
+  EXPECT_GE(Run(work,
+                [&] {
+                  ASSERT_TRUE(cache_.FreeQuarantine(SessionNumber(gone)).ok());
+                  gone = 1 + kLost;
+                }),
+            3);
+  const QuarantineList list = work.Take();
+  std::set<SessionNumber> listed;
+  for (const QuarantineInfo& lost : list.sessions) listed.insert(lost.number);
+  EXPECT_EQ(listed.size(), list.sessions.size());
+  EXPECT_EQ(listed.size(), kLost - 1);
+  EXPECT_EQ(listed.count(SessionNumber(1 + kLost)), 0u);
+}
+
+TEST_F(SteppedQuarantineTest, PagesAreGivenUpSomeInAStep) {
+  Lose(2, 5'000);
+  QuarantineRelease work(SessionNumber(2));
+  uint32_t before = Quarantined();
+  const int steps = Run(work, [&] {
+    const uint32_t after = Quarantined();
+    EXPECT_LT(after, before);
+    EXPECT_GE(after, 5'000u);
+    before = after;
+  });
+  EXPECT_GE(steps, 3);
+  EXPECT_EQ(work.result().value(), 5'000u);
+  EXPECT_EQ(Quarantined(), 5'000u);
+  const ExpiredSessions expired =
+      cache_.ExpireSessions(absl::UnixEpoch(), absl::ZeroDuration());
+  EXPECT_THAT(expired.gone, ElementsAre(SessionId(2)));
+}
+
+TEST_F(SteppedQuarantineTest, WhoseWriterGoesMeanwhileHasNoPagesLeft) {
+  Lose(1, 5'000);
+  QuarantineRelease work(SessionNumber(2));
+  Run(work, [&] { cache_.WriterGone(WriterId(1)); });
+  EXPECT_GT(work.result().value(), 0u);
+  EXPECT_EQ(Quarantined(), 0u);
+}
+
 TEST_F(SteppedWorkTest, AnEvictionTakesAFewPagesInAStep) {
   PublishPrompts(1'000);
   EvictionWork work(1'500);

@@ -1,6 +1,8 @@
 """pandoctl fleet: several pandod at once; pandoctl watch with the events for routers."""
 
 import json
+import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -73,22 +75,44 @@ def test_a_machine_that_does_not_answer_hides_no_other(fleet, machines):
     assert f"{NOBODY} cannot be reached" in answer.err
 
 
-def test_a_host_that_nobody_knows_is_named():
-    answer = Pandoctl("unix:/nowhere")("fleet", "--addresses", "nobody.invalid:1")
+def test_a_host_that_nobody_knows_is_named_and_hides_no_other(fleet):
+    answer = fleet(more="nobody.invalid:1")
     assert answer.code == 3
-    assert "nobody.invalid is not known" in answer.err
+    assert len(columns(answer.out)) == 5
+    assert columns(answer.out)[-1] == ["nobody.invalid:1", "does", "not", "answer"]
+    assert "nobody.invalid:1 cannot be reached" in answer.err
 
 
-def test_a_host_with_several_addresses_stands_for_all(tmp_path):
-    """Where localhost has an address of each family."""
-    ctl = Pandoctl("unix:/nowhere")
+@pytest.fixture
+def hosts(tmp_path: Path):
+    """Looks up names in a file of its own in place of /etc/hosts."""
+    file = tmp_path / "hosts"
+    file.write_text("127.0.0.1 pool\n127.0.0.2 pool\n127.0.0.1 machine\n::1 machine\n")
+    script = f'mount --bind {file} /etc/hosts && "$@"'
+    prefix = ["unshare", "-rm", "sh", "-c", script, ""]
+    if subprocess.run([*prefix, "true"], check=False).returncode != 0:
+        pytest.skip("a process cannot have a mount of its own here")
+    return prefix
+
+
+@pytest.mark.parametrize(
+    "host, machines",
+    [
+        ("pool", {"127.0.0.1:{}": "SERVING", "127.0.0.2:{}": "does"}),
+        # An address of each family: one machine.
+        ("machine", {"machine:{}": "SERVING"}),
+    ],
+)
+def test_a_host_stands_for_the_machines_at_its_addresses(
+    tmp_path, hosts, host, machines
+):
     port = free_address().split(":")[1]
+    ctl = Pandoctl("unix:/nowhere", run_by=hosts)
     with serving(tmp_path, tcp=f"127.0.0.1:{port}", tcp_insecure="yes"):
-        rows = columns(ctl("fleet", "--addresses", f"localhost:{port}").out)[1:]
-    answering = [row for row in rows if row[1] == "SERVING"]
-    assert len(answering) == 1
-    if len(rows) > 1:
-        assert answering[0][0] == f"127.0.0.1:{port}"
+        rows = columns(ctl("fleet", "--addresses", f"{host}:{port}").out)[1:]
+    assert {row[0]: row[1] for row in rows} == {
+        name.format(port): health for name, health in machines.items()
+    }
 
 
 def test_without_addresses_the_one_pandod_is_asked(machines):
@@ -175,6 +199,18 @@ def test_watch_shows_what_routers_hear(tmp_path, form):
             assert stored["type"] == "BlockStored"
             assert len(stored["block_hashes"]) == 2
             assert "token_ids" not in stored
+
+
+def test_watch_hears_an_endpoint_of_ipv6(tmp_path):
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
+            endpoint = f"tcp://[::1]:{probe.getsockname()[1]}"
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    with serving(tmp_path, kv_events=endpoint):
+        answer = Pandoctl("unix:/nowhere")("watch", "--kv-events", endpoint, "-n", 1)
+    assert answer.code == 0, answer.err
+    assert answer.out.endswith(" cleared\n")
 
 
 def test_watch_says_what_is_no_endpoint(tmp_path):

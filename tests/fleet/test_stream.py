@@ -1,8 +1,10 @@
 """What a pandod publishes, seen by a subscriber."""
 
 import random
+import struct
 
 import pytest
+import zmq
 from event_follower import page_hashes, seed
 from eventually import eventually
 from fleet.prompts_of_documents import branch, document
@@ -102,6 +104,29 @@ def test_a_replay_of_what_is_not_held_is_empty_and_everything_is_told(start_mach
         "refused": 1,
     }
     assert page.sum("pando_kv_event_announcements_total") >= 2
+
+
+def test_who_does_not_read_replays_keeps_nobody_from_them(start_machine):
+    machine = start_machine()
+    with Subscriber(machine.events) as subscriber, zmq.Context() as context:
+        subscriber.wait_for_blocks(0)
+        for i in range(20):
+            machine.put(list(range(1000 * i, 1000 * i + PAGE_TOKENS + 1)))
+        subscriber.wait_for_blocks(20)
+        first = subscriber.frames[0].sequence
+        with context.socket(zmq.DEALER) as idle:
+            idle.linger = 0
+            idle.rcvhwm = 1
+            idle.rcvbuf = 4096
+            idle.connect(machine.replay)
+            for _ in range(2_000):
+                idle.send_multipart([b"", struct.pack(">Q", first)])
+            # Those that are not read fill what may wait.
+            eventually(
+                lambda: machine.metrics().sum("pando_kv_event_replays_total") > 20
+            )
+            assert replay(machine.replay, first) == subscriber.frames
+        assert replay(machine.replay, first) == subscriber.frames
 
 
 def test_replays_and_live_frames_are_the_same(start_machine):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ class Answer:
 class Pandoctl:
     """Calls pandoctl for one pandod, which PANDO_ADDRESS names."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, run_by: Sequence[str] = ()) -> None:
+        """`run_by` is a command that runs another."""
+        self._run_by = run_by
         self.program: Path = binary().with_name("pandoctl")
         self.environment = clean_environment() | {"PANDO_ADDRESS": address}
 
@@ -59,4 +62,4 @@ class Pandoctl:
             return Answer(code, terminal.seen, "")
 
     def _command(self, arguments: tuple[object, ...]) -> list[str]:
-        return [str(self.program), *map(str, arguments)]
+        return [*self._run_by, str(self.program), *map(str, arguments)]

@@ -14,29 +14,30 @@
 namespace pando::ctl {
 namespace {
 
-// Numeric forms of all addresses of a host: "10.0.0.1", "[fd00::1]".
-absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host) {
+// Numeric forms of the addresses of a host, "10.0.0.1" or "[fd00::1]"; none if
+// nobody knows it. Of the two families that one which has more: a machine with
+// an address of each is one machine.
+std::vector<std::string> Resolve(const std::string& host) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) {
-    return absl::UnavailableError(
-        absl::StrCat(host, " is not known: ", gai_strerror(error)));
-  }
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return {};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list,
                                                              freeaddrinfo);
-  std::vector<std::string> addresses;
+  std::vector<std::string> version4, version6;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     char text[NI_MAXHOST];
     if (getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof(text),
                     nullptr, 0, NI_NUMERICHOST) != 0) {
       continue;
     }
-    addresses.push_back(
-        entry->ai_family == AF_INET6 ? absl::StrCat("[", text, "]") : text);
+    if (entry->ai_family == AF_INET6) {
+      version6.push_back(absl::StrCat("[", text, "]"));
+    } else {
+      version4.emplace_back(text);
+    }
   }
-  return addresses;
+  return version6.size() > version4.size() ? version6 : version4;
 }
 
 bool IsPath(const std::string& address) {
@@ -64,8 +65,8 @@ absl::StatusOr<std::vector<Machine>> FindMachines(const Options& options) {
       continue;
     }
     const std::string host = address.substr(0, colon);
-    ASSIGN_OR_RETURN(const std::vector<std::string> found, Resolve(host));
-    if (found.size() == 1) {
+    const std::vector<std::string> found = Resolve(host);
+    if (found.size() <= 1) {  // a call says it where nobody knows the host
       add(address, "");
       continue;
     }

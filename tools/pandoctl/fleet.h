@@ -20,8 +20,8 @@ struct Machine {
   std::unique_ptr<Server> server;
 };
 
-// The machines that the options name, in this order. An error: a host that
-// nobody knows.
+// The machines that the options name, in this order. An error: a file of the
+// credentials cannot be read.
 absl::StatusOr<std::vector<Machine>> FindMachines(const Options& options);
 
 // What `ask` says of each machine. All are asked at the same time, each by a

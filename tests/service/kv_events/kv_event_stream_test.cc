@@ -126,15 +126,17 @@ class KvEventStreamTest : public testing::Test {
     return socket;
   }
 
-  // Turns the stream until something comes.
+  // Turns the stream until something comes; an end mark if nothing does.
   Received Next(zmq::socket_t& socket, bool has_delimiter = false) {
-    while (true) {
+    for (int turn = 0; turn < 10'000; ++turn) {
       stream_->EndTurn(pages_);
       if (auto received =
               Receive(socket, has_delimiter, std::chrono::milliseconds(1))) {
         return *received;
       }
     }
+    ADD_FAILURE() << "nothing comes";
+    return {.topic = "", .sequence = kEndMark, .events = {}};
   }
 
   void ExpectNothing(zmq::socket_t& socket) {
@@ -142,21 +144,40 @@ class KvEventStreamTest : public testing::Test {
         Receive(socket, false, std::chrono::milliseconds(50)).has_value());
   }
 
-  // The answer to a request for the frames from `first` on, with the end mark.
-  std::vector<Received> Replay(uint64_t first) {
-    zmq::socket_t socket =
-        Connect(zmq::socket_type::dealer, Endpoint("replay0"));
+  // A request for the frames from `first` on.
+  static void Ask(zmq::socket_t& socket, uint64_t first) {
     std::string bytes;
     for (int shift = 56; shift >= 0; shift -= 8) {
       bytes.push_back(static_cast<char>(first >> shift));
     }
     socket.send(zmq::message_t(), zmq::send_flags::sndmore);
     socket.send(zmq::buffer(bytes), zmq::send_flags::none);
+  }
+
+  // The answer to it, with the end mark.
+  std::vector<Received> Replay(uint64_t first) {
+    zmq::socket_t socket =
+        Connect(zmq::socket_type::dealer, Endpoint("replay0"));
+    Ask(socket, first);
     std::vector<Received> answer;
     do {
       answer.push_back(Next(socket, true));
     } while (answer.back().sequence != kEndMark);
     return answer;
+  }
+
+  // Asks again after each answer, until answers are not taken any more.
+  void AskUntilAnswersWait(zmq::socket_t& peer, uint64_t first) {
+    const absl::Duration patience = absl::Seconds(1);
+    uint64_t answered = stream_->figures().answered_replays;
+    absl::Time last = MonotonicNow();
+    for (Ask(peer, first); MonotonicNow() - last < patience;) {
+      stream_->EndTurn(pages_);
+      if (stream_->figures().answered_replays == answered) continue;
+      ++answered;
+      last = MonotonicNow();
+      Ask(peer, first);
+    }
   }
 
   // By the clock, which decides when there may be another announcement.
@@ -215,6 +236,23 @@ TEST_F(KvEventStreamTest, WhoMissedNothingIsAnsweredTheEndMark) {
   EXPECT_THAT(Replay(first + 1), SizeIs(1));
   EXPECT_EQ(stream_->figures().answered_replays, 1);
   EXPECT_EQ(stream_->figures().refused_replays, 0);
+}
+
+TEST_F(KvEventStreamTest, WhoDoesNotReadAnswersKeepsNobodyFromReplays) {
+  Start();
+  Store(1, 500);
+  zmq::socket_t reader = Subscribe();
+  const uint64_t first = Next(reader).sequence;
+  {
+    zmq::socket_t idle = Connect(zmq::socket_type::dealer, Endpoint("replay0"));
+    AskUntilAnswersWait(idle, first);
+    for (int i = 0; i < 2'000; ++i) {
+      Ask(idle, first);
+      stream_->EndTurn(pages_);
+    }
+    EXPECT_THAT(Replay(first), SizeIs(2));
+  }
+  EXPECT_THAT(Replay(first), SizeIs(2));
 }
 
 TEST_F(KvEventStreamTest, WhatIsNotHeldIsAnnouncedAnew) {
@@ -321,6 +359,16 @@ TEST_F(KvEventStreamTest, WhoLeavesIsNotCountedAnyMore) {
   while (stream_->figures().subscribers > 0) stream_->EndTurn(pages_);
 }
 
+TEST_F(KvEventStreamTest, WhatIsNoSubscriptionCountsNobody) {
+  Start();
+  zmq::socket_t reader = Subscribe();
+  zmq::socket_t other = Connect(zmq::socket_type::xsub, Endpoint("events0"));
+  other.send(zmq::str_buffer("words"), zmq::send_flags::none);
+  other.send(zmq::str_buffer("\1"), zmq::send_flags::none);
+  WaitForNextAnnouncement(2);
+  EXPECT_EQ(stream_->figures().subscribers, 2);
+}
+
 TEST_F(KvEventStreamTest, WhatIsNoRequestHasNoAnswer) {
   Start();
   zmq::socket_t socket = Connect(zmq::socket_type::dealer, Endpoint("replay0"));
@@ -333,13 +381,34 @@ TEST_F(KvEventStreamTest, WhatIsNoRequestHasNoAnswer) {
   ExpectNothing(socket);
 }
 
+TEST_F(KvEventStreamTest, ATopicIsAsLongAsCanBeSubscribedTo) {
+  const std::string longest(1'000, 'x');
+  Start({longest});
+  zmq::socket_t socket = Subscribe(longest);
+  EXPECT_EQ(Next(socket).topic, longest);
+  const auto longer = KvEventStream::Start(
+      {.workers = {{.endpoint = Endpoint("other"), .topic = longest + "x"}},
+       .path = absl::StrCat(folder_, "/other")});
+  EXPECT_EQ(longer.status().message(),
+            absl::StrCat("kv-events-topic with the names in it has 1001 bytes "
+                         "for ",
+                         Endpoint("other"), "; must be at most 1000"));
+}
+
 TEST_F(KvEventStreamTest, AnEndpointThatCannotBeHadIsNamed) {
-  const auto stream = KvEventStream::Start(
-      {.workers = {{.endpoint = "tcp://198.51.100.1:7777"}},
-       .path = absl::StrCat(folder_, "/sequence")});
-  EXPECT_EQ(stream.status().message(),
+  const auto said = [this](const std::string& endpoint) {
+    return std::string(
+        KvEventStream::Start({.workers = {{.endpoint = endpoint}},
+                              .path = absl::StrCat(folder_, "/sequence")})
+            .status()
+            .message());
+  };
+  EXPECT_EQ(said("tcp://198.51.100.1:7777"),
             "tcp://198.51.100.1:7777 cannot be bound: Cannot assign requested "
             "address");
+  EXPECT_EQ(said("tcp://localhost:7777"),
+            "tcp://localhost:7777 cannot be bound: its host must be an IP "
+            "address, a network interface or *");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "service/kv_events/sequence_file.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +62,52 @@ TEST_F(SequenceFileTest, AFileOfSomebodyElseIsLeftAsItIs) {
     std::getline(std::ifstream(path_), left);
     EXPECT_EQ(left, content);
   }
+}
+
+TEST_F(SequenceFileTest, NoTwoProcessesCountInOneFile) {
+  auto file = SequenceFile::Open(path_, kNow);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string(SequenceFile::Open(path_, kNow).status().message()),
+              HasSubstr("another server counts its frames in " + path_));
+  *file = nullptr;
+  EXPECT_TRUE(SequenceFile::Open(path_, kNow).ok());
+}
+
+TEST_F(SequenceFileTest, ALinkIsNotFollowed) {
+  const std::string victim = path_ + ".victim";
+  std::ofstream{victim};
+  std::filesystem::create_symlink(victim, path_);
+  const auto file = SequenceFile::Open(path_, kNow);
+  EXPECT_THAT(std::string(file.status().message()), HasSubstr("open " + path_));
+  EXPECT_EQ(std::filesystem::file_size(victim), 0);
+  std::filesystem::remove(victim);
+}
+
+// In a child, as the file system is mounted for that process alone.
+TEST_F(SequenceFileTest, AFileSystemWithoutRoomIsAnErrorAndNoCrash) {
+  std::filesystem::create_directory(path_);
+  enum : int { kSaidSo, kSaidNothing, kCannotMount };
+  const pid_t child = fork();
+  if (child == 0) {
+    if ((unshare(CLONE_NEWNS) != 0 &&
+         unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+        mount("none", path_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+      _exit(kCannotMount);
+    }
+    std::ofstream(path_ + "/full") << std::string(1'000'000, 'x');
+    const auto file = SequenceFile::Open(path_ + "/sequence", kNow);
+    const bool said =
+        absl::StrContains(file.status().message(), "make room for");
+    umount(path_.c_str());
+    _exit(said ? kSaidSo : kSaidNothing);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  if (WEXITSTATUS(status) == kCannotMount) {
+    GTEST_SKIP() << "no file system can be mounted here";
+  }
+  EXPECT_EQ(WEXITSTATUS(status), kSaidSo);
 }
 
 TEST_F(SequenceFileTest, AFolderThatIsNotThereIsNamed) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -120,6 +121,7 @@ class Feed {
         socket_(context_, zmq::socket_type::sub),
         monitor_(context_, zmq::socket_type::pair) {
     socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::ipv6, absl::StrContains(endpoint_, '[') ? 1 : 0);
     zmq_socket_monitor(socket_.handle(), kMonitor,
                        ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED);
     monitor_.connect(kMonitor);

@@ -1,4 +1,4 @@
-#include "bench/scrape/scraper.h"
+#include "bench/load/scraper.h"
 
 #include <civetweb.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-namespace pando::scrape {
+namespace pando::bench {
 
 int FreePort() {
   const int probe = socket(AF_INET, SOCK_STREAM, 0);
@@ -55,4 +55,4 @@ int CountSeries(const std::string& metrics) {
   return series;
 }
 
-}  // namespace pando::scrape
+}  // namespace pando::bench

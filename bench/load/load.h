@@ -1,5 +1,5 @@
-#ifndef PANDO_BENCH_SCRAPE_LOAD_H_
-#define PANDO_BENCH_SCRAPE_LOAD_H_
+#ifndef PANDO_BENCH_LOAD_LOAD_H_
+#define PANDO_BENCH_LOAD_LOAD_H_
 
 #include <chrono>
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "pando/client.h"
 
-namespace pando::scrape {
+namespace pando::bench {
 
 constexpr uint32_t kPageTokens = 16;
 // Half of the pages that all prompts have together, so that some match and some
@@ -21,6 +21,9 @@ constexpr int kClasses = 8;
 
 // The extra_key of a namespace.
 std::string ClassName(int number);
+
+// The 99th percentile of `values`, which are at least one.
+double P99(std::vector<double> values);
 
 // Workers that admit and finish one request after the other, as fast as they
 // are answered. Owns their connections and ends them.
@@ -42,6 +45,6 @@ class Load {
   std::vector<Worker> workers_;
 };
 
-}  // namespace pando::scrape
+}  // namespace pando::bench
 
-#endif  // PANDO_BENCH_SCRAPE_LOAD_H_
+#endif  // PANDO_BENCH_LOAD_LOAD_H_

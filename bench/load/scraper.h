@@ -1,9 +1,9 @@
-#ifndef PANDO_BENCH_SCRAPE_SCRAPER_H_
-#define PANDO_BENCH_SCRAPE_SCRAPER_H_
+#ifndef PANDO_BENCH_LOAD_SCRAPER_H_
+#define PANDO_BENCH_LOAD_SCRAPER_H_
 
 #include <string>
 
-namespace pando::scrape {
+namespace pando::bench {
 
 // A port of this machine's loopback address that nobody listens on.
 int FreePort();
@@ -14,6 +14,6 @@ std::string Scrape(int port);
 // Of such an answer.
 int CountSeries(const std::string& metrics);
 
-}  // namespace pando::scrape
+}  // namespace pando::bench
 
-#endif  // PANDO_BENCH_SCRAPE_SCRAPER_H_
+#endif  // PANDO_BENCH_LOAD_SCRAPER_H_

@@ -1,4 +1,4 @@
-#include "bench/scrape/load.h"
+#include "bench/load/load.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace pando::scrape {
+namespace pando::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -63,10 +63,16 @@ void Serve(Client& client, std::mt19937& random, std::vector<double>& times) {
 
 std::string ClassName(int number) { return absl::StrCat("class ", number); }
 
+double P99(std::vector<double> values) {
+  const auto at = values.begin() + values.size() * 99 / 100;
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 Load::Load(const std::string& address, int clients) {
   for (int i = 0; i < clients; ++i) {
     workers_.push_back({.client = OrExit(Client::Connect(
-                            {.address = address, .name = "scrape_bench"})),
+                            {.address = address, .name = "bench"})),
                         .random = std::mt19937(i)});
   }
 }
@@ -91,4 +97,4 @@ std::vector<double> Load::Run(std::chrono::milliseconds time,
   return all;
 }
 
-}  // namespace pando::scrape
+}  // namespace pando::bench
