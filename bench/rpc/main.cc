@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -158,7 +159,9 @@ int Main(int argc, char** argv) {
   std::string folder = "/tmp/pando-rpc-bench-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   const std::string cache_socket = folder + "/pando.sock";
-  const std::string far_socket = folder + "/far.sock";
+  // Each pandod has its memory socket beside its own.
+  if (mkdir((folder + "/far").c_str(), 0700) != 0) std::abort();
+  const std::string far_socket = folder + "/far/pando.sock";
   const std::string echo_socket = folder + "/echo.sock";
   std::vector<std::string> flags = {
       "--http",      "",  "--page-tokens", absl::StrCat(kPageTokens),
