@@ -177,8 +177,11 @@ def test_what_a_session_holds_is_shown_until_it_is_killed(page, pandod, client):
     assert "1 lost" in page.text("#figures")
 
 
-def test_a_miss_is_explained(page, pandod, client):
-    admit_and_publish(client, prompt(3), namespace=Namespace("tenant"))
+def test_a_miss_is_explained(page, start_pandod):
+    # Without this it tells of whole pages and of the namespace asked for alone.
+    pandod = start_pandod(console_show_tokens="yes")
+    with Client(pandod.address) as client:
+        admit_and_publish(client, prompt(3), namespace=Namespace("tenant"))
     page.open(pandod.http)
     miss = prompt(2).tolist()
     miss[PAGE_TOKENS + 3] = 999_999

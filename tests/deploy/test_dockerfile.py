@@ -11,7 +11,13 @@ from pandod_process import REPOSITORY
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
 # What the build on a machine uses, but the image does not need.
-NOT_IN_THE_IMAGE = {"libsystemd-dev", "pkgconf", "python3", "python3-venv"}
+NOT_IN_THE_IMAGE = {
+    "libsystemd-dev",
+    "pkgconf",
+    "python3",
+    "python3-dev",
+    "python3-venv",
+}
 
 
 def instructions(name: str, text: str = TEXT) -> list[str]:
