@@ -389,7 +389,9 @@ def test_a_reader_may_match_but_not_lock(pandod):
         method = f"{PREFIXES}/MatchPrefix"
         request = prefix_cache_pb2.MatchPrefixRequest(tokens=TOKENS)
         answer = raw.unary(method, request)
-        assert prefix_cache_pb2.MatchPrefixResponse.FromString(answer).matched_tokens == 0
+        assert (
+            prefix_cache_pb2.MatchPrefixResponse.FromString(answer).matched_tokens == 0
+        )
         request.lock = True
         assert raw.failure(method, request) == ("PERMISSION_DENIED", "ROLE_REFUSED")
 
