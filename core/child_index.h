@@ -30,6 +30,13 @@ class ChildIndex {
     return it == nodes_.end() ? nullptr : *it;
   }
 
+  // The same for a check of nodes that may be damaged: does not read tokens of
+  // those that reach past their segment.
+  Node* FindIntact(const Node& parent, const Token* first_page) const {
+    const auto it = nodes_.find(EdgeOfIntact{{&parent, first_page}});
+    return it == nodes_.end() ? nullptr : *it;
+  }
+
   // A node is found by its parent and first page, so remove it before either
   // changes and add it after.
   void Add(Node& node) { nodes_.insert(&node); }
@@ -45,6 +52,7 @@ class ChildIndex {
     const Node* parent;
     const Token* first_page;
   };
+  struct EdgeOfIntact : Edge {};
 
   struct PageSize {
     uint32_t page_tokens;
@@ -79,6 +87,10 @@ class ChildIndex {
       return left.parent == right.parent &&
              std::memcmp(left.first_page, right.first_page, PageBytes(left)) ==
                  0;
+    }
+    bool operator()(const Node* node, const EdgeOfIntact& edge) const {
+      return node->is_within_segment() &&
+             (*this)(node, static_cast<const Edge&>(edge));
     }
   };
 

@@ -38,7 +38,7 @@ void RadixTree::AppendViolations(const Node& node, int64_t locks,
   if (!node.is_within_segment()) return;
   // Also shows that siblings differ in their first page: the index holds one
   // node for each key.
-  expect(index_.Find(*node.parent, node.tokens(page_tokens_)) == &node,
+  expect(index_.FindIntact(*node.parent, node.tokens(page_tokens_)) == &node,
          "is not found by its first page");
   const bool is_top =
       node.parent->is_root() || &*node.parent->segment != &*node.segment;
@@ -72,7 +72,7 @@ uint32_t RadixTree::PagesOfSegment(const Node& node) const {
   uint32_t pages = node.page_count;
   for (const Node* n = &node;
        n->first_page + n->page_count < n->segment->page_count();) {
-    const Node* const child = index_.Find(
+    const Node* const child = index_.FindIntact(
         *n, n->tokens(page_tokens_) + size_t{n->page_count} * page_tokens_);
     if (child == nullptr || &*child->segment != &*node.segment ||
         !child->is_within_segment() || child->page_count == 0) {

@@ -110,13 +110,20 @@ def test_a_repeat_does_not_wait_for_what_the_first_call_computes(start_pandod, w
         assert worker.admit(PROMPT, **fields).get() == first
 
 
+def but_for_room(answer):
+    """Repeats tell the room that there is when they are answered."""
+    answer.ClearField("free_pages")
+    answer.ClearField("evictable_pages")
+    return answer
+
+
 def test_while_draining_a_repeat_gets_its_first_answer(start_pandod):
     with protocol_worker(start_pandod().address) as worker:
         fields = {"tokens": PROMPT, "lock": True, "reserve_tokens": len(PROMPT)}
-        match = worker.call("MatchPrefix", request_id=1, **fields)
+        match = but_for_room(worker.call("MatchPrefix", request_id=1, **fields))
         pages = worker.call("AllocatePages", request_id=2, pages=3)
         worker.call("Drain")
-        assert worker.call("MatchPrefix", request_id=1, **fields) == match
+        assert but_for_room(worker.call("MatchPrefix", request_id=1, **fields)) == match
         assert worker.call("AllocatePages", request_id=2, pages=3) == pages
         for method, new in {
             "MatchPrefix": fields,

@@ -27,6 +27,9 @@ class _ByTheCpu(KvViews[np.ndarray]):
             )
         ]
 
+    def memory(self, shard=0):
+        return np.frombuffer(self._shards[shard], np.uint8)
+
     def _array(self, shard, offset, shape, strides):
         dtype = self.layout.dtype.numpy
         return np.ndarray(shape, dtype, self._shards[shard], offset, strides)
