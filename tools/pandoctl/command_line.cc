@@ -153,12 +153,11 @@ void ClientFlags(CLI::App& verb, Options& options) {
       ->capture_default_str();
   verb.add_flag("--handles", options.handles,
                 "Send only what comes after the end of an earlier request");
-  verb.add_option(
-          "--transport", options.transport,
-          "How calls go, over shared memory or a socket; without it, by "
-          "a lane if there is one")
-      ->type_name("lane|grpc")
-      ->check(CLI::IsMember({"lane", "grpc"}, CLI::ignore_case));
+  verb.add_option("--transport", options.transport,
+                  "How calls go: lane (shared memory) or grpc; without it, by "
+                  "a lane if there is one")
+      ->check(CLI::IsMember({"lane", "grpc"}))
+      ->type_name("WAY");
 }
 
 void ReplayFlags(CLI::App& verb, Options& options) {
