@@ -340,8 +340,10 @@ def test_a_wait_ends_with_its_time(client, pandod):
 
 def test_a_call_can_be_interrupted(pandod):
     code = f"""
-import threading, _thread, time
+import signal, threading, _thread, time
 from pando_kv import Client
+# Who runs in the background is started with this signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with Client({pandod.address!r}) as owner, Client({pandod.address!r}) as client:
     owner.match_prefix(range(16), lock=True, reserve_tokens=16)
     def interrupt():
