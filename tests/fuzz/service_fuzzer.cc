@@ -52,7 +52,7 @@ MemorySocket* Memory() {
   static const std::unique_ptr<MemorySocket> memory =
       MemorySocket::Start(
           {.socket = {absl::StrCat("/tmp/pando-fuzz-", getpid(), ".sock")}},
-          pool.get(), [](SessionId, pid_t) { return true; })
+          pool.get(), [](SessionId, pid_t) { return std::vector<UniqueFd>(); })
           .value();
   return memory.get();
 }
