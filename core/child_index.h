@@ -88,7 +88,7 @@ class ChildIndex {
              std::memcmp(left.first_page, right.first_page, PageBytes(left)) ==
                  0;
     }
-    bool operator()(const Node* node, const EdgeOfIntact& edge) const {
+    bool operator()(Node* const& node, const EdgeOfIntact& edge) const {
       return node->is_within_segment() &&
              (*this)(node, static_cast<const Edge&>(edge));
     }
