@@ -158,7 +158,7 @@ def kv_events_rows(build: Path) -> list[Row]:
                 ratio_limit=1.05,
             ),
             Row(
-                f"blocks told of in a second meanwhile, {routers}",
+                f"blocks stored and removed in a second of them, {routers}",
                 calls["blocks"] / calls["seconds"],
                 "",
             ),
