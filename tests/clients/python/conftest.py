@@ -1,6 +1,7 @@
 """A real pandod for the tests that talk to one."""
 
 import pytest
+from metrics_page import free_address
 from pando_kv import Client
 from pandod_process import Pandod
 
@@ -17,5 +18,19 @@ def pandod(tmp_path):
 def client(pandod):
     """A session; at the end of the test, the index must still be sound."""
     with Client(pandod.address, name="test") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def http():
+    return free_address()
+
+
+@pytest.fixture(params=[True, False], ids=["lane", "grpc"])
+def caller(request, pandod):
+    """A client on each transport."""
+    with Client(pandod.address, name="caller", lane=request.param) as client:
+        assert client.transport == ("lane" if request.param else "grpc")
         yield client
         assert client.check_invariants() == []

@@ -1,0 +1,116 @@
+"""Ends of either side of a lane, and many threads on one."""
+
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from eventually import eventually
+from lanes import needs_lane
+from pando_kv import (
+    Client,
+    PrefixQuery,
+    UnavailableError,
+)
+from pandod_process import PAGE_TOKENS, serving
+from prompts import admit_and_publish, prompt
+
+pytestmark = needs_lane
+
+LONG = 100.0
+
+
+def test_a_call_that_waits_when_pandod_is_killed_ends(tmp_path):
+    with serving(tmp_path) as pandod:
+        with Client(pandod.address) as owner, Client(pandod.address) as client:
+            owner.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
+            with ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(
+                    client.match_prefix, prompt(1), lock=True, pending_wait=LONG
+                )
+                eventually(lambda: client.stats().waiting_matches == 1)
+                pandod.kill()
+                with pytest.raises(UnavailableError):
+                    waiting.result(timeout=30)
+            assert client.transport == "grpc"
+
+
+def test_a_client_has_a_lane_of_the_next_pandod(tmp_path):
+    with serving(tmp_path) as pandod, Client(pandod.address) as client:
+        assert client.transport == "lane"
+        epoch = client.epoch
+        pandod.kill()
+        pandod.start()
+        eventually(lambda: client.transport == "lane" and client.epoch != epoch)
+        admit_and_publish(client, prompt(1))
+        assert client.gauges().epoch == client.epoch
+
+
+def test_many_threads_share_one_lane(pandod, client):
+    def work(number: int) -> None:
+        for step in range(50):
+            tokens = prompt(2, start=1000 * number + 100 * (step % 5))
+            match = client.match_prefix(tokens, lock=True, reserve_tokens=len(tokens))
+            client.insert(
+                tokens[match.matched_tokens :],
+                match.reserved_page_ids,
+                lock=match.lock,
+                unlock=True,
+            )
+            assert client.match_prefixes([PrefixQuery(tokens)])[0].matched_tokens >= 0
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(4)))
+    assert client.stats().locks == client.stats().pages.reserved == 0
+
+
+WORKER = """
+import sys
+from pando_kv import Client
+client = Client(sys.argv[1])
+assert client.transport == "lane"
+print("ready", flush=True)
+while True:
+    match = client.match_prefix(range(64), lock=True, reserve_tokens=64)
+    with client.batch() as batch:
+        batch.insert(range(match.matched_tokens, 64), match.reserved_page_ids,
+                     lock=match.lock, unlock=True)
+        pages = batch.allocate_pages(3)
+    client.free_pages(pages.result())
+"""
+
+
+def test_a_worker_that_is_killed_at_any_moment_leaves_nothing(pandod, client):
+    for round in range(10):
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER, pandod.address], stdout=subprocess.PIPE
+        )
+        with worker:
+            assert worker.stdout.readline() == b"ready\n"
+            time.sleep(0.003 * round)
+            worker.send_signal(signal.SIGKILL)
+        eventually(lambda: (client.stats().locks, client.stats().sessions) == (0, 1))
+        pages = client.gauges().pages
+        assert (pages.reserved, pages.protected) == (0, 0)
+        eventually(lambda: client.gauges().pages.quarantined == 0)
+        client.match_prefix(prompt(1))
+        assert client.check_invariants() == []
+
+
+def test_a_worker_that_is_stopped_at_any_moment_holds_up_nobody(pandod, client):
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, pandod.address], stdout=subprocess.PIPE
+    ) as worker:
+        assert worker.stdout.readline() == b"ready\n"
+        for round in range(10):
+            time.sleep(0.003 * round)
+            worker.send_signal(signal.SIGSTOP)
+            for seed in range(20):
+                admit_and_publish(client, prompt(1, start=1000 + 100 * seed))
+            made = client.stats().counters.matches
+            worker.send_signal(signal.SIGCONT)
+            eventually(lambda made=made: client.stats().counters.matches > made)
+        worker.send_signal(signal.SIGKILL)
+    assert client.check_invariants() == []
