@@ -1,5 +1,3 @@
-#include "service/memory/memory_socket.h"
-
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/file.h>
@@ -27,6 +25,7 @@
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
 #include "service/sockets/unix_listener.h"
+#include "tests/service/memory_socket_fixture.h"
 
 namespace pando {
 namespace {
@@ -34,140 +33,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-
-constexpr uint32_t kShards = 3;
-constexpr SessionId kSession{77};
-
-// What a peer received: the message and the descriptors that came with it.
-struct Answer {
-  std::string message;
-  std::vector<UniqueFd> fds;
-
-  uint32_t Word(size_t offset) const {
-    uint32_t word = 0;
-    std::memcpy(&word, message.data() + offset, sizeof(word));
-    return word;
-  }
-  uint32_t status() const { return Word(8); }
-  uint32_t count() const { return Word(12); }
-  uint64_t SizeOfShard(size_t index) const {
-    uint64_t size = 0;
-    std::memcpy(&size, message.data() + 16 + 8 * index, sizeof(size));
-    return size;
-  }
-};
-
-// A socket for which `act`, bind or connect, is done with the path.
-template <typename Act>
-UniqueFd SocketFor(const std::string& path, Act act) {
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, path.size());
-  EXPECT_EQ(
-      act(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0)
-      << std::strerror(errno);
-  return fd;
-}
-
-UniqueFd Connect(const std::string& path) { return SocketFor(path, connect); }
-
-// As a server does that is killed.
-void LeaveSocketFile(const std::string& path) { SocketFor(path, bind); }
-
-void Write(const UniqueFd& fd, std::string_view bytes) {
-  EXPECT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(bytes.size()));
-}
-
-// One message; empty when the server closed without a word.
-Answer Receive(const UniqueFd& fd) {
-  char bytes[4096];
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 253)];
-  iovec body = {bytes, sizeof(bytes)};
-  msghdr header = {};
-  header.msg_iov = &body;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  const ssize_t size = recvmsg(fd.get(), &header, MSG_CMSG_CLOEXEC);
-  Answer answer;
-  if (size > 0) answer.message.assign(bytes, static_cast<size_t>(size));
-  if (const cmsghdr* rights = CMSG_FIRSTHDR(&header)) {
-    const size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int received;
-      std::memcpy(&received, CMSG_DATA(rights) + i * sizeof(int), sizeof(int));
-      answer.fds.emplace_back(received);
-    }
-  }
-  return answer;
-}
-
-std::string Bytes(const AttachToken& token) {
-  return std::string(token.data(), token.size());
-}
-
-constexpr std::nullopt_t kAnybody = std::nullopt;
-
-class MemorySocketTest : public testing::Test {
- protected:
-  MemorySocketTest() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "pando_memory_socket_XXXXXX")
-            .string();
-    dir_ = mkdtemp(name.data());
-    config_.socket.path = dir_ + "/memory.sock";
-    config_.peer_deadline = absl::Hours(1);
-  }
-  ~MemorySocketTest() override { std::filesystem::remove_all(dir_); }
-
-  absl::StatusOr<std::unique_ptr<MemorySocket>> TryStart() {
-    return MemorySocket::Start(
-        config_, pool_.get(),
-        [this](SessionId session,
-               pid_t pid) -> absl::StatusOr<std::vector<UniqueFd>> {
-          absl::MutexLock lock(&mutex_);
-          attached_.emplace_back(session, pid);
-          if (sessions_ended_) return absl::FailedPreconditionError("over");
-          std::vector<UniqueFd> shards;
-          for (uint32_t i = 0; i < kShards; ++i) {
-            shards.push_back(pool_->ExportShard(i).value());
-          }
-          return shards;
-        });
-  }
-  std::unique_ptr<MemorySocket> Start() { return TryStart().value(); }
-
-  std::vector<std::pair<SessionId, pid_t>> attached() {
-    absl::MutexLock lock(&mutex_);
-    return attached_;
-  }
-
-  Answer Attach(MemorySocket& socket, SessionId session = kSession) {
-    const std::string token =
-        Bytes(socket.IssueToken({session}, kAnybody).value());
-    const UniqueFd peer = Connect(socket.path());
-    Write(peer, token);
-    return Receive(peer);
-  }
-
-  const std::unique_ptr<KvPool> pool_ =
-      HostKvPool::Create({.layers = 2,
-                          .kv_planes = 2,
-                          .heads = 2,
-                          .head_size = 8,
-                          .dtype = DType::kFloat16,
-                          .page_tokens = 16,
-                          .order = LayoutOrder::kLayerFirst},
-                         64, kShards)
-          .value();
-  std::string dir_;
-  MemorySocket::Config config_;
-  absl::Mutex mutex_;
-  std::vector<std::pair<SessionId, pid_t>> attached_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> sessions_ended_ = false;
-};
 
 TEST_F(MemorySocketTest, ATokenOfASessionThatEndedGetsNoDescriptor) {
   const auto socket = Start();
@@ -430,85 +295,6 @@ TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
   Write(peer, token);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_EQ(Receive(peer).fds.size(), kShards);
-}
-
-TEST_F(MemorySocketTest, TheSocketFileIsForUserAndGroupAndGoesWithTheServer) {
-  auto socket = Start();
-  struct stat info;
-  ASSERT_EQ(stat(config_.socket.path.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 07777, 0660u);
-  socket.reset();
-  EXPECT_FALSE(std::filesystem::exists(config_.socket.path));
-}
-
-TEST_F(MemorySocketTest, TheSocketFileOfADeadServerIsReplaced) {
-  LeaveSocketFile(config_.socket.path);
-  ASSERT_TRUE(std::filesystem::exists(config_.socket.path));
-  const auto socket = Start();
-  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
-}
-
-TEST_F(MemorySocketTest, ItsSuccessorsSocketFileIsLeftAlone) {
-  auto first = Start();
-  std::filesystem::remove(config_.socket.path);
-  const auto second = Start();
-  first.reset();
-  EXPECT_EQ(Attach(*second).fds.size(), kShards);
-}
-
-TEST_F(MemorySocketTest, TheSocketOfALiveServerIsLeftAlone) {
-  const auto socket = Start();
-  const absl::Status status = TryStart().status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(status.message(),
-            "another server listens on " + config_.socket.path);
-  EXPECT_EQ(Attach(*socket).fds.size(), kShards);
-}
-
-// Between the look at what is there and its own listening a server keeps out
-// the others: here one that has bound its socket and does not listen yet.
-// How many of this process's descriptors are of `path`.
-int DescriptorsOf(const std::string& path) {
-  int count = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code is_closed;
-    if (std::filesystem::read_symlink(entry, is_closed) == path) ++count;
-  }
-  return count;
-}
-
-TEST_F(MemorySocketTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
-  const UniqueFd folder(open(dir_.c_str(), O_RDONLY | O_DIRECTORY));
-  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
-  const UniqueFd starting = SocketFor(config_.socket.path, bind);
-  absl::Status second;
-  std::atomic<bool> is_over = false;
-  std::thread thread([&] {
-    second = TryStart().status();
-    is_over = true;
-  });
-  // It waits for the folder, which it has open then.
-  while (!is_over && DescriptorsOf(dir_) < 2) std::this_thread::yield();
-  ASSERT_EQ(listen(starting.get(), 1), 0);
-  ASSERT_EQ(flock(folder.get(), LOCK_UN), 0);
-  thread.join();
-  EXPECT_EQ(second.message(),
-            "another server listens on " + config_.socket.path);
-  EXPECT_TRUE(std::filesystem::exists(config_.socket.path));
-}
-
-TEST_F(MemorySocketTest, AFileThatIsNoSocketIsLeftAlone) {
-  ASSERT_TRUE(UniqueFd(creat(config_.socket.path.c_str(), 0600)).valid());
-  EXPECT_EQ(TryStart().status().message(),
-            config_.socket.path + " exists and is not a socket");
-  EXPECT_TRUE(std::filesystem::is_regular_file(config_.socket.path));
-}
-
-TEST_F(MemorySocketTest, APathThatIsTooLongIsRefusedWithTheLimit) {
-  config_.socket.path = dir_ + "/" + std::string(200, 'x');
-  EXPECT_THAT(std::string(TryStart().status().message()),
-              HasSubstr("must have from 1 to 107"));
 }
 
 }  // namespace
