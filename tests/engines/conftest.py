@@ -4,6 +4,7 @@ where that is not the Python of this run, the engine's tests are not collected."
 import importlib.util
 
 import pytest
+from pando_kv import Client
 
 # Engines start slowly where many share the cores.
 SECONDS = 1200
@@ -21,3 +22,11 @@ collect_ignore = [
     for engine, package in ENVIRONMENTS.items()
     if importlib.util.find_spec(package) is None
 ]
+
+
+@pytest.fixture(scope="module")
+def operator(roomy):
+    """Looks at the pandod of the engines, which must be sound in the end."""
+    with Client(roomy.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from engines.engine_process import EngineProcess, closing_all
 from engines.models import LAYOUT, make_model
-from pando_kv import Client
 from pandod_process import Pandod
 
 # mini-SGLang knows no smaller heads.
@@ -67,13 +66,6 @@ def roomy(tmp_path_factory):
     server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def operator(roomy):
-    with Client(roomy.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import pytest
 from engines.engine_process import EngineProcess, closing_all
 from engines.models import LAYOUT, make_model
 from engines.sglang.start import start_engine
-from pando_kv import Client
 from pandod_process import Pandod
 
 
@@ -36,13 +35,6 @@ def roomy(tmp_path_factory):
     server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def operator(roomy):
-    with Client(roomy.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from engines.engine_process import EngineProcess, closing_all
 from engines.models import LAYERS, make_model
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
 from engines.vllm.start import start_engine
-from pando_kv import Client
 from pandod_process import Pandod
 
 
@@ -37,13 +36,6 @@ def roomy(tmp_path_factory):
     server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def operator(roomy):
-    with Client(roomy.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture(scope="module")
