@@ -15,8 +15,7 @@ MEMCMP_HOT_US, MEMCMP_COLD_US = 0.4, 1.6
 def core_rows(build: Path) -> list[Row]:
     report = json_of(build / "bin/core_bench", "--benchmark_format=json")
     runs = {
-        re.sub(r"/iterations:\d+", "", run["name"]): run
-        for run in report["benchmarks"]
+        re.sub(r"/iterations:\d+", "", run["name"]): run for run in report["benchmarks"]
     }
 
     def ns(name: str) -> float:
@@ -48,9 +47,7 @@ def core_rows(build: Path) -> list[Row]:
                     ratio_limit=2 if policy == LRU else None,
                 )
             )
-    rows.append(
-        Row("lock + unlock at depth 5", ns("BM_LockUnlock/5"), "ns", limit=200)
-    )
+    rows.append(Row("lock + unlock at depth 5", ns("BM_LockUnlock/5"), "ns", limit=200))
     copy = us("BM_CopyOf512Tokens")
     for prefix in (8192, 65_536):
         for name, where in (
@@ -79,7 +76,9 @@ def core_rows(build: Path) -> list[Row]:
         )
     for leaves in (1_000, 10_000, 100_000):
         run = ns(f"BM_CheckInvariants/{leaves}")
-        rows.append(Row(f"CheckInvariants, of {leaves:,} leaves, each", run / leaves, "ns"))
+        rows.append(
+            Row(f"CheckInvariants, of {leaves:,} leaves, each", run / leaves, "ns")
+        )
     for name, of in (
         ("Evict", "1,000,000 leaves"),
         ("Flush", "1,000,000 leaves"),

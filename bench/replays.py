@@ -1,13 +1,16 @@
 """Replays of the recorded traces: on the cache alone, and through pandod."""
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent / "data"
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "bench/data"
 ALL_POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
 MILLION = 1_000_000
 
@@ -33,6 +36,16 @@ class Way:
     name: str
     report: dict
     is_target: bool = False
+
+
+def add_traces_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--traces",
+        type=Path,
+        # Out of the environment: pandod refuses what is no option of its own.
+        default=os.environ.pop("PANDO_TRACES", ROOT / "../shared/traces"),
+        help="folder of the whole traces; default: PANDO_TRACES",
+    )
 
 
 def find_traces(folder: Path) -> list[Trace]:

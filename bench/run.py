@@ -12,7 +12,6 @@ usage: python bench/run.py [--build build/release] [--traces FOLDER]
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +19,7 @@ from statistics import median, quantiles
 
 from core_rows import core_rows
 from python_calls import python_calls, python_trace
-from replays import ALL_POLICIES, Replays, Trace, find_traces
+from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
 from rows import Row, json_of, print_rows, print_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -285,13 +284,7 @@ def hit_rate_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
-    parser.add_argument(
-        "--traces",
-        type=Path,
-        # Out of the environment: pandod refuses what is no option of its own.
-        default=os.environ.pop("PANDO_TRACES", ROOT / "../shared/traces"),
-        help="folder of the whole traces; default: PANDO_TRACES",
-    )
+    add_traces_option(parser)
     parser.add_argument(
         "--only",
         choices=PARTS,

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from python_calls import python_trace, sglang_trace
-from replays import find_traces
+from replays import add_traces_option, find_traces
 from rows import Row, print_rows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,12 +28,7 @@ LIMITS = {"whole prompts": (0.35, 0.5), "handles": (0.10, None)}
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
-    parser.add_argument(
-        "--traces",
-        type=Path,
-        default=os.environ.pop("PANDO_TRACES", ROOT / "../shared/traces"),
-        help="folder of the whole traces; default: PANDO_TRACES",
-    )
+    add_traces_option(parser)
     parser.add_argument(
         "--python",
         required=True,
