@@ -39,7 +39,7 @@ help:
 	@echo "make bench-sglang  the Python client beside SGLang's own cache (installs it)"
 	@echo "make build  pandod and everything else, optimised, in build/release"
 	@echo "make package  Debian packages and a Python wheel, in build/packages"
-	@echo "make format clang-format on all C++ sources"
+	@echo "make format clang-format and ruff on all sources"
 
 # For everything here; a target installs what it needs by itself.
 setup:
