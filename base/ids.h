@@ -17,11 +17,12 @@ inline constexpr PageId kPaddingPage{0};
 // One attached worker process. Random, so that it cannot be guessed; 0 is none.
 using SessionId = StrongId<struct SessionIdTag, uint64_t>;
 
-// Names a session to operators: they count up from 1 as sessions open.
+// Names a session to operators. Numbers count up from 1 as sessions open.
 using SessionNumber = StrongId<struct SessionNumberTag, uint32_t>;
 
-// Whoever has mapped the pool for a session: a process, and those that it has
-// passed the memory on to. They count up from 1, and none is used again.
+// A writer: a process that has mapped the pool for a session, together with the
+// processes that it has passed the memory on to. Writers count up from 1; no
+// number is used again.
 using WriterId = StrongId<struct WriterIdTag, uint64_t>;
 
 // One lock on a prefix. 0 is none.
@@ -33,7 +34,7 @@ using WaitId = StrongId<struct WaitIdTag, uint64_t>;
 // Names a call of a session, so that it can be repeated. 0 is none.
 using RequestId = StrongId<struct RequestIdTag, uint64_t>;
 
-// Names a namespace to operators: they count up from 1 as namespaces appear.
+// Names a namespace to operators. Numbers count up from 1 as namespaces appear.
 using NamespaceNumber = StrongId<struct NamespaceNumberTag, uint64_t>;
 
 }  // namespace pando

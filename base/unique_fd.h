@@ -23,7 +23,7 @@ class UniqueFd {
 
   bool valid() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // Somebody else closes it.
+  // Gives up ownership: the caller closes it.
   int release() { return std::exchange(fd_, -1); }
 
  private:

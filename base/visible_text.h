@@ -7,14 +7,15 @@
 
 namespace pando {
 
-// For a terminal or a page to show names that somebody else has chosen: `text`
-// with \u001b for each character that a terminal obeys or that changes how a
-// reader sees the others (control characters C0 and C1, separators of lines,
-// marks and overrides of the direction of writing, the byte order mark), and
-// with \xff for each byte that is no UTF-8. Characters in `kept` stay.
+// Makes a name that somebody else has chosen safe to print on a terminal or a
+// page. Returns `text` with an escape such as \u001b for each character that a
+// terminal obeys or that changes how a reader sees the others (control
+// characters C0 and C1, separators of lines, marks and overrides of the
+// direction of writing, the byte order mark), and one such as \xff for each
+// byte that is not UTF-8. Characters in `kept` stay.
 std::string VisibleText(std::string_view text, std::string_view kept = "");
 
-// The bytes of the first character; 1 for what is no UTF-8.
+// The number of bytes of the first character; 1 where it is not UTF-8.
 // REQUIRES: text is not empty.
 size_t FirstCharacterSize(std::string_view text);
 

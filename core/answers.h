@@ -15,14 +15,14 @@
 
 namespace pando {
 
-// What an Unlock and a Free answer.
+// The answers of Unlock and Free, which carry nothing.
 struct Unlocked {};
 struct Freed {};
 
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
                             AllocateResult, Unlocked, Freed>;
 
-// The first answer, as a repeat gets it.
+// The first answer, marked as that of a repeat.
 template <typename T>
 T Repeated(T first) {
   first.is_repeat = true;

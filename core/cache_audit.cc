@@ -41,8 +41,9 @@ void CacheAudit::RemovePages(std::span<const PageId> pages) {
   for (PageId page : pages) in_tree_[page.value()] = false;
 }
 
-// Whether a node was seen is asked only of those that the tree has: a lock that
-// is shown may name what is none.
+// `node` is not read while the locks are added, when seen_nodes_ is 0: a
+// damaged lock may name an address without a node. Later calls come with
+// changes of the tree, whose nodes exist.
 void CacheAudit::CountLock(const Node* node, int sign) {
   auto [it, is_new] = locks_on_.try_emplace(node);
   NodeLocks& locks = it->second;

@@ -15,10 +15,11 @@
 
 namespace pando {
 
-// Counts anew what the parts of the cache count as they go, while the cache is
-// in use: InvariantCheck adds the nodes, locks and pages one after the other,
-// and whoever changes one that was added tells it so. The sums are therefore
-// exact whenever one looks, and complete once all were added.
+// A second set of counters, to compare with those that the cache keeps.
+// InvariantCheck adds the nodes, locks and pages one after the other while the
+// cache is in use; the part that changes an object which was added reports the
+// change here. So the sums are exact at any time for what was added so far,
+// and complete once everything was added.
 //
 // Owned by InvariantCheck; RadixTree, SessionTable and PagePool know it while a
 // check is under way. Not thread-safe.
@@ -27,8 +28,9 @@ class CacheAudit {
   CacheAudit(uint32_t capacity_pages, uint32_t quota_classes,
              uint32_t namespaces);
 
-  // Nodes, in the order of their cells in the slab. AddPages and RemovePages
-  // are of the same nodes, apart from Add and Remove, which are O(1).
+  // Nodes are added in the order of their cells in the slab. Add and Remove
+  // count a node in O(1); AddPages and RemovePages note which pages it names,
+  // and are called apart because they are linear in its pages.
   bool HasCounted(const Node& node) const {
     return Slab<Node>::IndexOf(node) < counted_nodes_;
   }
@@ -39,7 +41,7 @@ class CacheAudit {
   void AddPages(std::span<const PageId> pages);
   void RemovePages(std::span<const PageId> pages);
 
-  // Locks, by the node that they name.
+  // Locks are counted by the node that they name.
   bool HasCountedLock(uint32_t cell) const { return cell < counted_locks_; }
   void set_counted_locks(uint32_t cells) { counted_locks_ = cells; }
   void AddLock(const Node& node) { CountLock(&node, 1); }
@@ -58,7 +60,7 @@ class CacheAudit {
  private:
   friend class InvariantCheck;  // which compares the sums
 
-  // Of nodes.
+  // Page sums and the number of some nodes.
   struct Sums {
     int64_t evictable = 0;
     int64_t locked = 0;
@@ -92,12 +94,12 @@ class CacheAudit {
   std::vector<int64_t> unlocked_leaves_;  // by class
   absl::flat_hash_map<const Node*, int64_t> locks_of_children_;
   std::vector<bool> in_tree_;         // by page
-  std::vector<PageId> in_two_nodes_;  // found so
+  std::vector<PageId> in_two_nodes_;  // pages that were added twice
 
   uint32_t counted_locks_ = 0;
   absl::flat_hash_map<const Node*, NodeLocks> locks_on_;
-  // Nodes that were found in the tree, in the order of their cells, and the
-  // locks on others.
+  // The nodes in the first `seen_nodes_` cells were found in the tree;
+  // `unseen_locks_` are the locks on all other nodes.
   uint32_t seen_nodes_ = 0;
   int64_t unseen_locks_ = 0;
 

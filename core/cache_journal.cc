@@ -53,8 +53,8 @@ void CacheJournal::NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
   traffic.hit_tokens += hit_tokens;
 }
 
-// What is locked is in use until now. Many nodes of a path were used together,
-// so that they are recorded together.
+// A locked node counts as used until now. Many nodes of a path were used
+// together, so that they are recorded together.
 void CacheJournal::NoteReuse(const Node& end, uint32_t now) {
   uint32_t gap = 0;
   uint32_t pages = 0;

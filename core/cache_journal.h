@@ -30,7 +30,8 @@ class CacheJournal {
   // For a cache of `capacity_pages` pages, page 0 included.
   CacheJournal(uint32_t capacity_pages, uint32_t quota_classes);
 
-  // What evictions, locks and sessions are dated with.
+  // The time that evictions, locks and sessions are dated with; it stands still
+  // between two calls of PrefixCache::ExpireSessions.
   absl::Time time() const { return time_; }
   void set_time(absl::Time time) { time_ = time; }
 
@@ -39,8 +40,8 @@ class CacheJournal {
   Measurements& measured() { return measured_; }
   const Measurements& measured() const { return measured_; }
 
-  // A match found this. Matches that are `counted` are also summed up in
-  // tokens; those that only score are not.
+  // A match found this. When `is_counted`, its tokens are added to the
+  // counters, too; a query that only scores is not counted.
   void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
                  uint32_t quota_class, uint32_t page_tokens, bool is_counted);
   // `end` and its ancestors are about to be used, at `now` in tenths of a
@@ -61,16 +62,16 @@ class CacheJournal {
   // Nothing is cached any more.
   void NoteEmptied() { events_.Cleared(); }
 
-  // What was evicted lately and came after `node`, or, where that is null, at
-  // the beginning of a prompt of `ns`. `page` holds the tokens that a page
-  // compares.
+  // The eviction of the page that began with the tokens `page` and came after
+  // `node`, or, where `node` is null, at the beginning of a prompt of `ns`.
+  // None when it is not remembered.
   std::optional<GhostList::Ghost> FindEvicted(
       const NamespaceKey& ns, const Node* node,
       std::span<const Token> page) const;
 
   // From now on what enters and leaves the tree is logged for TakeEvents.
   void StartEvents() { events_.Start(); }
-  // What PrefixCache says of the functions of the same name.
+  // As the functions of the same name in PrefixCache.
   void TakeEvents(const RadixTree& tree, std::vector<RawEvent>& events);
   void TakeChurn(std::vector<RawEvent>& events);
 
@@ -80,8 +81,8 @@ class CacheJournal {
   absl::Time time_ = absl::UnixEpoch();
   CacheCounters counters_;
   Measurements measured_;
-  EventLog events_;  // for watchers, who want to know what is there
-  EventLog churn_;   // for those who want to know only what comes and goes
+  EventLog events_;  // for watchers: what is cached, then what changes
+  EventLog churn_;   // for the regret meter: only what changes
   GhostList ghosts_;
 };
 

@@ -30,8 +30,8 @@ class ChildIndex {
     return it == nodes_.end() ? nullptr : *it;
   }
 
-  // The same for a check of nodes that may be damaged: does not read tokens of
-  // those that reach past their segment.
+  // As Find, for a check of nodes that may be damaged: does not read the tokens
+  // of a node that reaches past the end of its segment.
   Node* FindIntact(const Node& parent, const Token* first_page) const {
     const auto it = nodes_.find(EdgeOfIntact{{&parent, first_page}});
     return it == nodes_.end() ? nullptr : *it;

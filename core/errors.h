@@ -36,8 +36,9 @@ enum class Reason {
   kSessionRefused,
 };
 
-// What an error is about, in the words of requests.h and session_limits.h. A
-// transport has its own names for them, and puts those into what it answers.
+// The argument that an error is about, in the words of requests.h and
+// session_limits.h. A transport calls these by other names (fields, options)
+// and adds its own name to the message (service/calls/error_message.h).
 enum class Subject {
   kNone,
   kSession,

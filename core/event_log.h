@@ -47,12 +47,12 @@ struct AllCleared {};
 
 using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
 
-// Keeps what entered and left the tree, in order, until somebody takes it. To
-// log an event copies no tokens and hashes nothing.
+// Keeps what entered and left the tree, in order, until a reader takes it.
+// Logging an event copies no tokens and hashes nothing.
 //
-// It keeps nothing before Start. It is bounded: when the events are not taken
-// for too long it drops them all, and the next Take begins with what the tree
-// holds then. Owned by CacheJournal; not thread-safe.
+// It keeps nothing before Start. It is bounded: when nobody takes the events
+// for too long it drops them all, and the next Take begins with the tree as it
+// is then. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.
@@ -61,8 +61,8 @@ class EventLog {
   // Idempotent. The first Take then describes the tree as it is.
   void Start() { is_on_ = true; }
 
-  // Pages entered the tree, and left it: each call names at least one page, and
-  // costs little when nobody takes events.
+  // Pages entered the tree (Stored), or left it (Removed). REQUIRES: at least
+  // one page is named.
   void Stored(const SegmentRef& segment, uint32_t first_page,
               uint32_t page_count, PageId parent,
               const std::shared_ptr<const NamespaceKey>& ns);
@@ -70,9 +70,9 @@ class EventLog {
   // REQUIRES: nothing is cached.
   void Cleared();
 
-  // Swaps what happened since the last Take into `events`. After a gap, it is
-  // AllCleared and what `describe` says: Stored for each node, after its
-  // parent.
+  // Swaps what happened since the last Take into `events`. After a gap that is
+  // AllCleared, then what `describe` logs: it calls Stored for each node of the
+  // tree, parents first.
   void Take(const std::function<void(EventLog&)>& describe,
             std::vector<RawEvent>& events);
 

@@ -13,8 +13,8 @@
 
 namespace pando {
 
-// Which leaf is evicted first. Between equals it is the one with the smaller
-// id.
+// Which leaf is evicted first. Of two that are equal, the older node is: the
+// one with the smaller id.
 enum class EvictionPolicyKind {
   kLru,       // the least recently used
   kLfu,       // the least often inserted, then the least recently used
@@ -40,14 +40,14 @@ class EvictionPolicy {
 
   // `node` is unlocked from now on, and was just used.
   virtual void Add(Node& node) = 0;
-  // The reverse; or `node` is about to be deleted.
+  // `node` is about to be locked or deleted.
   virtual void Remove(Node& node) = 0;
   // `front`, whose only child is `back`, was split off it. Both are unlocked.
   virtual void AddFront(Node& front, Node& back) = 0;
   // `node`, which is unlocked, got its first child or lost its last.
   virtual void LeafChanged(Node& node) = 0;
-  // What the order looks at in `node` and its ancestors is about to change, and
-  // has changed, because they were used.
+  // An access changes what the order compares in `node` and its ancestors.
+  // BeforeUse is called before that change, AfterUse after it.
   virtual void BeforeUse(Node& node) = 0;
   virtual void AfterUse(Node& node) = 0;
 
@@ -62,7 +62,7 @@ class EvictionPolicy {
   virtual std::optional<size_t> leaf_count() const = 0;
 };
 
-// An order of the nodes `unlocked`.
+// Makes an order that begins with the nodes `unlocked`.
 std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
                                                    std::vector<Node*> unlocked);
 

@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// What a policy looks at in a leaf; the smallest goes first.
+// What a policy compares two leaves by; the smallest is evicted first.
 struct EvictionRank {
   int64_t key;
   uint64_t last_access;  // 0 where the policy does not look at it

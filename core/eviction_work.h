@@ -29,10 +29,10 @@ class EvictionWork : public SteppedWork {
   uint32_t evicted_pages_ = 0;
 };
 
-// Evicts all that is not locked, of all namespaces or of one, whatever the
-// floors: what is cached and unlocked when it begins and is still so when its
-// turn comes. A prefix that another call extends meanwhile may stay, and so may
-// what is inserted meanwhile.
+// Evicts everything that is not locked, in one namespace or in all, even below
+// the floors. Goes through the nodes once: it evicts what was cached when it
+// began and is unlocked when its turn comes. A prefix that another call inserts
+// or extends meanwhile may stay.
 class FlushWork : public SteppedWork {
  public:
   FlushWork() = default;
@@ -40,13 +40,13 @@ class FlushWork : public SteppedWork {
   explicit FlushWork(NamespaceNumber ns) : ns_(ns) {}
 
   bool Step(CacheParts& parts) override;
-  // When it is done.
+  // REQUIRES: the last Step returned true.
   const FlushResult& result() const { return result_; }
 
  private:
   std::optional<NamespaceKey> key_;    // until its number is known
   std::optional<NamespaceNumber> ns_;  // none: all
-  uint32_t next_ = 0;  // the cell of a node that is looked at next
+  uint32_t next_ = 0;                  // the cell of the next node
   FlushResult result_;
 };
 

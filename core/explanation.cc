@@ -11,14 +11,14 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxLocks = 100;
-// The most nodes that continue a prefix which are looked at.
+// At most so many continuations of a prefix are compared.
 constexpr uint32_t kMaxChildren = 10'000;
-// The most namespaces that are looked into, the largest first, and the most
-// that are named.
+// At most kMaxNamespaces other namespaces are searched, the largest first, and
+// at most kMaxLongerNamespaces are named.
 constexpr uint32_t kMaxNamespaces = 1'000;
 constexpr size_t kMaxLongerNamespaces = 16;
-// What a step does at most: nodes that it passes on the way from locks to the
-// prefix, tokens that it compares in other namespaces.
+// A step visits at most so many nodes on the way from locks to the prefix, and
+// compares at most so many tokens in other namespaces.
 constexpr uint32_t kStepNodes = 20'000;
 constexpr uint64_t kStepTokens = 1'000'000;
 
@@ -27,8 +27,8 @@ size_t CommonTokens(const Token* cached, std::span<const Token> page) {
   return static_cast<size_t>(end - page.begin());
 }
 
-// The most tokens of `page` that a continuation of the cache at `position`
-// begins with; empty when the cache ends there.
+// How many tokens of `page` the cache has in common with it after `position`,
+// at most; none when nothing is cached after it.
 std::optional<size_t> LongestContinuation(TreePosition position,
                                           std::span<const Token> page,
                                           uint32_t page_tokens) {
@@ -64,7 +64,7 @@ void ExplainEnd(const CacheParts& parts, const FoundPrefix& found,
   const std::span<const Token> page = query.tokens.subspan(
       result.matched_tokens, SpelledTokens(lookahead, 1, page_tokens));
   const Node* const node = found.ns == nullptr ? nullptr : found.position.node;
-  // Where a page was evicted, the tree had been split.
+  // Only the end of a node can be where a page was evicted.
   if (node == nullptr || !found.position.is_inside_node()) {
     const auto evicted = parts.journal.FindEvicted(query.ns, node, page);
     if (evicted.has_value()) {
@@ -80,13 +80,14 @@ void ExplainEnd(const CacheParts& parts, const FoundPrefix& found,
       LongestContinuation(found.position, page, page_tokens);
   if (!common.has_value()) return;
   result.end = MatchEnd::kDiverged;
-  // A pair is common with its second token.
+  // A pair of tokens is common once its second token is.
   const size_t units = *common - std::min<size_t>(*common, lookahead);
   result.diverged_at = result.matched_tokens + static_cast<uint32_t>(units);
 }
 
-// How many pages of the prefix that ends at `end` the prefix of a node has in
-// common with it. Each node above the nodes asked for is passed once.
+// Counts the pages that the prefix of a node shares with the prefix that ends
+// at `end`. Remembers the answer for each node that it passes on the way up, so
+// that many queries together pass each node once.
 class CommonPages {
  public:
   explicit CommonPages(TreePosition end) {
@@ -142,7 +143,7 @@ bool Explanation::Step(CacheParts& parts) {
       }
       break;
     case Stage::kOthers:
-      return FindLonger(parts.tree);
+      return FindLongerMatches(parts.tree);
   }
   return false;
 }
@@ -179,7 +180,7 @@ bool Explanation::FindLocks(const CacheParts& parts) {
   return next_lock_ == cells;
 }
 
-bool Explanation::FindLonger(const RadixTree& tree) {
+bool Explanation::FindLongerMatches(const RadixTree& tree) {
   for (uint64_t compared = 0; compared < kStepTokens; ++next_other_) {
     if (next_other_ == others_.size() ||
         result_.longer_in_namespaces.size() == kMaxLongerNamespaces) {

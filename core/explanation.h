@@ -23,7 +23,7 @@ class Explanation : public SteppedWork {
   Explanation(NamespaceKey ns, std::span<const Token> tokens);
 
   bool Step(CacheParts& parts) override;
-  // When it is done; empties it.
+  // Moves the result out. REQUIRES: the last Step returned true.
   MatchExplanation Take();
 
  private:
@@ -32,13 +32,13 @@ class Explanation : public SteppedWork {
   void ExplainMatch(const CacheParts& parts);
   // These return whether their stage is over.
   bool FindLocks(const CacheParts& parts);
-  bool FindLonger(const RadixTree& tree);
+  bool FindLongerMatches(const RadixTree& tree);
 
   NamespaceKey ns_;
   std::span<const Token> tokens_;
   Stage stage_ = Stage::kMatch;
   MatchExplanation result_;
-  uint32_t next_lock_ = 0;  // the cell that is looked at next
+  uint32_t next_lock_ = 0;  // the cell of the next lock
   OldestLocks locks_;
   NamespaceListing namespaces_;
   std::vector<NamespaceInfo> others_;

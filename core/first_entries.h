@@ -30,7 +30,7 @@ class FirstEntries {
   // How many entries were added, whether they were kept or not.
   uint32_t seen() const { return seen_; }
 
-  // In order; empties it.
+  // Moves the entries out, in order.
   std::vector<T> Take() {
     std::sort_heap(first_.begin(), first_.end(), Less());
     return std::exchange(first_, {});

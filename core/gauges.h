@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// What workers may watch of the cache: a small part of its stats.
+// The part of the stats that workers read from shared memory, without a call.
 struct CacheGauges {
   PageCounts pages;
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;

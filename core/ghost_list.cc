@@ -24,7 +24,7 @@ void GhostList::Add(Place place, uint64_t fingerprint, EvictionReason reason,
     newest_.insert(static_cast<uint32_t>(records_.size() - 1));
     return;
   }
-  // An older record of the key of a newer one is not in the set.
+  // The set holds only the newest record of a key.
   const auto oldest = newest_.find(records_[next_].key);
   if (oldest != newest_.end() && *oldest == next_) newest_.erase(oldest);
   records_[next_] = record;

@@ -27,14 +27,14 @@ namespace pando {
 class GhostList {
  public:
   // The place of a page is what comes before it: the end of a node, or the
-  // start of a prompt. A root is made anew each time its namespace is, so the
-  // start of a prompt is named by the namespace instead.
+  // start of a prompt. The start is named by the namespace and not by its root
+  // node, because a namespace that was emptied gets a new root.
   using Place = uint64_t;
   static Place AfterNode(uint64_t node_handle) { return node_handle; }
   static Place StartOf(const NamespaceKey& ns);
 
-  // The fingerprint of a page's tokens. In a bigram namespace the page is
-  // compared with one token more than it holds, and so is the fingerprint made.
+  // The fingerprint of the tokens that spell a page: in a bigram namespace one
+  // token more than the page holds.
   static uint64_t Fingerprint(std::span<const Token> page);
 
   struct Ghost {
@@ -48,12 +48,12 @@ class GhostList {
   GhostList(const GhostList&) = delete;
   GhostList& operator=(const GhostList&) = delete;
 
-  // A run whose first page came at `place` is gone. Takes the room of the
-  // oldest one when full.
+  // Remembers an evicted run whose first page was at `place`. When the list is
+  // full, the oldest run is forgotten.
   void Add(Place place, uint64_t fingerprint, EvictionReason reason,
            absl::Time now);
 
-  // The newest run that began with this page there.
+  // The run that began with this page at `place` and was evicted last.
   std::optional<Ghost> Find(Place place, uint64_t fingerprint) const;
 
  private:

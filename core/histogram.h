@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// What a histogram holds, whatever its bounds.
+// A view of a histogram, for code that does not know its bounds.
 struct HistogramView {
   std::span<const double> bounds;
   std::span<const uint64_t> counts;  // one more than bounds

@@ -46,8 +46,8 @@ absl::StatusOr<Target> FindTarget(const CacheParts& parts,
   return Target{nullptr, ns, ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
 }
 
-// In a bigram namespace the tokens begin with the one that the last unit before
-// them ends with: others would make pages that no prompt can reach.
+// In a bigram namespace the last unit before the tokens ends with the first of
+// them. Other tokens would make pages that no prompt can ever match.
 absl::Status CheckContinuation(const Target& target, const SegmentRef& segment,
                                uint32_t page_tokens) {
   if (!segment || target.ns == nullptr || target.start.pages() == 0 ||
@@ -98,13 +98,13 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
         TokensOf(segment).subspan(existing * parts.page_tokens()), added);
   }
   Node& parent = position.node == nullptr
-                     ? *parts.tree.MakeNamespace(request.ns).root
+                     ? *parts.tree.FindOrMakeNamespace(request.ns).root
                      : parts.tree.NodeEndingAt(position);
   Node& leaf = parts.tree.AddLeaf(parent, std::move(segment), use);
   parts.pending.End(parts.pending.Find(parent, TokensOf(leaf.segment)),
                     PendingOutcome::kPublished);
   for (PageId page : added) {
-    // What else was to be written there is not.
+    // If another pending page was to be written here, it never will be.
     parts.pending.EndReserved(parts.pool.reservation(page));
     parts.pool.Seal(session.reserved, page);
   }
@@ -125,9 +125,8 @@ uint32_t FreeDuplicates(CacheParts& parts, const InsertRequest& request,
   return freed;
 }
 
-// Moves the anchor to the end of the insert. What the insert took from the held
-// prompt is before the new end. When it took all tokens of its pages from
-// there, the prompt goes on.
+// Moves the anchor to the end of the insert. The lock keeps holding its prompt
+// if all tokens of the inserted pages came from it; it then begins after them.
 void MoveAnchor(CacheParts& parts, LockRecord& lock, Node& end,
                 const InsertRequest& request) {
   if (request.pages.empty()) return;
@@ -227,7 +226,7 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   const uint32_t quota_class = target.ns == nullptr
                                    ? parts.quota_classes.ClassOf(request.ns)
                                    : target.ns->quota_class;
-  RETURN_IF_ERROR(parts.budget.CheckJoin(
+  RETURN_IF_ERROR(parts.budget.CheckMayCache(
       request.pages.subspan(canonical.size()), quota_class));
 
   position =

@@ -14,9 +14,9 @@
 
 namespace pando {
 
-// The steps of PrefixCache::Insert. An insert copies its tokens before it takes
-// the mutex for the step that publishes them, so it is told first what its
-// anchor knows of them:
+// The steps of PrefixCache::Insert. The tokens are copied outside the mutex,
+// before the step that publishes them. Some of them may be held by the anchor,
+// so a first step under the mutex fetches what the copy needs:
 //
 //   CheckAnchor(request)                     no mutex
 //   FindInsertSource(parts, ...)             mutex: what the anchor knows
@@ -26,10 +26,10 @@ namespace pando {
 // INVALID_FIELD when the request contradicts itself on where it begins.
 absl::Status CheckAnchor(const InsertRequest& request);
 
-// What an insert has to know before it makes its segment.
+// What MakeSegment needs to know of the namespace and the anchor.
 struct InsertSource {
   uint32_t lookahead = 0;
-  HeldPrompt prompt = {};  // of the anchor
+  HeldPrompt prompt = {};  // the prompt that the anchor holds
 };
 absl::StatusOr<InsertSource> FindInsertSource(const CacheParts& parts,
                                               const InsertRequest& request,
@@ -41,9 +41,9 @@ absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
                                        uint32_t page_tokens);
 
-// Adds `segment`, but for what is cached already. An error changes nothing;
-// LOCK_MOVED when the anchor's prompt is not that of `source` any more.
-// `segment` may be swapped for what the caller lets go of outside the mutex.
+// Adds the part of `segment` that is not cached yet. An error changes nothing;
+// LOCK_MOVED when the anchor no longer holds the prompt of `source`. May swap
+// `segment` for memory that the caller then frees outside the mutex.
 absl::Status Publish(CacheParts& parts, const InsertRequest& request,
                      const InsertSource& source, Session& session,
                      SegmentRef& segment, InsertResult& result);

@@ -12,13 +12,13 @@
 namespace pando {
 
 // Verifies the invariants of docs/design.md in steps, between which the cache
-// is in use. What concerns an object and its neighbours is checked as it is
-// when its turn comes; sums are compared when all that they are made of has
-// been counted (CacheAudit).
+// is in use. An object and its neighbours are checked as they are when their
+// turn comes; sums are compared once everything that they add up has been
+// counted (CacheAudit).
 //
-// A sound cache gives no violation, whatever happens between the steps. What is
-// broken is found if it is there when its turn comes. While a check lives, what
-// changes in the cache costs a little more.
+// A sound cache gives no violation, whatever happens between the steps. Damage
+// is found if it is there when its turn comes. While a check is under way,
+// changes of the cache cost a little more.
 class InvariantCheck {
  public:
   // `parts` outlive the check, and have no other one.
@@ -63,8 +63,8 @@ class InvariantCheck {
   CacheParts& parts_;
   CacheAudit audit_;
   Stage stage_ = Stage::kLocks;
-  uint32_t next_ = 0;  // the cell or page of the stage that is looked at next
-  NamespaceNumber last_namespace_;  // that was looked at
+  uint32_t next_ = 0;               // the next cell or page of the stage
+  NamespaceNumber last_namespace_;  // the last one that was checked
   SessionNumber last_session_;
   std::vector<std::string> violations_;
 };

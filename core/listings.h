@@ -18,10 +18,10 @@
 
 namespace pando {
 
-// What operators are told of the cache: who is there, and who holds what. Each
-// list is put together in steps; what comes or goes meanwhile is in it or not,
-// and what stays is in it once. explanation.h explains matches, tree_dump.h
-// lists nodes.
+// Lists for operators: who is there, and who holds what. Each list is put
+// together in steps: an entry that appears or disappears meanwhile may be in it
+// or not, one that stays is in it exactly once. explanation.h explains matches,
+// tree_dump.h lists nodes.
 
 // One consistent picture, in one step.
 CacheStats StatsOf(const CacheParts& parts);
@@ -32,7 +32,7 @@ class NamespaceListing : public SteppedWork {
   explicit NamespaceListing(uint32_t limit) : largest_(limit) {}
 
   bool Step(CacheParts& parts) override;
-  // When it is done; empties it.
+  // Moves the list out. REQUIRES: the last Step returned true.
   NamespaceList Take();
 
  private:
@@ -40,7 +40,7 @@ class NamespaceListing : public SteppedWork {
     bool operator()(const NamespaceInfo& a, const NamespaceInfo& b) const;
   };
 
-  NamespaceNumber last_;  // that was looked at
+  NamespaceNumber last_;  // the last one that was visited
   FirstEntries<NamespaceInfo, IsLarger> largest_;
 };
 
@@ -77,9 +77,9 @@ class OldestLocks {
  public:
   explicit OldestLocks(size_t limit) : oldest_(limit) {}
 
-  // `lock` protects so many pages of what is asked about.
+  // Adds a lock that protects `pages` pages of what was asked about.
   void Add(const CacheParts& parts, const LockRecord& lock, uint32_t pages);
-  // Empties it.
+  // Moves the list out.
   LockList Take();
 
  private:
@@ -110,11 +110,11 @@ class LockListing : public SteppedWork {
 
  private:
   const std::optional<SessionNumber> session_;
-  uint32_t next_ = 0;  // the cell of a lock that is looked at next
+  uint32_t next_ = 0;  // the cell of the next lock
   OldestLocks oldest_;
 };
 
-// Frees what a lost session has in quarantine, whoever writes to it.
+// Frees what a lost session has in quarantine, even if a writer lives.
 class QuarantineRelease : public SteppedWork {
  public:
   explicit QuarantineRelease(SessionNumber session) : session_(session) {}

@@ -8,8 +8,8 @@
 
 namespace pando {
 
-// All unlocked nodes in a ring from the least to the most recently used; its
-// links live in the nodes, and every step is O(1) a node.
+// Keeps all unlocked nodes in a ring from the least to the most recently used.
+// The links are in the nodes; every change is O(1) for each node.
 //
 // Invariant: a node is newer than its descendants, since an access to a node is
 // an access to all its ancestors and these are added after it. Unlocked nodes

@@ -14,8 +14,8 @@
 namespace pando {
 namespace {
 
-// The request's tokens after the match; none are known when max_tokens ended it
-// before the request's handle.
+// The request's tokens after the match. Empty when max_tokens ended the match
+// before the request's handle: those tokens were not sent.
 std::span<const Token> TokensAfter(uint32_t matched_tokens,
                                    const MatchRequest& request) {
   if (matched_tokens < request.after.tokens) return {};
@@ -29,7 +29,7 @@ PrefixQuery QueryOf(const MatchRequest& request) {
           .after = request.after};
 }
 
-// What admits a request, beside the match itself.
+// What an admission takes beside the match itself.
 struct Admission {
   uint32_t quota_class;
   uint32_t missing_pages;  // to be reserved
@@ -69,8 +69,9 @@ absl::Status CheckAdmission(CacheParts& parts, const FoundPrefix& found,
 Node& Admit(CacheParts& parts, const FoundPrefix& found,
             const MatchRequest& request, Session& session,
             const Admission& admission, MatchResult& result) {
-  Node& end = found.ns == nullptr ? *parts.tree.MakeNamespace(request.ns).root
-                                  : parts.tree.NodeEndingAt(found.position);
+  Node& end = found.ns == nullptr
+                  ? *parts.tree.FindOrMakeNamespace(request.ns).root
+                  : parts.tree.NodeEndingAt(found.position);
   if (request.touch) parts.journal.NoteReuse(end, parts.tree.time());
   LockRecord& lock = parts.holdings.TakeLock(session, end);
   parts.sessions.CountPrompt(lock, admission.held_tokens);

@@ -16,15 +16,16 @@ absl::Status CheckMatch(const MatchRequest& request);
 
 // Finds the longest cached prefix; on request locks it for `session` (null: no
 // lock is asked for) and reserves pages for the rest, or begins to wait. An
-// error changes nothing. Fills in `result`, whose vectors have room.
+// error changes nothing. Fills in `result`, whose vectors the caller has given
+// enough capacity, so that nothing is allocated under the mutex.
 absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
                           Session* session, MatchResult& result);
 
-// A long prompt is copied outside the mutex, and given to its lock afterwards:
-// the tokens after the match that the reserved pages have room for.
+// A lock holds the tokens after the match that its reserved pages have room
+// for. CopyPrompt copies them outside the mutex; HoldPrompt then gives the copy
+// to the lock. HoldPrompt does nothing when the lock was released meanwhile, or
+// moved by a caller that learned its id from a repeat of the request.
 HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result);
-// Nothing happens when the lock is gone by now, or was moved by a caller that
-// has its id from a repeat of the request.
 void HoldPrompt(CacheParts& parts, const MatchRequest& request,
                 const MatchResult& result, HeldPrompt prompt);
 

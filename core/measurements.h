@@ -67,7 +67,7 @@ struct EnumArray : std::array<T, kCount> {
 struct ClassTraffic {
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
-  // Matches that found all pages that they might, some of them, and none.
+  // Matches that found all pages of their prompt, some of them, and none.
   uint64_t full_matches = 0;
   uint64_t partial_matches = 0;
   uint64_t missed_matches = 0;
@@ -75,8 +75,8 @@ struct ClassTraffic {
 };
 
 // What the cache counts for operators in more detail than CacheCounters. Plain
-// numbers: to count costs some nanoseconds, and to copy all of them for a
-// scrape takes less than a microsecond. Plain data, owned by CacheJournal.
+// data, owned by CacheJournal. Counting takes some nanoseconds; copying all of
+// it for a scrape takes less than a microsecond.
 struct Measurements {
   // These stay empty when the cache was given no clock.
   EnumArray<Operation, Histogram<kOperationSeconds>, kOperations>
@@ -85,8 +85,8 @@ struct Measurements {
 
   std::vector<ClassTraffic> classes;  // by quota class
 
-  uint64_t allocations = 0;                 // that found room
-  uint64_t allocations_after_eviction = 0;  // of those, by evicting
+  uint64_t allocations = 0;                 // successful ones
+  uint64_t allocations_after_eviction = 0;  // those of them that evicted
   EnumArray<AllocationFailure, uint64_t, kAllocationFailures>
       failed_allocations{};
 
@@ -94,12 +94,12 @@ struct Measurements {
             EnumArray<EvictionPolicyKind, uint64_t, kEvictionPolicies>,
             kEvictionReasons>
       evicted_pages{};
-  // How long each evicted page had been cached, and not used.
+  // How long each evicted page had been cached, and how long it was not used.
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>
       evicted_page_age_seconds;
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>
       evicted_page_idle_seconds;
-  // How long each page that a match used had not been used.
+  // For each page that a match used: the time since its last use.
   Histogram<kAgeSeconds> reuse_gap_seconds;
 
   Histogram<kHoldSeconds> lock_hold_seconds;

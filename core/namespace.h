@@ -12,26 +12,26 @@ namespace pando {
 
 struct Node;
 
-// How many tokens a run of units reads beyond one token for each unit: in a
-// bigram namespace one, the second token of the last pair.
+// The tokens that a run of units needs beyond one for each unit: one in a
+// bigram namespace, the second token of the last pair.
 inline uint32_t LookaheadOf(const NamespaceKey& ns) {
   return ns.bigram ? 1 : 0;
 }
 
-// Tokens that spell `pages` whole pages.
+// The number of tokens that spell `pages` whole pages.
 inline size_t SpelledTokens(uint32_t lookahead, size_t pages,
                             uint32_t page_tokens) {
   return pages == 0 ? 0 : pages * page_tokens + lookahead;
 }
 
-// Whole pages that `tokens` tokens spell.
+// The number of whole pages that `tokens` tokens spell.
 inline uint32_t WholePages(uint32_t lookahead, size_t tokens,
                            uint32_t page_tokens) {
   if (tokens < lookahead) return 0;
   return static_cast<uint32_t>((tokens - lookahead) / page_tokens);
 }
 
-// Pages that have room for `tokens` tokens.
+// The number of pages that have room for `tokens` tokens.
 inline uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
 }

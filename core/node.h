@@ -52,7 +52,7 @@ struct Node {
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
   uint32_t end_pages() const { return depth_pages + page_count; }
-  // True unless something is broken.
+  // False only when the node is damaged.
   bool is_within_segment() const {
     return uint64_t{first_page} + page_count <= segment->page_count();
   }

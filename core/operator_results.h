@@ -45,13 +45,13 @@ struct SessionList {
   uint32_t total = 0;
 };
 
-// A lost session whose pages wait.
+// A lost session with pages in quarantine.
 struct QuarantineInfo {
   SessionNumber number;
   std::string client_name;
   uint32_t pages = 0;
   absl::Duration age;             // since the session was lost
-  std::vector<WriterId> writers;  // that are known to be there
+  std::vector<WriterId> writers;  // those that are known to live
   bool has_unwatched = false;
 };
 

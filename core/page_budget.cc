@@ -51,7 +51,7 @@ uint64_t PageBudget::PoolRoom(uint32_t quota_class, uint32_t held_back) const {
   return room;
 }
 
-uint32_t PageBudget::MostPages(uint32_t quota_class) const {
+uint32_t PageBudget::MaxMorePages(uint32_t quota_class) const {
   uint64_t most = PoolRoom(quota_class, 0);
   if (const auto cap = limits_[quota_class].cap_pages; cap.has_value()) {
     const uint64_t within =
@@ -95,8 +95,8 @@ absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
 
 // Pages that were reserved for another class count for this one once they are
 // cached.
-absl::Status PageBudget::CheckJoin(std::span<const PageId> pages,
-                                   uint32_t quota_class) {
+absl::Status PageBudget::CheckMayCache(std::span<const PageId> pages,
+                                       uint32_t quota_class) {
   const std::optional<uint32_t> cap = limits_[quota_class].cap_pages;
   if (!cap.has_value()) return absl::OkStatus();
   uint32_t joining = 0;

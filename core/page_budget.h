@@ -16,21 +16,23 @@
 
 namespace pando {
 
-// Decides who may have how many pages, and evicts what has to go for that:
+// Decides how many pages a quota class may have, and evicts what is in the way.
+// Checking and reserving are two calls, so that an admission can fail between
+// them without having changed anything:
 //
 //   RETURN_IF_ERROR(budget.CheckRoom(pages, quota_class, 0));  // changes
 //   nothing
 //   ...                            // whatever else can fail
 //   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
 //
-// A class of namespaces has a floor and a cap. Others never leave it fewer
-// cached pages than its floor; its cached and reserved pages together are never
-// more than its cap: there it makes room from its own cached pages, or is
-// refused.
+// A class of namespaces has a floor and a cap. Eviction for other classes never
+// leaves it fewer cached pages than its floor. Its cached and reserved pages
+// together never exceed its cap: at the cap it evicts its own cached pages, or
+// is refused.
 //
-// Owned by CacheParts; not thread-safe. The pages' states are in PagePool, the
-// order of eviction in RadixTree; this holds the limits, and what was evicted
-// is told to CacheJournal.
+// Owned by CacheParts; not thread-safe. It holds the limits alone: the states
+// of pages are in PagePool, the order of eviction in RadixTree. It reports what
+// it evicts to CacheJournal.
 class PageBudget {
  public:
   // All outlive this.
@@ -45,16 +47,17 @@ class PageBudget {
     return limits_[quota_class];
   }
 
-  // Whether `pages` more can be reserved for a class, of whose evictable pages
-  // `held_back` stay. QUOTA_EXCEEDED or POOL_EXHAUSTED; what is refused is
-  // counted, and nothing else changes.
+  // OK when `pages` more can be reserved for a class while `held_back` of its
+  // evictable pages stay cached (the caller is about to lock them). Else
+  // QUOTA_EXCEEDED or POOL_EXHAUSTED, which is counted; nothing else changes.
   absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
                          uint32_t held_back);
   // The most pages that CheckRoom lets a class reserve.
-  uint32_t MostPages(uint32_t quota_class) const;
-  // Whether `pages` may become cached pages of a class, though some of them are
-  // reserved for another: QUOTA_EXCEEDED.
-  absl::Status CheckJoin(std::span<const PageId> pages, uint32_t quota_class);
+  uint32_t MaxMorePages(uint32_t quota_class) const;
+  // OK when `pages` may be cached for a class; QUOTA_EXCEEDED when those among
+  // them that are reserved for another class would take it over its cap.
+  absl::Status CheckMayCache(std::span<const PageId> pages,
+                             uint32_t quota_class);
 
   // Reserves `pages` for `owner`, evicting as needed, and appends them to
   // `out`. REQUIRES: CheckRoom says so.
@@ -66,10 +69,10 @@ class PageBudget {
   uint32_t Evict(uint32_t pages, EvictionReason reason);
   // Evicts at most `pages` of what the watermark asks for.
   uint32_t EvictToWatermark(uint32_t pages);
-  // Evicts up to `pages` pages, whatever the floors: of the nodes in the cells
-  // from `begin` to `end` those that are unlocked leaves, and what becomes one
-  // by that; only of namespace `ns`, if one is given. `next` is the cell to go
-  // on with.
+  // Evicts up to `pages` pages, even below the floors: the unlocked leaves
+  // among the nodes in the cells from `begin` to `end`, and the parents that
+  // become leaves by that; only in namespace `ns`, if one is given. The next
+  // call begins at the cell `next` of the result.
   struct Flushed {
     uint32_t pages = 0;
     uint32_t next = 0;
@@ -82,8 +85,8 @@ class PageBudget {
   uint32_t UsedPages(uint32_t quota_class) const;
   // Evictable pages of a class that others may evict.
   uint32_t SparePages(uint32_t quota_class) const;
-  // Free pages, and those that may be evicted for a class, but for `held_back`
-  // of its own.
+  // The free pages, plus the pages that may be evicted for a class, less
+  // `held_back` pages of its own.
   uint64_t PoolRoom(uint32_t quota_class, uint32_t held_back) const;
   // Evicts up to `pages`, at most allowances_[c] of class c.
   uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
@@ -100,8 +103,8 @@ class PageBudget {
   uint32_t low_free_pages_ = 0;
   uint32_t high_free_pages_ = 0;
   bool is_below_watermark_ = false;
-  // Scratch, so that evicting allocates nothing: what a class may lose, and
-  // what was evicted.
+  // Reused from call to call, so that evicting allocates nothing: how many
+  // pages each class may lose, and the pages that were evicted.
   std::vector<uint32_t> allowances_;
   std::vector<PageId> evicted_;
 };

@@ -49,8 +49,8 @@ struct PageOwner {
 // Owned by CacheParts; not thread-safe. Each change is O(1) a page.
 //
 // Invariant: a page is in exactly one state; the counts by state are exact and
-// sum to the capacity; a page of an owner's list is reserved and knows its
-// place in that list; so does a free page in the list of these.
+// sum to the capacity. A reserved page knows its place in the list of its
+// owner, a free page its place in the list of free pages.
 class PagePool {
  public:
   // `capacity` counts page 0; at least 2.
@@ -83,7 +83,7 @@ class PagePool {
     return {page, generation(page)};
   }
 
-  // Makes `n` free pages reserved ones of `owner`, and appends them to `out`.
+  // Reserves `n` free pages for `owner`, and appends them to `out`.
   // REQUIRES: count(kFree) >= n.
   void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
                std::vector<PageId>& out);
@@ -93,8 +93,8 @@ class PagePool {
   void Seal(PageOwner& owner, PageId page);
   // The pages have left the tree.
   void FreeSealed(std::span<const PageId> pages);
-  // Makes all pages of `owner` quarantined ones: empties its list and returns
-  // it.
+  // Puts all pages of `owner` into quarantine, and returns them; `owner` has
+  // none afterwards.
   std::vector<PageId> Quarantine(PageOwner& owner);
   // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
@@ -119,7 +119,8 @@ class PagePool {
 
   struct PageRecord {
     uint32_t generation = 0;
-    // Reserved: its place in the owner's list. Free: in that of free pages.
+    // The place of a reserved page in the list of its owner, or of a free page
+    // in the list of free pages.
     uint32_t position = 0;
     uint16_t quota_class = 0;  // reserved pages only
     PageState state = PageState::kFree;
@@ -129,8 +130,7 @@ class PagePool {
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
   absl::Status CheckAndMark(const PageOwner& owner, PageId page);
-  // The page is in another state from now on; a reserved one counts for its
-  // class.
+  // Changes the state of the page, and the counts with it.
   void Move(PageId page, PageState to);
   void PushFree(PageId page);
   void TakeFromOwner(PageOwner& owner, PageId page);

@@ -14,7 +14,7 @@ std::span<const Token> PendingPages::FirstPage(const Namespace& ns,
   return tokens.first(SpelledTokens(lookahead, 1, page_tokens));
 }
 
-// Whoever computes a page has split the tree before it.
+// The lock of whoever computes a page ends before it, so a node ends there.
 PendingPage* PendingPages::Find(const FoundPrefix& found,
                                 const PrefixQuery& query) const {
   if (found.ns == nullptr || found.pages == found.max_pages ||

@@ -41,12 +41,12 @@ struct EndedWait {
 
 // The pages that are being computed, and the calls that wait for them, so that
 // several workers compute a common prefix only once ("single flight"). An
-// admission that reserves pages marks the page after its match; another one
-// that runs into a marked page may wait until that is published, given up, or
-// its owner is lost.
+// admission that reserves pages marks the page after its match as pending.
+// Another admission whose match ends at a pending page may wait until that page
+// is published or given up, or its owner is lost.
 //
-// Owned by CacheParts; not thread-safe. Waits that end are collected, and told
-// by PrefixCache once it has released the mutex.
+// Owned by CacheParts; not thread-safe. Waits that end are collected here;
+// PrefixCache reports them once it has released the mutex.
 //
 // Invariants: an owner has one page, which comes after the node of its lock and
 // is not cached; a wait is for one page. A wait holds nothing, so that waits
@@ -71,24 +71,26 @@ class PendingPages {
   // it, or the tokens are no whole page.
   PendingPage* Find(const Node& after, std::span<const Token> tokens) const;
 
-  // The owner of `lock` computes what follows it: `rest` comes there in the
-  // prompt. Marks the first page of that, if it is a whole one that is not
-  // cached (the match may have been capped) and nobody else's. `reserved` is
-  // where it is written, if that is known.
+  // The owner of `lock` computes `rest`, the tokens of its prompt that follow
+  // the lock. Marks the first page of `rest` as pending, unless it is no whole
+  // page, is cached already (the match may have been capped), or another owner
+  // has marked it. `reserved` is the page it will be written to, if that is
+  // known.
   // REQUIRES: lock.pending is null.
   void Mark(LockRecord& lock, std::span<const Token> rest,
             Reservation reserved);
   // The page is not computed any more: ends the waits for it. Null: nothing is
   // pending.
   void End(PendingPage* page, PendingOutcome outcome);
-  // What was to be written to `reserved` is not: it is given up. Nothing
-  // happens when nothing was.
+  // Gives up the pending page that was to be written to `reserved`, if there is
+  // one.
   void EndReserved(Reservation reserved);
 
   WaitId Wait(PendingPage& page, SessionId session);
-  // The caller waits no longer: its time is up. False when the wait had ended.
+  // The caller waits no longer, because its time is up. False when the wait had
+  // ended already.
   bool Cancel(WaitId wait);
-  // The session of the waits has ended.
+  // Forgets the waits of a session that has ended.
   void EndWaitsOf(SessionId session);
   // The waits that ended since the last call.
   std::vector<EndedWait> TakeEndedWaits() {
@@ -98,8 +100,8 @@ class PendingPages {
   const Counts& counts() const { return counts_; }
   uint32_t wait_count() const { return static_cast<uint32_t>(waits_.size()); }
 
-  // Adds a sentence for each invariant that does not hold, but for what the
-  // tree knows.
+  // Adds a sentence for each invariant that does not hold. Does not look at the
+  // tree, which InvariantCheck compares with.
   void AppendViolations(std::vector<std::string>& violations) const;
 
   template <typename F>

@@ -38,9 +38,8 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
 
 class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
  public:
-  // Also measures `operation`, if there is a clock: the wait for the mutex, and
-  // all until it is released. Nobody is waited for as a rule, and then the wait
-  // is not timed.
+  // Also measures `operation`, if there is a clock: from here until the mutex
+  // is released. The wait for the mutex is timed only if it is not free.
   explicit Hold(PrefixCache* cache,
                 std::optional<Operation> operation = std::nullopt)
       ABSL_EXCLUSIVE_LOCK_FUNCTION(cache->mutex_)
@@ -81,7 +80,7 @@ class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
   }
 
   PrefixCache* const cache_;
-  std::optional<Operation> operation_;  // that is measured
+  std::optional<Operation> operation_;  // the one that is measured, if any
   int64_t begin_ = 0;
 };
 
@@ -203,8 +202,9 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   ASSIGN_OR_RETURN(const FoundPrefix found,
                    FindPrefix(parts_.tree, query, nullptr));
   RETURN_IF_ERROR(parts_.sessions.CheckMoreLocks(*session));
-  Node& end = found.ns == nullptr ? *parts_.tree.MakeNamespace(request.ns).root
-                                  : parts_.tree.NodeEndingAt(found.position);
+  Node& end = found.ns == nullptr
+                  ? *parts_.tree.FindOrMakeNamespace(request.ns).root
+                  : parts_.tree.NodeEndingAt(found.position);
   LockResult result;
   result.locked_tokens = found.pages * options_.page_tokens;
   result.lock = SessionTable::IdOf(parts_.holdings.TakeLock(*session, end));
@@ -254,8 +254,8 @@ absl::StatusOr<AllocateResult> PrefixCache::Allocate(
                    FindAnswer<AllocateResult>(*session, request.request_id));
   if (first != nullptr) return Repeated(WithRoom(*first));
   RETURN_IF_ERROR(CheckAdmits());
-  const uint32_t most = std::min(parts_.sessions.MostPages(*session),
-                                 parts_.budget.MostPages(quota_class));
+  const uint32_t most = std::min(parts_.sessions.MaxMorePages(*session),
+                                 parts_.budget.MaxMorePages(quota_class));
   const uint32_t pages = std::max(min_pages, std::min(request.pages, most));
   RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, pages));
   RETURN_IF_ERROR(parts_.budget.CheckRoom(pages, quota_class, 0));
@@ -388,7 +388,7 @@ void PrefixCache::TakeChurn(std::vector<RawEvent>& events) {
 
 TreePart PrefixCache::CopyTree(uint32_t block) {
   TreePart part;
-  part.nodes.reserve(MaxNodesOfAPart());
+  part.nodes.reserve(MaxNodesPerPart());
   Hold hold(this);
   CopyTreePart(parts_.tree, block, part);
   return part;

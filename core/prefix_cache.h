@@ -66,9 +66,9 @@ class PrefixCache {
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     SessionLimits session_limits = {};
-    // Is called for each wait that ends, unless it was cancelled: outside the
-    // mutex, by the thread that ended it, maybe before the Match that began the
-    // wait has returned. Must be set when matches wait.
+    // Called for each wait that ends, unless it was cancelled. It is called
+    // outside the mutex, by the thread that ended the wait, maybe before the
+    // Match that began the wait has returned. Must be set when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
     // Gives nanoseconds of a time that only goes forward. Null: no operation is
     // timed.
@@ -106,9 +106,9 @@ class PrefixCache {
   absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
-  // Evicts a bounded number of pages while the watermark of the options asks
-  // for it, none that takes a class below its floor. Returns how many it did;
-  // to be repeated until that is none.
+  // Evicts a bounded number of the pages that the watermark asks for, none that
+  // takes a class below its floor. Returns how many; call it again until that
+  // is 0.
   uint32_t EvictToWatermark();
   // Changes the watermark of the options.
   void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
@@ -120,21 +120,21 @@ class PrefixCache {
   // has more keeps it, and gets no more.
   void SetSessionLimits(const SessionLimits& limits);
   // Changes the order of eviction, also of what is cached already. Returns the
-  // policy that it was. Linear in the tree, in one step.
+  // policy before. Linear in the tree, under one hold of the mutex.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   // A new session: one worker process. REQUIRES: `id` is random, so that nobody
   // can guess it, and not 0.
   SessionNumber OpenSession(SessionId id, std::string client_name);
-  // Somebody maps the pool for the session, and may write to its reserved pages
-  // from now on. No writer: one that cannot be watched, of whose end nobody
-  // will tell.
+  // A writer maps the pool for the session, and may write to its reserved pages
+  // from now on. No id: it cannot be watched, and nobody will report its end.
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
-  // The worker is done, also with its writes: its locks are released, its pages
-  // are free, also those that a session which is lost has in quarantine.
+  // The worker ends its session and writes no more: its locks are released and
+  // its pages are free. If the session was lost already, its pages in
+  // quarantine are.
   void CloseSession(SessionId id);
-  // The liveness stream broke: the session is lost at `lost_at` unless resumed,
-  // and at once if its writers are gone.
+  // The liveness stream broke: the session is lost at `lost_at` unless it is
+  // resumed before; at once if all its writers are gone.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
   // OK while the session lives.
@@ -153,13 +153,13 @@ class PrefixCache {
   // Swaps what happened since the last call into `events`. The first call, and
   // one that comes much too late, begins with AllCleared and what is cached.
   void TakeEvents(std::vector<RawEvent>& events);
-  // The same for a second taker, who wants to know what comes and goes, but not
-  // what is there: after AllCleared follows only what happened since. It is
-  // logged from the first call on.
+  // The same for a second reader that wants the changes alone: after AllCleared
+  // only later events follow, not what is cached. Logging for it begins with
+  // the first call.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // Work for operators. Each is done in steps, so that other calls come in
-  // between; who has something else to do between them takes the steps himself:
+  // Work for operators. It is done in steps, so that other calls run in
+  // between. A caller with other work takes the steps itself:
   //
   //   LockListing listing(limit, session);
   //   while (!cache.Step(listing)) ServeOthers();
@@ -167,7 +167,7 @@ class PrefixCache {
   // See eviction_work.h, listings.h, explanation.h and tree_dump.h; and
   // proto/pando/v1/admin.proto for what is told.
   bool Step(SteppedWork& work);
-  // Takes all steps.
+  // Takes all steps, and returns the finished work.
   template <typename Work>
   Work Run(Work work) {
     while (!Step(work)) continue;
@@ -181,7 +181,7 @@ class PrefixCache {
   FlushResult FlushNamespace(NamespaceNumber number);
   NamespaceList ListNamespaces(uint32_t limit);
   SessionList ListSessions(uint32_t limit);
-  // Of one session, or of all.
+  // The locks of one session, or of all.
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
   // LockRelease: returns how many it released.
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
@@ -192,30 +192,30 @@ class PrefixCache {
   absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
-  // Of one namespace, or of all.
+  // The nodes of one namespace, or of all.
   TreeDump DumpTree(uint32_t limit, std::optional<NamespaceNumber> ns);
 
-  // Copies the tree in parts, for those who look at it all the time: the mutex
-  // is held for some thousand nodes at once. Begin with block 0 and go on with
-  // next_block until that is 0. What changes meanwhile is in the copy as it was
-  // before or after the change, or as both; CopyNodes brings parents that are
-  // missing.
+  // Copies the tree in parts, for the console: the mutex is held for some
+  // thousand nodes at once. Begin with block 0 and go on with next_block until
+  // that is 0. A node that changes meanwhile is in the copy as it was before
+  // the change, after it, or both; CopyNodes fetches parents that are missing.
   TreePart CopyTree(uint32_t block);
-  // Those of the nodes that are still there.
+  // Copies those of the nodes that still exist.
   std::vector<NodeCopy> CopyNodes(std::span<const NodeHandle> handles);
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
   // From now on nothing new is admitted: Match with a lock, Lock and Allocate
-  // give DRAINING, but for repeats, which get their first answer. All else goes
-  // on, so that what was admitted can finish. There is no way back.
+  // give DRAINING, except for repeats, which get their first answer. Everything
+  // else still works, so that admitted requests can finish. It cannot be
+  // undone.
   void BeginDrain();
 
   CacheStats Stats();
   // Nothing is locked and nothing reserved.
   bool IsIdle();
-  // Begins to verify the invariants, or goes on with that: a bounded part. Once
-  // all is verified, a sentence for each invariant that does not hold; then the
+  // Verifies the next part of the invariants. None: there is more to verify.
+  // After the last part, a sentence for each invariant that does not hold; the
   // next call begins anew.
   std::optional<std::vector<std::string>> CheckInvariantsStep();
   // Takes all steps.

@@ -12,11 +12,11 @@
 
 namespace pando {
 
-// How far a prompt is cached, and how a place in the tree is named to callers.
-// Functions over a tree that they do not change.
+// Functions over a const tree: how far a prompt is cached, and which handle
+// names a place in the tree to callers.
 
-// Where the longest cached prefix of a prompt ends. The position is one in the
-// tree as it was found, the numbers stay true when nodes are split.
+// Where the longest cached prefix of a prompt ends. `position` is void once the
+// tree changes; the numbers stay true when nodes are split.
 struct FoundPrefix {
   Namespace* ns = nullptr;     // null: nothing is cached in it
   TreePosition position = {};  // if there is a namespace
@@ -30,9 +30,9 @@ absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
                                        const PrefixQuery& query,
                                        std::vector<PageId>* pages);
 
-// The tokens of the whole prompt, those before the query's handle included.
-// Even when nothing follows the handle, there is the token that its last unit
-// ends with.
+// The number of tokens of the whole prompt, those before the query's handle
+// included. In a bigram namespace that counts the token that the handle's last
+// unit ends with, even when no token follows the handle.
 size_t PromptTokens(const PrefixQuery& query);
 
 // Where the prefix that `handle` names ends. HANDLE_GONE when the node that it

@@ -15,18 +15,18 @@ void Quarantine::Remove(WriterId writer) {
   for (Batch& batch : batches_) batch.writers.Remove(writer);
 }
 
-std::vector<Quarantine::Batch> Quarantine::TakeFree(absl::Time now) {
+std::vector<Quarantine::Batch> Quarantine::TakeReleasable(absl::Time now) {
   return TakeIf([now](const Batch& batch) {
     return !batch.is_held() &&
            (!batch.writers.has_unwatched() || batch.until <= now);
   });
 }
 
-std::vector<Quarantine::Batch> Quarantine::TakeOf(SessionId owner) {
+std::vector<Quarantine::Batch> Quarantine::TakeBatchesOf(SessionId owner) {
   return TakeIf([owner](const Batch& batch) { return batch.owner == owner; });
 }
 
-Quarantine::Part Quarantine::TakePart(SessionNumber owner, size_t most) {
+Quarantine::Part Quarantine::TakePages(SessionNumber owner, size_t most) {
   Part part;
   const auto batch =
       std::find_if(batches_.begin(), batches_.end(),

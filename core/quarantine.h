@@ -13,10 +13,9 @@
 
 namespace pando {
 
-// The reserved pages of lost sessions, whose writers may still be writing to
-// them. As long as one of these is known to be there nobody else gets the
-// pages, however long that is. Only for writers that nobody watches a time ends
-// the wait.
+// The reserved pages of lost sessions whose writers may still be writing to
+// them. While a writer is known to live, nobody else gets the pages, however
+// long that takes. A time limit holds only for writers that cannot be watched.
 //
 // Owned by SessionHoldings; not thread-safe.
 class Quarantine {
@@ -28,18 +27,18 @@ class Quarantine {
     std::string client_name;
     Writers writers;
     absl::Time since;
-    absl::Time until;  // of those writers that are not watched
+    absl::Time until;  // for the writers that are not watched
     std::vector<PageId> pages;
 
-    // A writer is known to be there, and no time frees the pages.
+    // A writer is known to live, so that no time limit frees the pages.
     bool is_held() const { return !writers.living().empty(); }
   };
 
   // Some pages of a batch.
   struct Part {
     std::vector<PageId> pages;
-    // That these pages were the last of; none: others are left, or there was no
-    // batch.
+    // Set when these were the last pages of the batch: the session that owned
+    // them.
     std::optional<SessionId> owner;
   };
 
@@ -47,14 +46,15 @@ class Quarantine {
   void Add(Batch batch);
   // The writer is gone.
   void Remove(WriterId writer);
-  // Takes out what nobody writes to any more, as far as is known at `now`.
-  std::vector<Batch> TakeFree(absl::Time now);
-  // Takes out what belonged to a session, whatever is known of its processes.
-  std::vector<Batch> TakeOf(SessionId owner);
-  // Takes out a part of that: at most `most` pages of a session.
-  Part TakePart(SessionNumber owner, size_t most);
+  // Takes out the batches that are safe to free: all watched writers are gone,
+  // and the time for the others has passed by `now`.
+  std::vector<Batch> TakeReleasable(absl::Time now);
+  // Takes out the batches of a session, even if a writer lives.
+  std::vector<Batch> TakeBatchesOf(SessionId owner);
+  // The same for at most `most` pages of a session.
+  Part TakePages(SessionNumber owner, size_t most);
 
-  // The one with the next higher session number; null: there is none.
+  // The batch with the next higher session number; null: there is none.
   const Batch* BatchAfter(SessionNumber number) const;
   uint32_t batch_count() const {
     return static_cast<uint32_t>(batches_.size());

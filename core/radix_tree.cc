@@ -9,7 +9,7 @@
 namespace pando {
 namespace {
 
-// What a node holds on average when the pool is full, or more.
+// A node holds at least so many tokens on average when the pool is full.
 constexpr uint64_t kTokensPerNode = 256;
 
 // std::vector would copy ids, which are a class, one by one.
@@ -29,7 +29,7 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
       policy_(policy),
       index_(page_tokens),
       classes_(classes->count()) {
-  // So that the index seldom grows while requests wait.
+  // Reserved here, so that the index seldom grows while requests wait.
   index_.Reserve(std::min<uint64_t>(
       max_pages, uint64_t{max_pages} * page_tokens / kTokensPerNode));
   for (ClassState& c : classes_) c.order = MakeEvictionPolicy(policy, {});
@@ -52,12 +52,12 @@ const Namespace* RadixTree::NamespaceAfter(NamespaceNumber number) const {
   return it == namespaces_by_number_.end() ? nullptr : it->second;
 }
 
-Namespace& RadixTree::MakeNamespace(const NamespaceKey& key) {
+Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
   auto [it, is_new] = namespaces_.try_emplace(key);
   if (is_new) {
     it->second = std::make_unique<Namespace>(
         Namespace{.key = std::make_shared<const NamespaceKey>(key),
-                  .number = NamespaceNumber(++made_namespaces_),
+                  .number = NamespaceNumber(++namespaces_created_),
                   .quota_class = quota_classes_->ClassOf(key)});
     it->second->root = &NewNode(*it->second);
     namespaces_by_number_[it->second->number] = it->second.get();
@@ -110,9 +110,9 @@ TreePosition RadixTree::Walk(TreePosition position,
   return position;
 }
 
-// How many of the `pages` pages of `node` from `first_page` on `tokens` spell,
-// when the first `known` are known to be equal. Compares everything at once,
-// which is the usual case, and halves the range on a difference.
+// How many of the `pages` pages of `node` from `first_page` on equal `tokens`;
+// the first `known` pages are known to. Compares everything at once, because
+// that usually succeeds, and halves the range on a difference.
 uint32_t RadixTree::CommonPages(const Node& node, uint32_t first_page,
                                 const Token* tokens, uint32_t pages,
                                 uint32_t known) const {
@@ -148,7 +148,7 @@ Node& RadixTree::NodeEndingAt(TreePosition position) {
 Node& RadixTree::NewNode(Namespace& ns) {
   Node& node = nodes_.New();
   node.ns = &ns;
-  node.id = ++made_nodes_;
+  node.id = ++nodes_created_;
   node.inserted_at = node.used_at = time_;
   return node;
 }

@@ -71,21 +71,21 @@ class RadixTree {
   // Null when there is none.
   Namespace* FindNamespace(const NamespaceKey& key) const;
   Namespace* FindNamespace(NamespaceNumber number) const;
-  // The one with the next higher number.
+  // The namespace with the next higher number; null: there is none.
   const Namespace* NamespaceAfter(NamespaceNumber number) const;
-  // Makes the namespace when there is none. One that stays empty must be given
-  // to Prune.
-  Namespace& MakeNamespace(const NamespaceKey& key);
+  // Makes the namespace when there is none. The caller must give a namespace
+  // that stays empty to Prune.
+  Namespace& FindOrMakeNamespace(const NamespaceKey& key);
   // Removes the namespace when nothing is cached or locked in it.
   void Prune(Namespace& ns);
 
-  // Where a prefix of `pages` pages ends that was said to end in `node` or
-  // above it. Empty when the node is gone, or no longer reaches so far.
+  // Where the prefix of `pages` pages ends that leads through `node` or ends
+  // above it. None when the node is gone, or no longer reaches so far.
   std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
                                            uint32_t pages) const;
 
-  // Follows `tokens`, which come after `from`, as far as they are cached, for
-  // at most `max_pages` whole pages. Appends the pages found to `pages` unless
+  // Follows `tokens` from `from` on, as far as they are cached and for at most
+  // `max_pages` whole pages. Appends the pages found to `pages` unless it is
   // null. Changes nothing.
   TreePosition Walk(TreePosition from, std::span<const Token> tokens,
                     uint32_t max_pages, std::vector<PageId>* pages) const;
@@ -101,12 +101,11 @@ class RadixTree {
   // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
   // null: all of them.
   void Lock(Node& node, const Node* ancestor = nullptr);
-  // Takes one lock off `node` and all its ancestors. What becomes unlocked by
-  // that counts as used just now.
+  // Takes one lock off `node` and all its ancestors. Those that become unlocked
+  // count as used just now.
   void Unlock(Node& node);
 
-  // Pages that Lock(NodeEndingAt(position)) would protect and that are
-  // evictable now.
+  // How many evictable pages Lock(NodeEndingAt(position)) would protect.
   static uint32_t EvictablePagesUpTo(TreePosition position);
 
   // Is called for each leaf that is about to lose the pages after its first
@@ -114,15 +113,14 @@ class RadixTree {
   using TrimVisitor =
       absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
 
-  // Takes `count` pages out of the tree in the order of the policy, each leaf
-  // from its tail; fewer when no more are evictable. At most limits[c] of them
-  // are of class c; what is evicted is subtracted from the limits. Appends the
-  // pages to `evicted`.
+  // Evicts `count` pages in the order of the policy, each leaf from its tail;
+  // fewer when no more are evictable. At most limits[c] of them are of class c,
+  // and limits[c] is reduced by as many. Appends the pages to `evicted`.
   void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
              std::vector<PageId>& evicted);
-  // Takes at most `count` pages of the node in this cell out of the tree if it
-  // is an unlocked leaf, then of the nodes above it that become leaves by that.
-  // Only of namespace `ns`, if one is given.
+  // Evicts at most `count` pages of the node in this cell, if it is an unlocked
+  // leaf, then of its ancestors that become leaves by that. Only in namespace
+  // `ns`, if one is given.
   void EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
                  uint32_t count, TrimVisitor visit,
                  std::vector<PageId>& evicted);
@@ -153,8 +151,8 @@ class RadixTree {
 
   // Visits every node with pages; linear in the tree.
   void ForEachNode(absl::FunctionRef<void(const Node&)> visit) const;
-  // Visits the nodes of one block, roots too. A node never leaves its block,
-  // and there are never fewer blocks than before.
+  // Visits the nodes of one block of the slab, roots too. A node never leaves
+  // its block, and the number of blocks never shrinks.
   void ForEachNodeOfBlock(uint32_t block,
                           absl::FunctionRef<void(const Node&)> visit) const;
   uint32_t node_blocks() const { return nodes_.blocks(); }
@@ -176,8 +174,8 @@ class RadixTree {
   const EvictionPolicy& order(uint32_t quota_class) const {
     return *classes_[quota_class].order;
   }
-  // From now on `audit` is told what changes in nodes that it has counted;
-  // null: nobody is. It is not told of what is damaged.
+  // Reports changes of counted nodes to `audit` from now on; null: to nobody.
+  // Damage is no such change, so the audit finds it.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
@@ -209,14 +207,14 @@ class RadixTree {
 
   void AppendLinkViolations(const Node& node,
                             std::vector<std::string>& violations) const;
-  // Pages of the segment of `node` in it and in those below it.
+  // How many pages of its segment `node` and its descendants use.
   uint32_t PagesOfSegment(const Node& node) const;
   bool IsAudited(const Node& node) const {
     return audit_ != nullptr && audit_->HasCounted(node);
   }
 
-  // Tells the audit what becomes of a node while this lives. Constructed before
-  // the change.
+  // Reports the change of a node to the audit: construct it before the change,
+  // destroy it after.
   class AuditedChange {
    public:
     AuditedChange(const RadixTree& tree, const Node& node)
@@ -242,8 +240,8 @@ class RadixTree {
   std::vector<ClassState> classes_;
   absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>> namespaces_;
   absl::btree_map<NamespaceNumber, Namespace*> namespaces_by_number_;
-  uint64_t made_namespaces_ = 0;
-  uint64_t made_nodes_ = 0;
+  uint64_t namespaces_created_ = 0;
+  uint64_t nodes_created_ = 0;
   uint64_t now_ = 0;  // counts accesses
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;

@@ -1,4 +1,4 @@
-// How pages leave RadixTree: in the order of the policy, or those of one cell.
+// How pages leave RadixTree: in the order of the policy, or from one cell.
 
 #include <algorithm>
 #include <utility>
@@ -24,8 +24,8 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
   }
 }
 
-// The index entry of the next victim of LRU, which in a large tree is in no CPU
-// cache, is fetched while this one is removed.
+// Fetches the index entry of the next victim while this one is removed: in a
+// large tree it is in no CPU cache.
 void RadixTree::PrefetchAfter(const Node& victim) const {
   const Node* next = victim.newer;
   if (next != nullptr && !next->is_root()) index_.Prefetch(*next);

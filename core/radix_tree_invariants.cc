@@ -36,8 +36,8 @@ void RadixTree::AppendViolations(const Node& node, int64_t locks,
   }
   expect(node.is_within_segment(), "reaches past its segment");
   if (!node.is_within_segment()) return;
-  // Also shows that siblings differ in their first page: the index holds one
-  // node for each key.
+  // This also shows that siblings differ in their first page: the index holds
+  // one node for each key.
   expect(index_.FindIntact(*node.parent, node.tokens(page_tokens_)) == &node,
          "is not found by its first page");
   const bool is_top =

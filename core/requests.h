@@ -1,7 +1,7 @@
 #ifndef PANDO_CORE_REQUESTS_H_
 #define PANDO_CORE_REQUESTS_H_
 
-// What PrefixCache is asked and what it answers: plain structs, so that any
+// The requests and results of PrefixCache: plain structs, so that any
 // transport can speak to it. A field means what the field of the same name
 // means in proto/pando/v1/prefix_cache.proto. There `anchor` is called lock_id,
 // `pages` page_ids, `wait` is a pending_wait_ms that is not zero.
@@ -27,7 +27,7 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// Pages that nobody holds, when a call was answered.
+// How many pages nobody held when the call was answered.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;
@@ -44,7 +44,8 @@ struct MatchRequest {
   uint32_t reserve_tokens = 0;
   bool touch = true;
   PrefixHandle after = {};
-  // Wait, rather than match, while another call computes the next page.
+  // While another call computes the page after the match: wait instead of
+  // admitting the request.
   bool wait = false;
   RequestId request_id = {};
 };
@@ -57,7 +58,8 @@ struct MatchResult {
   PrefixHandle handle = {};
   // Another call is computing the page after the match.
   bool is_pending = false;
-  // Not none: nothing was locked or reserved; ask again when this wait is over.
+  // When set, nothing was locked or reserved: the call waits for a pending page
+  // and is to be made again once this wait is over.
   WaitId wait = {};
   PageRoom room = {};
   // The answer of the first call with this request_id; this one did nothing.
@@ -129,7 +131,8 @@ struct AllocateRequest {
   SessionId session;
   const NamespaceKey& ns;  // whose quota the pages count for
   uint32_t pages;
-  // As many as there is room for, but not less than this. Unset: all `pages`.
+  // With this, fewer than `pages` may be reserved, but at least so many. Unset:
+  // all `pages` or none.
   std::optional<uint32_t> min_pages = {};
   RequestId request_id = {};
 };
@@ -141,10 +144,11 @@ struct AllocateResult {
   bool is_repeat = false;
 };
 
+// Sessions that ended without being closed.
 struct ExpiredSessions {
   // Lost since the last call, by time or because their processes ended.
   std::vector<SessionNumber> lost;
-  // Lost, now or earlier, and no page of theirs is left in quarantine.
+  // Lost now or earlier, and none of their pages is in quarantine any more.
   std::vector<SessionId> gone;
 };
 

@@ -11,7 +11,7 @@ LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
 }
 
 void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
-  // Still marked: the insert went another way.
+  // When the page is still pending, the insert has published another one.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
   tree_->Lock(descendant, lock.node);
   sessions_->MoveLock(lock, descendant);
@@ -48,7 +48,7 @@ SessionNumber SessionHoldings::Open(SessionId id, std::string client_name) {
 }
 
 void SessionHoldings::Close(SessionId id) {
-  FreeBatches(quarantine_.TakeOf(id));
+  FreeBatches(quarantine_.TakeBatchesOf(id));
   Session* session = sessions_->Find(id);
   if (session == nullptr) return;
   EndWaitsAndLocks(*session, LockEnd::kSessionClosed);
@@ -66,7 +66,7 @@ void SessionHoldings::Suspend(SessionId id, absl::Time lost_at) {
 
 void SessionHoldings::WriterGone(WriterId writer) {
   quarantine_.Remove(writer);
-  FreeBatches(quarantine_.TakeFree(journal_->time()));
+  FreeBatches(quarantine_.TakeReleasable(journal_->time()));
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     session.writers.Remove(writer);
@@ -80,7 +80,7 @@ void SessionHoldings::WriterGone(WriterId writer) {
 
 ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
   const absl::Time now = journal_->time();
-  FreeBatches(quarantine_.TakeFree(now));
+  FreeBatches(quarantine_.TakeReleasable(now));
   // The order in which locks go decides what is evicted first.
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
@@ -99,7 +99,7 @@ ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
 }
 
 uint32_t SessionHoldings::FreeQuarantine(SessionNumber number, uint32_t most) {
-  const Quarantine::Part part = quarantine_.TakePart(number, most);
+  const Quarantine::Part part = quarantine_.TakePages(number, most);
   pool_->FreeQuarantined(part.pages);
   if (part.owner.has_value()) expired_.gone.push_back(*part.owner);
   return static_cast<uint32_t>(part.pages.size());

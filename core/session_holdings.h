@@ -19,9 +19,9 @@
 
 namespace pando {
 
-// What sessions hold, locks and reserved pages, and how they lose it: given
-// back by themselves, taken by an operator, or because they ended. It keeps the
-// session table, the tree, the page pool and the pending pages in step.
+// How sessions get and lose locks and reserved pages: a session gives them
+// back, an operator takes them away, or the session ends. Keeps the session
+// table, the tree, the page pool and the pending pages in step.
 //
 // Owned by CacheParts; not thread-safe.
 class SessionHoldings {
@@ -36,29 +36,30 @@ class SessionHoldings {
         journal_(journal) {}
 
   LockRecord& TakeLock(Session& session, Node& node);
-  // Moves a lock to a node below its own. What was pending after its old node
-  // is given up, unless it was published.
+  // Moves a lock to a node below its own. The page that was pending after its
+  // old node is given up, unless it was published.
   void MoveLock(LockRecord& lock, Node& descendant);
   void ReleaseLock(LockRecord& lock, LockEnd end);
   // Returns how many it released.
   uint32_t ReleaseLocks(Session& session, LockEnd end);
-  // Frees a reserved page. What was to be written there is given up.
+  // Frees a reserved page. The pending page that was to be written there is
+  // given up.
   void FreePage(Session& session, PageId page);
 
   SessionNumber Open(SessionId id, std::string client_name);
-  // The worker is done, with its writes too, also to what a lost session has in
-  // quarantine. Nothing else happens when the session has ended.
+  // The worker ends its session and writes no more: locks are released and
+  // pages are free, those in quarantine too, if the session was lost already.
   void Close(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless it is
-  // resumed, and at once if its writers are gone.
+  // resumed before; at once if all its writers are gone.
   void Suspend(SessionId id, absl::Time lost_at);
-  // The writer writes no more, to the pages of any session.
+  // The writer writes no more to the pages of any session.
   void WriterGone(WriterId writer);
-  // Ends what is lost by now (CacheJournal::time), and frees what nobody writes
-  // to any more of the pages in quarantine.
+  // Ends the sessions that are lost by now (CacheJournal::time), and frees the
+  // pages in quarantine that nobody writes to any more.
   ExpiredSessions Expire(absl::Duration quarantine);
-  // Frees at most `most` pages of what a lost session has in quarantine,
-  // whoever writes to them. Returns how many: none when it has none.
+  // Frees at most `most` of the pages that a lost session has in quarantine,
+  // even if a writer lives. Returns how many.
   uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
 
   const Quarantine& quarantine() const { return quarantine_; }
@@ -68,9 +69,9 @@ class SessionHoldings {
 
   void EndWaitsAndLocks(Session& session, LockEnd end);
   void FreeReserved(Session& session);
-  // Ends a session that nobody writes for any more.
+  // Ends a session whose writers are all gone.
   void EndLost(Session& session);
-  // Ends one whose writers may write on.
+  // Ends a session whose writers may still write.
   void QuarantineLost(Session& session, absl::Time until);
   void EraseLost(Session& session);
   void FreeBatches(std::span<const Quarantine::Batch> batches);

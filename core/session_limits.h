@@ -5,11 +5,12 @@
 
 namespace pando {
 
-// What a session may have at once; zero: no limit.
+// The most that one session may hold at the same time; zero: no limit.
 struct SessionLimits {
   uint32_t max_locks = 0;
   uint32_t max_reserved_pages = 0;
-  uint32_t max_held_tokens = 0;  // of prompts that locks hold, 4 bytes each
+  // Tokens of prompts that its locks hold (HeldPrompt), 4 bytes each.
+  uint32_t max_held_tokens = 0;
 };
 
 }  // namespace pando

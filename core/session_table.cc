@@ -141,7 +141,7 @@ absl::Status SessionTable::CheckMorePages(const Session& session,
                    reserved, "; the limit is ", limit));
 }
 
-uint32_t SessionTable::MostPages(const Session& session) const {
+uint32_t SessionTable::MaxMorePages(const Session& session) const {
   const uint32_t limit = limits_.max_reserved_pages;
   if (limit == 0) return std::numeric_limits<uint32_t>::max();
   const size_t reserved = session.reserved.pages.size();

@@ -65,7 +65,8 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
-  // What `prompt` takes of memory, or is about to.
+  // The tokens of `prompt`, counted from before the copy is made until it is
+  // dropped.
   uint32_t held_tokens = 0;
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
@@ -79,7 +80,7 @@ struct LockRecord {
   LockRecord* older = nullptr;
 };
 
-// The live sessions and the locks that they hold. It only keeps the books:
+// The live sessions and the locks that they hold. It only records them:
 // SessionHoldings changes the tree and the page pool to match.
 //
 // Owned by CacheParts; not thread-safe.
@@ -92,7 +93,7 @@ class SessionTable {
   // Null when there is no such session.
   Session* Find(SessionId id) const;
   Session* Find(SessionNumber number) const;
-  // The one with the next higher number.
+  // The session with the next higher number; null: there is none.
   const Session* SessionAfter(SessionNumber number) const;
   // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
@@ -111,8 +112,8 @@ class SessionTable {
   void MoveLock(LockRecord& lock, Node& node);
   void RemoveLock(LockRecord& lock);
 
-  // The lock is about to hold so many tokens of a prompt. REQUIRES: it holds
-  // none.
+  // Counts the prompt of so many tokens that the lock is about to hold.
+  // REQUIRES: it holds none.
   void CountPrompt(LockRecord& lock, size_t tokens);
   // The lock holds no prompt any more.
   void DropPrompt(LockRecord& lock);
@@ -120,12 +121,12 @@ class SessionTable {
   // The limits hold for sessions that are open already, too. A session that has
   // more than a lower limit keeps it, and gets no more.
   void SetLimits(const SessionLimits& limits) { limits_ = limits; }
-  // Whether the session may take one more lock, reserve so many pages more, and
-  // hold so many tokens of prompts more: else SESSION_LIMIT.
+  // SESSION_LIMIT unless the session may take one more lock, reserve so many
+  // more pages, or hold so many more tokens of prompts.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
-  // The most pages more that CheckMorePages lets the session reserve.
-  uint32_t MostPages(const Session& session) const;
+  // The most pages that CheckMorePages lets the session reserve.
+  uint32_t MaxMorePages(const Session& session) const;
   absl::Status CheckMoreHeldTokens(const Session& session, size_t tokens) const;
 
   uint32_t session_count() const {
@@ -134,20 +135,19 @@ class SessionTable {
   uint32_t lock_count() const { return locks_.size(); }
   // The tokens of prompts that all locks hold together.
   uint64_t held_tokens() const { return held_tokens_; }
-  // Null: there is none.
+  // The lock that was taken first; null: there is none.
   const LockRecord* oldest_lock() const { return oldest_; }
 
-  // Oldest first.
+  // Visits the sessions, the oldest first.
   template <typename F>
   void ForEachSession(F&& visit) const {
     for (const auto& [number, session] : by_number_) visit(*session);
   }
-  // Locks by the cell that they are in; null when it is empty.
+  // The lock in a cell; null when the cell is empty.
   const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
   uint32_t lock_cells() const { return locks_.cells(); }
 
-  // From now on `audit` is told of changes of locks that it has counted; null:
-  // nobody is.
+  // Reports changes of counted locks to `audit` from now on; null: to nobody.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:

@@ -11,11 +11,11 @@
 namespace pando {
 
 // Holds objects of one type in blocks of fixed size, so that their addresses
-// are stable and no object needs an allocation of its own. Each object has a
-// handle, never 0, that goes stale when the object is deleted: the generation
-// of the object's cell is part of it, and is odd while the cell is in use. As
-// with pointers, a const slab gives objects that may be changed; it makes and
-// deletes none. Not thread-safe.
+// are stable and no object needs an allocation of its own. An object stays in
+// its cell for life. Its handle, never 0, goes stale when it is deleted: the
+// handle contains the generation of the cell, which is odd while the cell is in
+// use. Constness is shallow, as with pointers: a const slab gives access to
+// objects that may be changed. Not thread-safe.
 template <typename T>
 class Slab {
  public:
@@ -67,7 +67,7 @@ class Slab {
     Cell& cell = At(index);
     return cell.generation % 2 == 1 ? &cell.object : nullptr;
   }
-  // There are never fewer than before.
+  // Never shrinks.
   uint32_t cells() const { return blocks() * kBlockCells; }
 
   // REQUIRES: `handle` names a live object.
@@ -86,7 +86,7 @@ class Slab {
       ForEachOfBlock(block, visit);
     }
   }
-  // The same, of one block of kBlockCells cells: an object stays in its block.
+  // The same for one block of kBlockCells cells; an object stays in its block.
   // REQUIRES: block < blocks().
   template <typename F>
   void ForEachOfBlock(uint32_t block, F&& visit) const {

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// Work for operators that would take too long for one hold of the mutex: it is
-// cut into steps, between which other calls come in and change the cache.
+// Work for operators that would take too long under one hold of the mutex. It
+// is cut into steps, between which other calls run and may change the cache.
 //
 //   FlushWork flush;
 //   while (!cache.Step(flush)) ServeOthers();
@@ -22,16 +22,16 @@ class SteppedWork {
  public:
   virtual ~SteppedWork() = default;
 
-  // Does the next part, with the mutex held. Returns whether that was the last:
-  // it is not called again then.
+  // Does the next part; PrefixCache calls it with the mutex held. Returns
+  // whether that was the last part; it is not called again then.
   virtual bool Step(CacheParts& parts) = 0;
 
-  // What the time of a step is measured as; empty: it is not.
+  // The operation that a step is measured as; none: it is not measured.
   virtual std::optional<Operation> operation() const { return std::nullopt; }
 };
 
-// How much one step does of what it does: so that each takes some hundred
-// microseconds, even where nothing is in the CPU's caches.
+// The size of one step of each kind of work, such that it takes some hundred
+// microseconds even when nothing is in the CPU's caches.
 inline constexpr uint32_t kStepEvictedPages = 256;
 inline constexpr uint32_t kStepCells = 2'048;  // of nodes or locks
 inline constexpr uint32_t kStepEntries = 1'000;

@@ -24,7 +24,7 @@ NodeCopy CopyOf(const RadixTree& tree, const Node& node) {
 
 }  // namespace
 
-uint32_t MaxNodesOfAPart() { return kBlocksOfAPart * RadixTree::kBlockNodes; }
+uint32_t MaxNodesPerPart() { return kBlocksOfAPart * RadixTree::kBlockNodes; }
 
 void CopyTreePart(const RadixTree& tree, uint32_t block, TreePart& part) {
   const uint32_t end = std::min(tree.node_blocks(), block + kBlocksOfAPart);

@@ -17,7 +17,7 @@
 
 namespace pando {
 
-// Names a node as long as it lives; 0 is none.
+// Names a node for as long as it lives; 0 names none.
 using NodeHandle = uint64_t;
 
 struct NodeCopy {
@@ -49,12 +49,12 @@ struct TreePart {
   uint32_t next_block = 0;  // 0: this was the last part
 };
 
-// The most nodes that a part has.
-uint32_t MaxNodesOfAPart();
+// The most nodes that one part can have.
+uint32_t MaxNodesPerPart();
 
 // The part of the tree that begins with `block`.
 void CopyTreePart(const RadixTree& tree, uint32_t block, TreePart& part);
-// Those of the nodes that are still there.
+// Copies those of the nodes that still exist.
 void CopyNodes(const RadixTree& tree, std::span<const NodeHandle> handles,
                std::vector<NodeCopy>& nodes);
 // The first tokens of a node, at most `limit`; none when it is gone.

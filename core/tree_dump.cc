@@ -22,7 +22,7 @@ bool TreeDumpWork::Step(CacheParts& parts) {
   return true;
 }
 
-// False when there is none.
+// Returns false when there is no further namespace.
 bool TreeDumpWork::BeginNextNamespace(const RadixTree& tree) {
   const Namespace* ns = nullptr;
   if (!ns_.has_value()) {
@@ -36,8 +36,8 @@ bool TreeDumpWork::BeginNextNamespace(const RadixTree& tree) {
   return true;
 }
 
-// Nothing when the node is gone, and with it all below it. Where a split has
-// put nodes between it and the one above, those are listed first.
+// Lists nothing when the node is gone: its descendants are gone, too. If splits
+// have put nodes between it and the ancestor that was listed, these come first.
 void TreeDumpWork::List(const RadixTree& tree, const Place& place) {
   const Node* const node = tree.FindNode(place.node);
   if (node == nullptr) return;
@@ -66,7 +66,8 @@ void TreeDumpWork::List(const RadixTree& tree, const Place& place) {
   PushChildren(*node, depth);
 }
 
-// So that the first child is listed next. No more than can still be listed.
+// Pushes the children so that the first one is listed next; no more of them
+// than the limit still allows.
 void TreeDumpWork::PushChildren(const Node& node, uint32_t depth) {
   const auto first = static_cast<ptrdiff_t>(places_.size());
   const uint32_t most = limit_ - listed_;

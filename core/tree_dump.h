@@ -12,12 +12,12 @@
 
 namespace pando {
 
-// Lists nodes, each after its parent, of one namespace or of all, until there
-// are `limit`: a step fills in some of them. What changes meanwhile may be
-// missing; what is listed has its parent before it.
+// Lists the nodes of one namespace or of all, parents first, until there are
+// `limit` of them. Nodes that change between the steps may be missing; the
+// parent of a listed node is always listed before it.
 //
-// Holds the places that it has still to go to, and no more than one step's
-// nodes, if its owner takes them after each step.
+// Memory: the places that it has still to visit, and the nodes of one step if
+// its owner takes them after each step.
 class TreeDumpWork : public SteppedWork {
  public:
   TreeDumpWork(uint32_t limit, std::optional<NamespaceNumber> ns)
@@ -26,12 +26,11 @@ class TreeDumpWork : public SteppedWork {
   bool Step(CacheParts& parts) override;
   // The nodes of the steps since the last call.
   std::vector<TreeNodeInfo> TakeNodes() { return std::exchange(nodes_, {}); }
-  // When it is done: the nodes that the limit cut off.
+  // How many nodes the limit cut off. REQUIRES: the last Step returned true.
   uint32_t omitted() const { return omitted_; }
 
  private:
-  // A node to be listed, and the one above it, which is listed already (none: a
-  // root).
+  // A node to be listed, and its nearest listed ancestor (0: it is a root).
   struct Place {
     Slab<Node>::Handle node;
     Slab<Node>::Handle above;
@@ -45,7 +44,7 @@ class TreeDumpWork : public SteppedWork {
 
   const uint32_t limit_;
   const std::optional<NamespaceNumber> ns_;
-  NamespaceNumber last_;       // that was begun
+  NamespaceNumber last_;       // the namespace that was begun last
   std::vector<Place> places_;  // a stack
   uint32_t listed_ = 0;
   std::vector<TreeNodeInfo> nodes_;

@@ -7,23 +7,23 @@
 
 namespace pando {
 
-// Who may write to the pages that a session has reserved: those who mapped the
-// pool for it. Plain bookkeeping, part of a Session and, once that is lost, of
-// its batch in Quarantine; not thread-safe.
+// The writers of a session: those who mapped the pool for it, and so may write
+// to the pages that it has reserved. Part of a Session and, once that is lost,
+// of its batch in Quarantine; not thread-safe.
 class Writers {
  public:
-  // One whose end will be told. Idempotent.
+  // Adds a writer whose end will be reported by Remove. Idempotent.
   void Add(WriterId writer);
-  // One whose end nobody will tell.
+  // Adds a writer that cannot be watched: nobody will report its end.
   void AddUnwatched();
   void Remove(WriterId writer);
 
-  // Those whose end has not been told.
+  // The watched writers that are not gone yet.
   const std::vector<WriterId>& living() const { return living_; }
   bool has_unwatched() const { return has_unwatched_; }
   bool has_mapped() const { return has_mapped_; }
   bool MayWrite() const { return !living_.empty() || has_unwatched_; }
-  // There were some, and all are known to be gone.
+  // There were writers, and all of them are known to be gone.
   bool AreGone() const { return has_mapped_ && !MayWrite(); }
 
  private:

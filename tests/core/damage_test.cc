@@ -240,7 +240,7 @@ TEST_F(DamageTest, OfQuarantinedPages) {
   damaged_.quarantine.Add(std::move(batch));
   EXPECT_THAT(cache_.CheckInvariants(),
               Tells("a quarantined page is in no batch"));
-  damaged_.quarantine.TakeOf(session_);
+  damaged_.quarantine.TakeBatchesOf(session_);
 }
 
 TEST_F(DamageTest, OfLocks) {

@@ -48,7 +48,7 @@ class PolicyOracleTest : public testing::TestWithParam<Kind> {
   }
 
   TreePosition Find(const std::vector<Token>& tokens) {
-    return tree_.Walk(EndOf(*tree_.MakeNamespace({}).root), tokens,
+    return tree_.Walk(EndOf(*tree_.FindOrMakeNamespace({}).root), tokens,
                       static_cast<uint32_t>(tokens.size()), nullptr);
   }
 

@@ -44,7 +44,7 @@ class PageBudgetTest : public testing::Test {
     const NamespaceKey ns{.extra_key = kNames[quota_class], .cache_salt = {}};
     for (uint32_t i = 0; i < pages; ++i) {
       const PageId page = owner_.pages.back();
-      tree_.AddLeaf(*tree_.MakeNamespace(ns).root,
+      tree_.AddLeaf(*tree_.FindOrMakeNamespace(ns).root,
                     SegmentRef::Copy({{++last_token_}}, {{page}}), {});
       pool_.Seal(owner_, page);
     }
@@ -75,12 +75,12 @@ TEST_F(PageBudgetTest, AClassMayReserveTheMostPagesButNotOneMore) {
   Cache(kA, 4);
   Cache(kOthers, 2);
   for (uint32_t c : {kA, kB, kOthers}) {
-    const uint32_t most = budget_.MostPages(c);
+    const uint32_t most = budget_.MaxMorePages(c);
     EXPECT_TRUE(budget_.CheckRoom(most, c, 0).ok()) << c;
     EXPECT_FALSE(budget_.CheckRoom(most + 1, c, 0).ok()) << c;
   }
-  EXPECT_EQ(budget_.MostPages(kA), 5u);
-  EXPECT_EQ(budget_.MostPages(kOthers), 7u);
+  EXPECT_EQ(budget_.MaxMorePages(kA), 5u);
+  EXPECT_EQ(budget_.MaxMorePages(kOthers), 7u);
 }
 
 TEST_F(PageBudgetTest, WhatIsHeldBackIsNoRoom) {
@@ -137,9 +137,9 @@ TEST_F(PageBudgetTest, PagesOfAnotherClassJoinOneUpToItsCap) {
   SetQuotas({.cap_pages = 2}, {});
   ASSERT_EQ(Reserve(kB, 3), "OK");
   const std::span<const PageId> pages = owner_.pages;
-  EXPECT_TRUE(budget_.CheckJoin(pages.first(2), kA).ok());
-  EXPECT_EQ(ReasonOf(budget_.CheckJoin(pages, kA)), Reason::kQuotaExceeded);
-  EXPECT_TRUE(budget_.CheckJoin(pages, kB).ok());
+  EXPECT_TRUE(budget_.CheckMayCache(pages.first(2), kA).ok());
+  EXPECT_EQ(ReasonOf(budget_.CheckMayCache(pages, kA)), Reason::kQuotaExceeded);
+  EXPECT_TRUE(budget_.CheckMayCache(pages, kB).ok());
 }
 
 TEST_F(PageBudgetTest, TheWatermarkEvictsFromTheLowMarkToTheHighOne) {

@@ -24,7 +24,7 @@ class RadixTreeTest : public testing::Test {
     EXPECT_THAT(violations, IsEmpty());
   }
 
-  TreePosition Start() { return EndOf(*tree_.MakeNamespace({}).root); }
+  TreePosition Start() { return EndOf(*tree_.FindOrMakeNamespace({}).root); }
 
   // Adds what is not cached of the prompt.
   void Add(std::string_view letters) {
