@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
+import signal
 import threading
 
 import pytest
+from eventually import eventually
 from lanes import needs_lane
 from pando_kv import (
     Client,
     InvalidRequestError,
 )
 from pando_kv.aio import AsyncClient
-from pandod_process import PAGE_TOKENS
+from pandod_process import PAGE_TOKENS, serving
 from prompts import admit_and_publish, prompt
 
 pytestmark = needs_lane
@@ -85,7 +87,138 @@ def test_a_handle_that_is_gone_costs_a_call_of_a_batch_nothing(caller):
     assert (match.result().matched_tokens, match.result().first_page) == (0, 0)
 
 
-@pytest.mark.parametrize("lane", [True, False], ids=["lane", "grpc"])
+TRANSPORTS = pytest.mark.parametrize("lane", [True, False], ids=["lane", "grpc"])
+
+
+def test_a_value_that_does_not_fit_costs_the_other_calls_nothing(caller):
+    lock = caller.lock([])
+    with caller.batch() as batch:
+        unlocked = batch.unlock(lock)
+        bad = batch.match_prefix(prompt(1), max_tokens=-1)
+        pages = batch.allocate_pages(1)
+    assert unlocked.result() is None
+    with pytest.raises(ValueError, match="max_tokens is -1"):
+        bad.result()
+    caller.free_pages(pages.result())
+    assert caller.stats().locks == 0
+
+
+def test_a_lock_stays_held_when_a_value_beside_it_does_not_fit(caller):
+    with caller.lock([]) as lock, caller.batch() as batch:
+        bad = batch.insert([], [], lock=lock, unlock=True, priority=-(2**40))
+        batch.send()
+        with pytest.raises(ValueError, match="priority"):
+            bad.result()
+        assert lock.held
+    assert caller.stats().locks == 0
+
+
+@TRANSPORTS
+def test_tasks_keep_a_lock_when_a_value_beside_it_does_not_fit(pandod, client, lane):
+    async def run():
+        async with AsyncClient(pandod.address, lane=lane) as worker:
+            lock = await worker.lock([])
+            with pytest.raises(ValueError, match="priority"):
+                await worker.insert([], [], lock=lock, unlock=True, priority=-(2**40))
+            assert lock.held
+            async with worker.batch() as batch:
+                unlocked = batch.unlock(lock)
+                bad = batch.match_prefix(prompt(1), max_tokens=-1)
+            assert unlocked.result() is None
+            with pytest.raises(ValueError, match="max_tokens is -1"):
+                bad.result()
+            assert client.stats().locks == 0
+
+    asyncio.run(run())
+
+
+def _add_a_wait_and_more(batch) -> None:
+    batch.match_prefix(prompt(1), lock=True, reserve_tokens=64, pending_wait=LONG)
+    for i in range(3):
+        batch.match_prefix(prompt(2, 1000 * i), lock=True, reserve_tokens=64)
+
+
+def _nothing_is_left(client) -> bool:
+    stats = client.stats()
+    return (stats.locks, stats.pages.reserved, stats.waiting_matches) == (0, 0, 0)
+
+
+@TRANSPORTS
+def test_what_a_batch_of_a_cancelled_task_brought_is_given_back(pandod, client, lane):
+    async def run():
+        async with AsyncClient(pandod.address, lane=lane) as worker:
+
+            async def send():
+                async with worker.batch() as batch:
+                    _add_a_wait_and_more(batch)
+
+            first = client.match_prefix(
+                prompt(1), lock=True, reserve_tokens=PAGE_TOKENS
+            )
+            task = asyncio.create_task(send())
+            while client.stats().waiting_matches == 0:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            client.free_pages(first.reserved_page_ids)
+            first.lock.release()
+            await asyncio.to_thread(eventually, lambda: _nothing_is_left(client))
+
+    asyncio.run(run())
+
+
+class Interrupted(BaseException):
+    """As KeyboardInterrupt, but not the test runner's."""
+
+
+@contextlib.contextmanager
+def interrupted_when(holds):
+    """Raises Interrupted in the main thread."""
+
+    def interrupt(*_):
+        raise Interrupted
+
+    def watch():
+        eventually(holds)
+        signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Thread(target=watch).start()
+        with pytest.raises(Interrupted):
+            yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_what_an_interrupted_batch_brought_is_given_back(pandod, client, caller):
+    first = client.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
+    with interrupted_when(lambda: client.stats().waiting_matches == 1):
+        with caller.batch() as batch:
+            _add_a_wait_and_more(batch)
+    client.free_pages(first.reserved_page_ids)
+    first.lock.release()
+    eventually(lambda: _nothing_is_left(client))
+
+
+def test_a_call_that_does_not_fit_on_a_lane_is_not_overtaken(tmp_path):
+    with (
+        serving(tmp_path, lane_bytes=8192, pool_pages=4096) as pandod,
+        Client(pandod.address) as client,
+    ):
+        assert client.transport == "lane"
+        pages = client.allocate_pages(4095)
+        for _ in range(100):
+            with client.batch() as batch:
+                freed = batch.free_pages(pages)
+                one = batch.allocate_pages(1)
+                rest = batch.allocate_pages(4094)
+            assert freed.result() is None
+            pages = [*one.result(), *rest.result()]
+
+
+@TRANSPORTS
 def test_tasks_send_batches_too(pandod, client, lane):
     async def run():
         async with AsyncClient(pandod.address, lane=lane) as worker:

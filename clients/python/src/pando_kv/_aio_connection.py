@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, TypeVar
 
 import grpc
@@ -16,8 +17,8 @@ from pando_kv._batch import (
     BATCH,
     Answer,
     batch_answers,
-    batch_request,
-    chunks,
+    batch_entry,
+    give_up,
     longest_wait,
     may_go_one_by_one,
 )
@@ -97,7 +98,7 @@ class Connection:
             if pending is not None:
                 if pending.ready(_PATIENCE):
                     # No more is to be done where it succeeded, as nearly all do.
-                    with contextlib.suppress(NoAnswerError, PandoError):
+                    with contextlib.suppress(Exception):
                         return call.parse(take(pending, 0))
                 first = self._begun_on_lane(pending)
         if call.give_back is None:
@@ -107,19 +108,34 @@ class Connection:
             return await asyncio.shield(taking)
         except BaseException as error:
             if is_unsettled(error):
-                task = asyncio.create_task(self._settle(taking, call, call.give_back))
-                self._unsettled.add(task)
-                task.add_done_callback(self._unsettled.discard)
+                self._settle_in_background(taking, call, call.give_back)
             raise
 
     async def send_together(self, answers: Sequence[Answer[Any]]) -> None:
-        """Begins calls in their order, with one doorbell, or as one call of gRPC."""
-        begun = await self._begin_together([answer.call for answer in answers])
-        for answer, first in zip(answers, begun, strict=True):
-            try:
-                answer.set(await self.send(answer.call, first))
-            except Exception as error:
-                answer.fail(error)
+        """Begins calls in their order, with one doorbell, or as one call of gRPC: at
+        most as many as pandod takes at once.
+
+        Whose task is cancelled leaves no answer: what the calls may have brought is
+        given back.
+        """
+        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
+        try:
+            begun = await self._begin_together([answer.call for answer in answers])
+            untaken = zip(answers, begun, strict=True)
+            for answer, first in untaken:
+                try:
+                    answer.set(await self.send(answer.call, first))
+                except BaseException as error:
+                    answer.fail(error)
+                    if not isinstance(error, Exception):
+                        raise
+        except BaseException as error:
+            for call, first in give_up(untaken, error):
+                if call.give_back is not None:
+                    taking = asyncio.create_task(self._attempt(call, first))
+                    self._settle_in_background(taking, call, call.give_back)
+            raise
 
     async def unlock(self, *locks: LockHandle) -> None:
         call = _prefix_calls.unlock(self.sessions, locks)
@@ -172,28 +188,33 @@ class Connection:
     async def _begin_together(
         self, calls: Sequence[Call[Any]]
     ) -> list[Exchange | None]:
-        """Of each call the exchange that has begun, if any."""
-        begun: list[Exchange | None] = []
-        for some in chunks(calls):
-            requests = [(call, first_request(call)) for call in some]
-            if self.lane.is_open:
-                pending = self.lane.submit(requests)
-                begun += [each and self._begun_on_lane(each) for each in pending]
-            else:
-                begun += await self._begin_over_grpc(some, requests)
-        return begun
+        """Of each call the exchange that has begun; None: it is still to begin."""
+        if self.lane.is_open:
+            pending = self.lane.submit([(call, first_request(call)) for call in calls])
+            return [each and self._begun_on_lane(each) for each in pending]
+        entries = [batch_entry(call) for call in calls]
+        sent = {
+            call: entry
+            for call, entry in zip(calls, entries, strict=True)
+            if isinstance(entry, bytes)
+        }
+        answers = iter(await self._begin_over_grpc(sent))
+        return [
+            next(answers) if isinstance(entry, bytes) else _ended(None, entry)
+            for entry in entries
+        ]
 
-    async def _begin_over_grpc(
-        self, calls: Sequence[Call[Any]], requests: Sequence[tuple[Call[Any], Any]]
-    ) -> list[Exchange | None]:
-        timeout = self.timeout + longest_wait(calls)
+    async def _begin_over_grpc(self, entries: dict[Call[Any], bytes]) -> list[Exchange]:
+        if not entries:
+            return []
+        timeout = self.timeout + longest_wait(entries)
         try:
-            data = await self._exchange_raw(BATCH, batch_request(requests), timeout)
+            data = await self._exchange_raw(BATCH, b"".join(entries.values()), timeout)
         except PandoError as error:
             if may_go_one_by_one(error):
-                return [None] * len(calls)
-            return [_ended(None, error)] * len(calls)
-        return [_ended(*answer) for answer in batch_answers(calls, data)]
+                return [self._exchange_over_grpc] * len(entries)
+            return [_ended(None, error)] * len(entries)
+        return [_ended(*answer) for answer in batch_answers(entries, data)]
 
     def _begun_on_lane(self, pending: Any) -> Exchange:
         lane = self.lane.native
@@ -239,6 +260,16 @@ class Connection:
         except grpc.RpcError as error:
             raise from_rpc_error(error) from error
         return response
+
+    def _settle_in_background(
+        self,
+        taking: asyncio.Task[T],
+        call: Call[T],
+        give_back: Callable[[T], Call[Any]],
+    ) -> None:
+        task = asyncio.create_task(self._settle(taking, call, give_back))
+        self._unsettled.add(task)
+        task.add_done_callback(self._unsettled.discard)
 
     async def _settle(
         self,
@@ -307,7 +338,7 @@ class Connection:
             await asyncio.wait_for(self._closing.wait(), seconds)
 
 
-def _ended(answer: Any, error: PandoError | None) -> Exchange:
+def _ended(answer: Any, error: Exception | None) -> Exchange:
     async def exchange(_call: Call[Any], _request: Any, _timeout: float) -> Any:
         if error is not None:
             raise error

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
 from pando_kv import _pool_calls, _prefix_calls
-from pando_kv._call import Call, is_unsettled
+from pando_kv._call import Call, first_request, is_unsettled
 from pando_kv._locks import LockHandle
 from pando_kv._methods import plain
 from pando_kv._prefix_calls import LockMaker, LockT
@@ -19,6 +19,7 @@ from pando_kv.errors import PandoError, from_status
 from pando_kv.results import Insert, Match
 
 T = TypeVar("T")
+E = TypeVar("E")
 
 BATCH = plain("/pando.v1.DataPath/Batch")
 # What pandod takes at once.
@@ -97,25 +98,33 @@ class CallList(Generic[LockT]):
         return answer
 
     def _take(self) -> list[Answer[Any]]:
-        """Those that were not sent yet; forgets them."""
-        answers, self._answers = self._answers, []
+        """Those to be sent next; forgets them."""
+        answers, self._answers = self._answers[:LARGEST], self._answers[LARGEST:]
         return answers
 
     def _give_up(self) -> None:
-        """The batch is not sent: locks that it was to release stay held."""
-        for answer in self._take():
-            for lock in answer.call.releases:
-                lock.restore()
-            answer.fail(RuntimeError("the batch was not sent"))
+        """The calls are not sent: locks that they were to release stay held."""
+        error = RuntimeError("the batch was not sent")
+        give_up([(answer, None) for answer in self._answers], error)
+        self._answers = []
 
 
-def chunks(calls: Sequence[Call[Any]]) -> Iterator[Sequence[Call[Any]]]:
-    """Of a size that pandod takes at once."""
-    for begin in range(0, len(calls), LARGEST):
-        yield calls[begin : begin + LARGEST]
+def give_up(
+    untaken: Iterable[tuple[Answer[Any], E | None]], error: BaseException
+) -> list[tuple[Call[Any], E]]:
+    """Nobody takes these answers any more: locks that the calls were to release are
+    held again. The calls that have begun, with their exchanges."""
+    begun = []
+    for answer, first in untaken:
+        answer.fail(error)
+        for lock in answer.call.releases:
+            lock.restore()
+        if first is not None:
+            begun.append((answer.call, first))
+    return begun
 
 
-def longest_wait(calls: Sequence[Call[Any]]) -> float:
+def longest_wait(calls: Iterable[Call[Any]]) -> float:
     return max(call.pending_wait for call in calls)
 
 
@@ -125,17 +134,17 @@ def may_go_one_by_one(error: PandoError) -> bool:
     return is_unsettled(error) or error.reason == "UNIMPLEMENTED"
 
 
-def batch_request(requests: Sequence[tuple[Call[Any], Any]]) -> bytes:
-    return b"".join(
-        nested(
-            _REQUESTS, nested(call.method.number, call.method.request.encode(request))
-        )
-        for call, request in requests
-    )
+def batch_entry(call: Call[Any]) -> bytes | Exception:
+    """The call as a part of a batch, or why its request cannot be made."""
+    try:
+        request = call.method.request.encode(first_request(call))
+    except Exception as error:
+        return error
+    return nested(_REQUESTS, nested(call.method.number, request))
 
 
 def batch_answers(
-    calls: Sequence[Call[Any]], data: bytes
+    calls: Iterable[Call[Any]], data: bytes
 ) -> Iterator[tuple[Any, PandoError | None]]:
     """The answer of each call, or its error."""
     response = data_path_pb2.BatchResponse.FromString(data)

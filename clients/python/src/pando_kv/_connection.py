@@ -5,9 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, TypeVar
 
 import grpc
@@ -17,8 +18,8 @@ from pando_kv._batch import (
     BATCH,
     Answer,
     batch_answers,
-    batch_request,
-    chunks,
+    batch_entry,
+    give_up,
     longest_wait,
     may_go_one_by_one,
 )
@@ -104,20 +105,32 @@ class Connection:
         try:
             return self._attempt(call, first)
         except BaseException as error:
-            if call.give_back and is_unsettled(error):
-                threading.Thread(
-                    target=self._settle, args=(call, call.give_back), daemon=True
-                ).start()
+            if is_unsettled(error):
+                self._settle_in_background([(call, None)])
             raise
 
     def send_together(self, answers: Sequence[Answer[Any]]) -> None:
-        """Begins calls in their order, with one doorbell, or as one call of gRPC."""
-        begun = self._begin_together([answer.call for answer in answers])
-        for answer, first in zip(answers, begun, strict=True):
-            try:
-                answer.set(self.send(answer.call, first))
-            except Exception as error:
-                answer.fail(error)
+        """Begins calls in their order, with one doorbell, or as one call of gRPC: at
+        most as many as pandod takes at once.
+
+        Who is interrupted leaves no answer: what the calls may have brought is given
+        back.
+        """
+        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
+        try:
+            begun = self._begin_together([answer.call for answer in answers])
+            untaken = zip(answers, begun, strict=True)
+            for answer, first in untaken:
+                try:
+                    answer.set(self.send(answer.call, first))
+                except BaseException as error:
+                    answer.fail(error)
+                    if not isinstance(error, Exception):
+                        raise
+        except BaseException as error:
+            self._settle_in_background(give_up(untaken, error))
+            raise
 
     def unlock(self, *locks: LockHandle) -> None:
         call = _prefix_calls.unlock(self.sessions, locks)
@@ -144,28 +157,33 @@ class Connection:
             raise
 
     def _begin_together(self, calls: Sequence[Call[Any]]) -> list[Exchange | None]:
-        """Of each call the exchange that has begun, if any."""
-        begun: list[Exchange | None] = []
-        for some in chunks(calls):
-            requests = [(call, first_request(call)) for call in some]
-            if self.lane.is_open:
-                pending = self.lane.submit(requests)
-                begun += [each and _begun_on_lane(each) for each in pending]
-            else:
-                begun += self._begin_over_grpc(some, requests)
-        return begun
+        """Of each call the exchange that has begun; None: it is still to begin."""
+        if self.lane.is_open:
+            pending = self.lane.submit([(call, first_request(call)) for call in calls])
+            return [each and _begun_on_lane(each) for each in pending]
+        entries = [batch_entry(call) for call in calls]
+        sent = {
+            call: entry
+            for call, entry in zip(calls, entries, strict=True)
+            if isinstance(entry, bytes)
+        }
+        answers = iter(self._begin_over_grpc(sent))
+        return [
+            next(answers) if isinstance(entry, bytes) else _ended(None, entry)
+            for entry in entries
+        ]
 
-    def _begin_over_grpc(
-        self, calls: Sequence[Call[Any]], requests: Sequence[tuple[Call[Any], Any]]
-    ) -> list[Exchange | None]:
-        timeout = self.timeout + longest_wait(calls)
+    def _begin_over_grpc(self, entries: dict[Call[Any], bytes]) -> list[Exchange]:
+        if not entries:
+            return []
+        timeout = self.timeout + longest_wait(entries)
         try:
-            data = self._exchange_raw(BATCH, batch_request(requests), timeout)
+            data = self._exchange_raw(BATCH, b"".join(entries.values()), timeout)
         except PandoError as error:
             if may_go_one_by_one(error):
-                return [None] * len(calls)
-            return [_ended(None, error)] * len(calls)
-        return [_ended(*answer) for answer in batch_answers(calls, data)]
+                return [self._exchange_over_grpc] * len(entries)
+            return [_ended(None, error)] * len(entries)
+        return [_ended(*answer) for answer in batch_answers(entries, data)]
 
     def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
         """One request and its answer, on the lane or else over gRPC."""
@@ -213,17 +231,38 @@ class Connection:
             method = self._methods[name] = self._channel.unary_unary(name)
         return method
 
-    def _settle(self, call: Call[T], give_back: Callable[[T], Call[Any]]) -> None:
-        """Repeats a call until the server says what it brought. At the end of the
+    def _settle_in_background(
+        self, begun: Sequence[tuple[Call[Any], Exchange | None]]
+    ) -> None:
+        """What calls may have brought is given back, by a thread of its own."""
+
+        def settle() -> None:
+            for call, first in begun:
+                if call.give_back is not None:
+                    self._settle(call, call.give_back, first)
+
+        if any(call.give_back for call, _ in begun):
+            threading.Thread(target=settle, daemon=True).start()
+
+    def _settle(
+        self,
+        call: Call[T],
+        give_back: Callable[[T], Call[Any]],
+        first: Exchange | None,
+    ) -> None:
+        """Asks until the server says what a call has brought. At the end of the
         session there is nothing left of it."""
-        call = replace(call, pending_wait=0.0)
+        if call.pending_wait:
+            # Nobody wants what it waits for: sent again, it waits no longer.
+            call, first = replace(call, pending_wait=0.0), None
         while call.repeats_in and self.sessions.is_current(call.repeats_in):
             try:
-                self._attempt(give_back(self._attempt(call)))
+                self._attempt(give_back(self._attempt(call, first)))
                 return
             except PandoError as error:
                 if not is_unsettled(error) or self._closing.wait(SETTLE_PAUSE):
                     return
+            first = None
 
     def _keep_session(self) -> None:
         open_stream = self._channel.stream_stream(OPEN_METHOD)

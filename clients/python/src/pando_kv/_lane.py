@@ -27,28 +27,52 @@ class NoAnswerError(Exception):
     """A call found no room on the lane, or no answer there: gRPC carries it."""
 
 
+class Unsent:
+    """In place of a call that was submitted: its request cannot be made."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def done(self) -> bool:
+        return True
+
+    def ready(self, _timeout: float) -> bool:
+        return True
+
+    def wait(self, _timeout: float) -> Any:
+        raise self._error
+
+
 class ClientLane:
     """A lane, or why there is none. One thread or task opens and closes it, any may
     call."""
 
     def __init__(self, wanted: bool, address: str) -> None:
-        self.why_not = "it is not open yet"
+        self._why_not = "it is not open yet"
         self.is_wanted = False
         if not wanted:
-            self.why_not = "lane=False"
+            self._why_not = "lane=False"
         elif WHY_NOT_NATIVE:
-            self.why_not = WHY_NOT_NATIVE
+            self._why_not = WHY_NOT_NATIVE
         elif not address.startswith(("/", "unix:")):
-            self.why_not = "a lane needs a Unix socket"
+            self._why_not = "a lane needs a Unix socket"
         else:
             self.is_wanted = True
         self.native: Any = None
-        """The lane itself; None: it is not open."""
+        """The lane itself; None: there is none. pandod may have closed it."""
         self._gauges: Any = None
 
     @property
     def is_open(self) -> bool:
-        return self.native is not None
+        lane = self.native
+        return lane is not None and not lane.closed
+
+    @property
+    def why_not(self) -> str:
+        """Empty: it is open."""
+        if self.is_open:
+            return ""
+        return self._why_not if self.native is None else "pandod has closed it"
 
     def fetch(self, grant: bytes, timeout: float) -> None:
         """Blocks; `grant` is the answer of OPEN_LANE."""
@@ -58,7 +82,7 @@ class ClientLane:
             fds = [fd for fd, _ in parts]
             if len(fds) != 3:
                 close_all(fds)
-                self.why_not = f"a lane has 3 descriptors; {len(fds)} came"
+                self._why_not = f"a lane has 3 descriptors; {len(fds)} came"
                 return
             memory, doorbell, gauges = fds
             # Each takes its descriptors over.
@@ -70,20 +94,20 @@ class ClientLane:
             self._gauges = native.Gauges(gauges)
             self.native = lane
         except (PandoError, RuntimeError) as error:
-            self.why_not = str(error)
+            self._why_not = str(error)
 
     def close(self, why: str) -> None:
         """Calls that have no answer yet end, and go over gRPC."""
         lane, self.native, self._gauges = self.native, None, None
         if self.is_wanted:
-            self.why_not = why
+            self._why_not = why
         if lane is not None:
             lane.close()
 
     def read_gauges(self) -> Gauges | None:
         """Without a call; None when there is no lane."""
         gauges = self._gauges
-        read = None if gauges is None else gauges.read()
+        read = gauges.read() if gauges is not None and self.is_open else None
         if read is None:
             return None
         epoch, free, evictable, protected, reserved, quarantined, capacity, *rest = read
@@ -99,24 +123,31 @@ class ClientLane:
 
     def submit(self, calls: Sequence[tuple[Call[Any], Any]]) -> list[Any]:
         """Submits calls and their requests with one doorbell; what `take` takes, or
-        None where there is no room."""
+        None from the first one on that there is no room for: those after it must not
+        begin before it."""
         lane = self.native
         if lane is None:
             return [None] * len(calls)
-        pending = [
-            lane.prepare(
-                call.method.number,
-                call.method.request,
-                request,
-                call.answer_bytes,
-                call.method.response,
-            )
-            if call.method.number
-            else None
-            for call, request in calls
-        ]
-        lane.submit([each for each in pending if each is not None])
-        return pending
+        pending: list[Any] = []
+        prepared = []
+        for call, request in calls:
+            try:
+                each = call.method.number and lane.prepare(
+                    call.method.number,
+                    call.method.request,
+                    request,
+                    call.answer_bytes,
+                    call.method.response,
+                )
+            except Exception as error:
+                pending.append(Unsent(error))
+                continue
+            if not each:
+                break
+            prepared.append(each)
+            pending.append(each)
+        lane.submit(prepared)
+        return pending + [None] * (len(calls) - len(pending))
 
 
 def take(pending: Any, timeout: float) -> Any:

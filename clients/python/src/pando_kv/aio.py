@@ -109,8 +109,7 @@ class AsyncClient(AsyncOperatorClient):
     @property
     def why_no_lane(self) -> str:
         """Why `transport` is "grpc"; empty while it is not."""
-        lane = self._connection.lane
-        return "" if lane.is_open else lane.why_not
+        return self._connection.lane.why_not
 
     async def gauges(self) -> Gauges:
         """As `pando_kv.Client.gauges`."""
@@ -370,7 +369,12 @@ class AsyncBatch(CallList["AsyncLock"]):
 
     async def send(self) -> None:
         """Sends the calls that were added since the last time."""
-        await self._connection.send_together(self._take())
+        try:
+            while answers := self._take():
+                await self._connection.send_together(answers)
+        except BaseException:
+            self._give_up()
+            raise
 
     async def __aenter__(self) -> AsyncBatch:
         return self

@@ -110,8 +110,7 @@ class Client(OperatorClient):
     @property
     def why_no_lane(self) -> str:
         """Why `transport` is "grpc"; empty while it is not."""
-        lane = self._connection.lane
-        return "" if lane.is_open else lane.why_not
+        return self._connection.lane.why_not
 
     def gauges(self) -> Gauges:
         """What the cache holds, as of one moment: with a lane read from memory, without
@@ -369,7 +368,12 @@ class Batch(CallList["Lock"]):
 
     def send(self) -> None:
         """Sends the calls that were added since the last time."""
-        self._connection.send_together(self._take())
+        try:
+            while answers := self._take():
+                self._connection.send_together(answers)
+        except BaseException:
+            self._give_up()
+            raise
 
     def __enter__(self) -> Batch:
         return self
