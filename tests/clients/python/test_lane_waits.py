@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,6 +12,7 @@ from lanes import needs_lane
 from pando_kv import (
     Client,
 )
+from pando_kv._aio_lane import AnswerWaits
 from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS
 from prompts import prompt
@@ -137,5 +139,68 @@ def test_what_a_cancelled_task_was_to_bring_is_given_back(pandod, client):
                     (client.gauges().pages.reserved, client.stats().locks) == (0, 0)
                 ),
             )
+
+    asyncio.run(run())
+
+
+class LaneOfOneAnswer:
+    """Stands in for a lane: its first answer comes at the worst moment."""
+
+    def __init__(self):
+        self.changed = threading.Condition()
+        self.answers = 0
+        self.looks = 0
+
+    def await_answers(self, seen, _timeout):
+        with self.changed:
+            self.looks += 1
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.answers != seen)
+
+    def answer_and_await_look(self):
+        with self.changed:
+            self.answers += 1
+            looks = self.looks
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.looks > looks)
+
+
+class CallThatIsAnsweredAtOnce:
+    def __init__(self, lane):
+        self.lane = lane
+        self.is_done = False
+
+    def done(self):
+        return self.is_done
+
+    def wake_lane(self):
+        self.is_done = True
+        self.lane.answer_and_await_look()
+        return True
+
+
+class CallThatIsNotAnswered:
+    def done(self):
+        return False
+
+    def wake_lane(self):
+        return True
+
+
+def test_an_answer_that_comes_before_its_task_sleeps_wakes_it():
+    async def run():
+        lane = LaneOfOneAnswer()
+        waits = AnswerWaits(lane)
+        other = asyncio.create_task(waits.until_done(CallThatIsNotAnswered(), 100))
+        while lane.looks == 0:
+            await asyncio.sleep(0)
+        try:
+            await waits.until_done(CallThatIsAnsweredAtOnce(lane), 10)
+        finally:
+            other.cancel()
+            await asyncio.wait([other])
+            with lane.changed:  # lets the thread end
+                lane.answers += 1
+                lane.changed.notify_all()
 
     asyncio.run(run())

@@ -23,8 +23,6 @@ class AnswerWaits:
 
     async def until_done(self, pending: Any, timeout: float) -> None:
         """Until the call has an outcome; raises asyncio.TimeoutError."""
-        if not pending.wake_lane():
-            return
         done = self._loop.create_future()
         with self._mutex:
             self._waiting.append((pending, done))
@@ -33,7 +31,9 @@ class AnswerWaits:
                 threading.Thread(
                     target=self._watch, name="pando-lane", daemon=True
                 ).start()
-        await asyncio.wait_for(done, timeout)
+        # Only now, so that the answer finds who waits for it whenever it comes.
+        if pending.wake_lane():
+            await asyncio.wait_for(done, timeout)
 
     def _watch(self) -> None:
         while True:
