@@ -14,6 +14,7 @@ from pando_kv import (
     PrefixQuery,
     UnavailableError,
 )
+from pando_kv._lane import OPEN_LANE, ClientLane, open_lane_request
 from pandod_process import PAGE_TOKENS, serving
 from prompts import admit_and_publish, prompt
 
@@ -46,6 +47,20 @@ def test_a_client_has_a_lane_of_the_next_pandod(tmp_path):
         eventually(lambda: client.transport == "lane" and client.epoch != epoch)
         admit_and_publish(client, prompt(1))
         assert client.gauges().epoch == client.epoch
+
+
+def test_a_lane_that_pandod_closed_is_none(pandod, client):
+    with Client(pandod.address) as worker:
+        connection = worker._connection
+        request = open_lane_request(connection.sessions.current())
+        other = ClientLane(True, pandod.address)
+        other.fetch(connection._exchange_raw(OPEN_LANE, request, LONG), LONG)
+        assert other.is_open
+        eventually(lambda: worker.transport == "grpc")
+        assert worker.why_no_lane == "pandod has closed it"
+        admit_and_publish(worker, prompt(1))
+        assert worker.gauges().pages.evictable == 1
+        other.close("the test is over")
 
 
 def test_many_threads_share_one_lane(pandod, client):
