@@ -25,10 +25,9 @@ class ClientAccessTest : public testing::Test {
   // With files of these names.
   absl::Status Read(const std::string& ca, const std::string& certificate,
                     const std::string& key) {
-    return CredentialsOf({.address = "host:1",
-                          .tls = TlsFiles{.ca = folder_ + ca,
-                                          .certificate = folder_ + certificate,
-                                          .key = folder_ + key}})
+    return CredentialsOf(TlsFiles{.ca = folder_ + ca,
+                                  .certificate = folder_ + certificate,
+                                  .key = folder_ + key})
         .status();
   }
 

@@ -19,8 +19,6 @@ from pandod_process import REPOSITORY, binary
 
 CALLS = REPOSITORY / "docs" / "calls.md"
 CPP_PROGRAM = """
-#include <grpcpp/grpcpp.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -30,7 +28,7 @@ CPP_PROGRAM = """
 #include <vector>
 
 #include "pando/client.h"
-#include "pando/v1/admin.grpc.pb.h"
+#include "pando/operator.h"
 
 int main() {
 %s

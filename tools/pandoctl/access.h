@@ -1,25 +1,23 @@
 #ifndef PANDO_TOOLS_PANDOCTL_ACCESS_H_
 #define PANDO_TOOLS_PANDOCTL_ACCESS_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "pando/tls.h"
 #include "tools/pandoctl/options.h"
 
 namespace pando::ctl {
 
-// What pandod is shown. No gRPC: a replay forks before it uses any.
+// What pandod is shown.
 struct Access {
-  // In PEM; all empty: no option names them, and the connection is in the
-  // clear.
-  std::string ca;
-  std::string certificate;
-  std::string key;
+  // Unset: the connection is in the clear.
+  std::optional<TlsFiles> tls;
   std::string token;  // empty: none
 };
 
-// Reads the files that the options name. An error names one that cannot be
-// read, or is empty.
+// An error names an option, and its file that cannot be read or is empty.
 absl::StatusOr<Access> ReadAccess(const Options& options);
 
 }  // namespace pando::ctl

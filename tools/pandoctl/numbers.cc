@@ -18,7 +18,7 @@ absl::Status NotFound(const char* kind, uint64_t number) {
 
 absl::Status CheckNamespace(Server& server, uint64_t number) {
   ASSIGN_OR_RETURN(const v1::ListNamespacesResponse list,
-                   server.ListNamespaces(kLimit));
+                   server.List<v1::ListNamespacesRequest>(kLimit));
   for (const v1::NamespaceInfo& ns : list.namespaces()) {
     if (ns.number() == number) return absl::OkStatus();
   }
@@ -29,7 +29,7 @@ absl::Status CheckNamespace(Server& server, uint64_t number) {
 
 absl::Status CheckSession(Server& server, uint32_t number) {
   ASSIGN_OR_RETURN(const v1::ListSessionsResponse list,
-                   server.ListSessions(kLimit));
+                   server.List<v1::ListSessionsRequest>(kLimit));
   for (const v1::SessionInfo& session : list.sessions()) {
     if (session.session_number() == number) return absl::OkStatus();
   }

@@ -5,21 +5,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "pando/v1/admin.pb.h"
+#include "clients/cpp/src/operator_calls.h"
 #include "pando/v1/events.pb.h"
-#include "pando/v1/pool.pb.h"
-#include "pando/v1/prefix_cache.pb.h"
 #include "tools/pandoctl/access.h"
 
 namespace pando::ctl {
 
-// The pandod that is asked: one connection, made by the first call, and its
-// calls, each with a deadline. For one thread. exit_code.h says what a
-// failure's code means.
+// The pandod that is asked, by the calls of the C++ client; what is wrong is
+// said in words for people. It touches gRPC with the first call, as a replay
+// forks before it uses any. For one thread. exit_code.h says what a failure's
+// code means.
 class Server {
  public:
   // `address` is "unix:/path", "/path" or "host:port". With TLS its certificate
@@ -29,30 +29,27 @@ class Server {
   ~Server();
 
   const std::string& address() const { return address_; }
+  // What it is shown.
+  const Access& access() const { return access_; }
 
-  absl::StatusOr<v1::GetStatsResponse> GetStats();
-  absl::StatusOr<v1::DescribePoolResponse> DescribePool();
-  absl::StatusOr<v1::ListNamespacesResponse> ListNamespaces(uint32_t limit);
-  absl::StatusOr<v1::ListSessionsResponse> ListSessions(uint32_t limit);
-  absl::StatusOr<v1::ListLocksResponse> ListLocks(
-      const v1::ListLocksRequest& request);
-  absl::StatusOr<v1::ReleaseLocksResponse> ReleaseLocks(uint32_t session);
-  absl::StatusOr<v1::ListQuarantineResponse> ListQuarantine(uint32_t limit);
-  absl::StatusOr<v1::FreeQuarantineResponse> FreeQuarantine(uint32_t session);
-  absl::StatusOr<v1::MatchPrefixResponse> MatchPrefix(
-      const v1::MatchPrefixRequest& request);
-  absl::StatusOr<v1::ExplainMatchResponse> ExplainMatch(
-      const v1::ExplainMatchRequest& request);
-  absl::StatusOr<v1::EvictResponse> Evict(uint32_t pages);
-  absl::StatusOr<v1::FlushResponse> Flush(const v1::FlushRequest& request);
-  absl::StatusOr<v1::SetEvictionPolicyResponse> SetEvictionPolicy(
-      const std::string& policy);
-  absl::StatusOr<v1::CheckInvariantsResponse> CheckInvariants();
-  absl::StatusOr<v1::DrainResponse> Drain(bool exit);
+  // One call, for example Ask(v1::GetStatsRequest()).
+  template <typename Request>
+  auto Ask(const Request& request)
+      -> decltype(std::declval<OperatorCalls>().Ask(request)) {
+    const absl::StatusOr<const OperatorCalls*> calls = Calls();
+    if (!calls.ok()) return calls.status();
+    auto answer = (*calls)->Ask(request);
+    if (!answer.ok()) return Explained(answer.status());
+    return answer;
+  }
+  // The same of a listing, with its limit.
+  template <typename Request>
+  auto List(uint32_t limit) {
+    Request request;
+    request.set_limit(limit);
+    return Ask(request);
+  }
 
-  // All messages of the dump as one.
-  absl::StatusOr<v1::DumpTreeResponse> DumpTree(
-      const v1::DumpTreeRequest& request);
   // Calls `on_event` for each event until it returns false, but no longer than
   // `limit`.
   absl::Status WatchEvents(
@@ -62,15 +59,14 @@ class Server {
   absl::StatusOr<std::string> Health(const std::string& service);
 
  private:
-  struct Stubs;
-
-  Stubs& stubs();
+  absl::StatusOr<const OperatorCalls*> Calls();
+  absl::Status Explained(const absl::Status& status) const;
 
   const std::string address_;
   const absl::Duration timeout_;
   const Access access_;
-  const std::string certified_name_;
-  std::unique_ptr<Stubs> stubs_;
+  // Null before the first call.
+  std::unique_ptr<const OperatorCalls> calls_;
 };
 
 }  // namespace pando::ctl

@@ -21,19 +21,11 @@
 #include "pando/pool.h"
 #include "pando/requests.h"
 #include "pando/stats.h"
+#include "pando/tls.h"
 #include "pando/types.h"
 
 namespace pando {
 inline namespace client {
-
-// What a client over TCP shows, and whom it trusts: files in PEM, read by
-// Connect. The server's certificate must be signed by `ca` and name the host of
-// the address.
-struct TlsFiles {
-  std::string ca;
-  std::string certificate;  // the client's own, with its chain
-  std::string key;
-};
 
 class Exchange;
 
@@ -71,14 +63,6 @@ struct AttachOptions {
   // Where each shard is mapped if that is free: the addresses of a mapping that
   // is gone, which CUDA graphs still hold.
   std::vector<std::byte*> addresses = {};
-};
-
-struct WatchOptions {
-  // Continue after this event, of this epoch. If the server no longer has all
-  // that followed it, an EventsLost and a snapshot come instead. Unset: a
-  // snapshot.
-  std::optional<uint64_t> after_sequence = {};
-  uint64_t epoch = 0;
 };
 
 // A worker's attachment to pandod: one connection and one session.

@@ -15,8 +15,6 @@
 namespace pando {
 inline namespace client {
 
-class Connection;
-
 // Why pages were evicted.
 enum class EvictionReason {
   kUnknown,
@@ -70,9 +68,18 @@ struct Event {
       what;
 };
 
+struct WatchOptions {
+  // Continue after this event, of this epoch. If the server no longer has all
+  // that followed it, an EventsLost and a snapshot come instead. Unset: a
+  // snapshot.
+  std::optional<uint64_t> after_sequence = {};
+  uint64_t epoch = 0;
+};
+
 // A running watch.
 //
-// Owned by the caller; may outlive the Client, whose end it does not notice.
+// Owned by the caller; may outlive its Client or Operator, whose end it does
+// not notice.
 // Next is for one thread at a time, Cancel for any.
 class EventWatch {
  public:
@@ -87,7 +94,7 @@ class EventWatch {
   void Cancel();
 
  private:
-  friend class Client;
+  friend class Operator;
   struct Stream;
 
   explicit EventWatch(std::unique_ptr<Stream> stream);

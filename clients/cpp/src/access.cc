@@ -24,13 +24,12 @@ absl::Status ReadFile(const std::string& path, std::string& text) {
 }  // namespace
 
 absl::StatusOr<ChannelCredentials> CredentialsOf(
-    const ConnectOptions& options) {
-  if (!options.tls.has_value()) return grpc::InsecureChannelCredentials();
+    const std::optional<TlsFiles>& tls) {
+  if (!tls.has_value()) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions files;
-  for (absl::Status status :
-       {ReadFile(options.tls->ca, files.pem_root_certs),
-        ReadFile(options.tls->certificate, files.pem_cert_chain),
-        ReadFile(options.tls->key, files.pem_private_key)}) {
+  for (absl::Status status : {ReadFile(tls->ca, files.pem_root_certs),
+                              ReadFile(tls->certificate, files.pem_cert_chain),
+                              ReadFile(tls->key, files.pem_private_key)}) {
     if (!status.ok()) return status;
   }
   return grpc::SslCredentials(files);

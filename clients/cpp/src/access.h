@@ -5,18 +5,21 @@
 #include <grpcpp/security/credentials.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "pando/client.h"
+#include "pando/tls.h"
 
 namespace pando {
 inline namespace client {
 
 using ChannelCredentials = std::shared_ptr<grpc::ChannelCredentials>;
 
-// An error names the file that cannot be read, or is empty.
-absl::StatusOr<ChannelCredentials> CredentialsOf(const ConnectOptions& options);
+// Unset: those of a connection in the clear. An error names the file that
+// cannot be read, or is empty.
+absl::StatusOr<ChannelCredentials> CredentialsOf(
+    const std::optional<TlsFiles>& tls);
 
 // Shows the token in a call; empty: none.
 void ShowToken(const std::string& token, grpc::ClientContext& context);

@@ -15,10 +15,13 @@ Client::~Client() { connection_->End(); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     ConnectOptions options) {
-  ASSIGN_OR_RETURN(const ChannelCredentials credentials,
-                   CredentialsOf(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Endpoint> endpoint,
+                   Endpoint::Make({.address = options.address,
+                                   .tls = options.tls,
+                                   .token = options.token,
+                                   .timeout = options.timeout}));
   std::unique_ptr<Client> client(new Client(
-      std::make_shared<Connection>(std::move(options), credentials)));
+      std::make_shared<Connection>(std::move(options), std::move(endpoint))));
   RETURN_IF_ERROR(client->connection_->AwaitOpened());
   return client;
 }

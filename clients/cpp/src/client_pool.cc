@@ -27,15 +27,6 @@ absl::Status CheckSizes(const PoolDescription& pool,
   return absl::OkStatus();
 }
 
-absl::StatusOr<FlushResult> SendFlush(Connection& connection,
-                                      const v1::FlushRequest& request) {
-  ASSIGN_OR_RETURN(
-      const v1::FlushResponse response,
-      connection.Call(connection.admin(), &v1::Admin::Stub::Flush, request));
-  return FlushResult{.evicted_pages = response.evicted_pages(),
-                     .protected_pages = response.protected_pages()};
-}
-
 }  // namespace
 
 absl::StatusOr<ReservedPages> Client::AllocatePages(
@@ -163,33 +154,24 @@ absl::StatusOr<Gauges> Client::ReadGauges() {
 }
 
 absl::StatusOr<FlushResult> Client::Flush() {
-  return SendFlush(*connection_, v1::FlushRequest());
+  return connection_->operators().Flush();
 }
 
 absl::StatusOr<FlushResult> Client::Flush(const Namespace& ns) {
-  v1::FlushRequest request;
-  ToProto(ns, request.mutable_namespace_());
-  return SendFlush(*connection_, request);
+  return connection_->operators().Flush(ns);
 }
 
 absl::StatusOr<std::string> Client::SetEvictionPolicy(
     const std::string& policy) {
-  v1::SetEvictionPolicyRequest request;
-  request.set_policy(policy);
-  ASSIGN_OR_RETURN(
-      const v1::SetEvictionPolicyResponse response,
-      connection_->Call(connection_->admin(),
-                        &v1::Admin::Stub::SetEvictionPolicy, request));
-  return response.previous();
+  return connection_->operators().SetEvictionPolicy(policy);
 }
 
 absl::StatusOr<std::vector<std::string>> Client::CheckInvariants() {
-  ASSIGN_OR_RETURN(
-      const v1::CheckInvariantsResponse response,
-      connection_->Call(connection_->admin(), &v1::Admin::Stub::CheckInvariants,
-                        v1::CheckInvariantsRequest()));
-  return std::vector<std::string>(response.violations().begin(),
-                                  response.violations().end());
+  return connection_->operators().CheckInvariants();
+}
+
+std::unique_ptr<EventWatch> Client::WatchEvents(const WatchOptions& options) {
+  return connection_->operators().WatchEvents(options);
 }
 
 }  // namespace client

@@ -2,8 +2,6 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <algorithm>
 #include <string>
@@ -17,9 +15,6 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// The server limits tokens, not bytes.
-constexpr int kUnlimited = -1;
-
 // Between the attempts of a call whose connection breaks: the pause doubles,
 // so that they span most of a second.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
@@ -27,39 +22,6 @@ constexpr int kRepeats = 5;
 
 // Of a call that is repeated in the background; the client's end waits for it.
 constexpr absl::Duration kAttempt = absl::Milliseconds(500);
-
-// Infinity cannot be added to the present time.
-constexpr absl::Duration kLongest = absl::Hours(24 * 365);
-
-ConnectOptions WithFiniteTimeout(ConnectOptions options) {
-  options.timeout = std::min(options.timeout, kLongest);
-  return options;
-}
-
-// What gRPC calls the address: a path is that of a Unix socket.
-std::string TargetOf(const std::string& address) {
-  return address.starts_with('/') ? "unix:" + address : address;
-}
-
-bool IsUnixAddress(const std::string& address) {
-  return TargetOf(address).starts_with("unix:");
-}
-
-std::shared_ptr<grpc::Channel> MakeChannel(
-    const std::string& address, const ChannelCredentials& credentials) {
-  grpc::ChannelArguments args;
-  args.SetMaxReceiveMessageSize(kUnlimited);
-  args.SetMaxSendMessageSize(kUnlimited);
-  // What may be repeated, and how often, is decided here and not by gRPC.
-  args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // The connection is the client's own: sessions break apart from each other.
-  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // The server is on this machine: look for it often when it is away.
-  args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(TargetOf(address), credentials, args);
-}
 
 }  // namespace
 
@@ -70,21 +32,21 @@ absl::Status CheckAfter(const PrefixHandle& after, size_t tokens) {
 }
 
 Connection::Connection(ConnectOptions options,
-                       const ChannelCredentials& credentials)
-    : options_(WithFiniteTimeout(std::move(options))),
-      channel_(MakeChannel(options_.address, credentials)),
-      prefix_cache_(v1::PrefixCache::NewStub(channel_)),
-      page_pool_(v1::PagePool::NewStub(channel_)),
-      sessions_(v1::Sessions::NewStub(channel_)),
-      admin_(v1::Admin::NewStub(channel_)),
-      events_(v1::Events::NewStub(channel_)),
-      data_path_(v1::DataPath::NewStub(channel_)),
+                       std::shared_ptr<const Endpoint> endpoint)
+    : options_(std::move(options)),
+      endpoint_(std::move(endpoint)),
+      operator_(endpoint_),
+      prefix_cache_(v1::PrefixCache::NewStub(endpoint_->channel())),
+      page_pool_(v1::PagePool::NewStub(endpoint_->channel())),
+      sessions_(v1::Sessions::NewStub(endpoint_->channel())),
+      admin_(v1::Admin::NewStub(endpoint_->channel())),
+      data_path_(v1::DataPath::NewStub(endpoint_->channel())),
       last_request_id_(absl::Uniform<uint64_t>(absl::BitGen())),
       session_(
-          v1::Sessions::NewStub(channel_),
+          v1::Sessions::NewStub(endpoint_->channel()),
           {.client_name = options_.name,
-           .token = options_.token,
-           .timeout = options_.timeout,
+           .token = endpoint_->token(),
+           .timeout = endpoint_->timeout(),
            .on_lost = options_.on_session_lost,
            .on_opened = [this](const Session& s) { OpenLane(s); },
            .on_ended = [this](const absl::Status& end) { lane_.Close(end); }}) {
@@ -95,7 +57,7 @@ void Connection::OpenLane(const Session& session) {
     lane_.Close(absl::CancelledError("ConnectOptions::lane is false"));
     return;
   }
-  if (!IsUnixAddress(options_.address)) {
+  if (!endpoint_->is_unix_socket()) {
     lane_.Close(absl::UnavailableError("a lane needs a Unix socket"));
     return;
   }
@@ -105,14 +67,14 @@ void Connection::OpenLane(const Session& session) {
       Call(*data_path_, &v1::DataPath::Stub::OpenLane, request);
   if (granted.ok()) {
     lane_.Open(granted->memory_socket(), granted->token(), session.page_tokens,
-               options_.timeout);
+               endpoint_->timeout());
   } else {
     lane_.Close(granted.status());
   }
 }
 
 absl::Status Connection::AwaitOpened() {
-  const absl::Status status = session_.AwaitOpened(options_.timeout);
+  const absl::Status status = session_.AwaitOpened(endpoint_->timeout());
   if (status.ok()) return status;
   return WithReason(
       absl::Status(status.code(),
@@ -234,7 +196,7 @@ absl::Status Connection::Repeated(Stub& stub,
                                   const Request& request, Response* response) {
   RETURN_IF_ERROR(CheckSession(request.session_id()));
   return CallInto(stub, method, request, response,
-                  absl::Now() + std::min(options_.timeout, kAttempt));
+                  absl::Now() + std::min(endpoint_->timeout(), kAttempt));
 }
 
 void Connection::Keep(std::vector<UniqueFd> shards) {

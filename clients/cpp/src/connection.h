@@ -2,8 +2,6 @@
 #define PANDO_CLIENTS_CPP_SRC_CONNECTION_H_
 
 #include <google/protobuf/repeated_field.h>
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 
 #include <atomic>
 #include <cstdint>
@@ -17,19 +15,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/unique_fd.h"
-#include "clients/cpp/src/access.h"
 #include "clients/cpp/src/client_lane.h"
+#include "clients/cpp/src/endpoint.h"
 #include "clients/cpp/src/exchange.h"
 #include "clients/cpp/src/lane_methods.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/settlements.h"
-#include "clients/cpp/src/status.h"
 #include "pando/client.h"
+#include "pando/operator.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "pando/v1/data_path.grpc.pb.h"
-#include "pando/v1/events.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 
@@ -39,17 +36,15 @@ inline namespace client {
 // Tokens begin after their handle.
 absl::Status CheckAfter(const PrefixHandle& after, size_t tokens);
 
-// The channel, the stubs and the session of one Client.
+// The endpoint, the stubs and the session of one Client.
 //
 // Owned by Client; locks refer to it weakly. Thread-safe.
 class Connection {
  public:
-  // A method of a generated stub.
   template <typename Stub, typename Request, typename Response>
-  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
-                                        Response*);
+  using Method = Endpoint::Method<Stub, Request, Response>;
 
-  Connection(ConnectOptions options, const ChannelCredentials& credentials);
+  Connection(ConnectOptions options, std::shared_ptr<const Endpoint> endpoint);
 
   absl::Status AwaitOpened();
   // Ends the session. Calls made later fail.
@@ -96,10 +91,7 @@ class Connection {
       }
       if (answered.has_value()) return *answered;
     }
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
-    ShowToken(options_.token, context);
-    return FromGrpc((stub.*method)(&context, request, response));
+    return endpoint_->Call(stub, method, request, response, deadline);
   }
 
   // A call that changes something in its session. Where the connection breaks
@@ -148,7 +140,7 @@ class Connection {
     if (exchange == nullptr) return NextRequestId();
     return exchange->RequestId([this] { return NextRequestId(); });
   }
-  absl::Time CallDeadline() const { return absl::Now() + options_.timeout; }
+  absl::Time CallDeadline() const { return endpoint_->CallDeadline(); }
 
   // Releases locks of one session.
   absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids,
@@ -172,10 +164,9 @@ class Connection {
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
   v1::Sessions::Stub& sessions() { return *sessions_; }
   v1::Admin::Stub& admin() { return *admin_; }
-  v1::Events::Stub& events() { return *events_; }
+  Operator& operators() { return operator_; }
   const ClientLane& lane() const { return lane_; }
-  absl::Duration timeout() const { return options_.timeout; }
-  const std::string& token() const { return options_.token; }
+  absl::Duration timeout() const { return endpoint_->timeout(); }
 
  private:
   // Asks for a lane, where the options and the address allow one.
@@ -193,12 +184,12 @@ class Connection {
       uint64_t free_id);
 
   const ConnectOptions options_;
-  const std::shared_ptr<grpc::Channel> channel_;
+  const std::shared_ptr<const Endpoint> endpoint_;
+  Operator operator_;
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
   const std::unique_ptr<v1::Sessions::Stub> sessions_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
-  const std::unique_ptr<v1::Events::Stub> events_;
   const std::unique_ptr<v1::DataPath::Stub> data_path_;
   // Begins anywhere, so that two clients in a resumed session do not agree.
   std::atomic<uint64_t> last_request_id_;

@@ -170,6 +170,23 @@ PendingOutcome FromProto(v1::PendingOutcome outcome) {
   }
 }
 
+EvictionReason FromProto(v1::EvictionReason reason) {
+  switch (reason) {
+    case v1::EVICTION_REASON_ALLOCATION:
+      return EvictionReason::kAllocation;
+    case v1::EVICTION_REASON_REQUEST:
+      return EvictionReason::kRequest;
+    case v1::EVICTION_REASON_WATERMARK:
+      return EvictionReason::kWatermark;
+    case v1::EVICTION_REASON_QUOTA:
+      return EvictionReason::kQuota;
+    case v1::EVICTION_REASON_FLUSH:
+      return EvictionReason::kFlush;
+    default:
+      return EvictionReason::kUnknown;
+  }
+}
+
 bool IsSet(const Namespace& ns) {
   return ns.extra_key.has_value() || ns.cache_salt.has_value() || ns.bigram;
 }

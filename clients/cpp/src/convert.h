@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "lane/gauge_page.h"
+#include "pando/events.h"
 #include "pando/pool.h"
 #include "pando/requests.h"
 #include "pando/stats.h"
@@ -25,6 +26,7 @@ inline namespace client {
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
 Stats FromProto(const v1::GetStatsResponse& stats);
 PendingOutcome FromProto(v1::PendingOutcome outcome);
+EvictionReason FromProto(v1::EvictionReason reason);
 Gauges FromGaugePage(const lane::Gauges& gauges);
 
 inline PrefixHandle FromProto(const v1::PrefixHandle& handle) {

@@ -1,34 +1,15 @@
-#include <grpcpp/client_context.h>
-
 #include <utility>
 
-#include "clients/cpp/src/connection.h"
+#include "base/status_macros.h"
 #include "clients/cpp/src/convert.h"
-#include "clients/cpp/src/status.h"
-#include "pando/client.h"
+#include "clients/cpp/src/operator_calls.h"
+#include "clients/cpp/src/watch_stream.h"
 #include "pando/events.h"
-#include "pando/v1/events.grpc.pb.h"
+#include "pando/operator.h"
 
 namespace pando {
 inline namespace client {
 namespace {
-
-EvictionReason FromProto(v1::EvictionReason reason) {
-  switch (reason) {
-    case v1::EVICTION_REASON_ALLOCATION:
-      return EvictionReason::kAllocation;
-    case v1::EVICTION_REASON_REQUEST:
-      return EvictionReason::kRequest;
-    case v1::EVICTION_REASON_WATERMARK:
-      return EvictionReason::kWatermark;
-    case v1::EVICTION_REASON_QUOTA:
-      return EvictionReason::kQuota;
-    case v1::EVICTION_REASON_FLUSH:
-      return EvictionReason::kFlush;
-    default:
-      return EvictionReason::kUnknown;
-  }
-}
 
 template <typename Strings>
 std::vector<std::string> ToStrings(const Strings& from) {
@@ -56,7 +37,7 @@ bool FromProto(const v1::Event& event, Event& out) {
     case v1::Event::kRemoved:
       out.what = BlocksRemoved{
           .block_hashes = ToStrings(event.removed().block_hashes()),
-          .reason = FromProto(event.removed().reason())};
+          .reason = client::FromProto(event.removed().reason())};
       return true;
     case v1::Event::kCleared:
       out.what = AllBlocksCleared();
@@ -77,25 +58,20 @@ bool FromProto(const v1::Event& event, Event& out) {
 }  // namespace
 
 struct EventWatch::Stream {
-  // Keeps the channel.
-  std::shared_ptr<Connection> connection;
-  grpc::ClientContext context;
-  std::unique_ptr<grpc::ClientReader<v1::WatchResponse>> reader;
+  Stream(std::shared_ptr<const Endpoint> of, const v1::WatchRequest& request)
+      : endpoint(std::move(of)), messages(*endpoint, request) {}
+
+  const std::shared_ptr<const Endpoint> endpoint;
+  WatchStream messages;
   // The last message, and its first event that was not yet returned.
   v1::WatchResponse response;
   int next = 0;
-  // How the stream ended.
-  absl::Status end;
 };
 
 EventWatch::EventWatch(std::unique_ptr<Stream> stream)
     : stream_(std::move(stream)) {}
 
-EventWatch::~EventWatch() {
-  Cancel();
-  while (Next().ok()) {
-  }
-}
+EventWatch::~EventWatch() = default;
 
 absl::StatusOr<Event> EventWatch::Next() {
   Stream& stream = *stream_;
@@ -104,31 +80,22 @@ absl::StatusOr<Event> EventWatch::Next() {
       Event event{.epoch = stream.response.epoch(), .what = SnapshotEnd()};
       if (FromProto(stream.response.events(stream.next++), event)) return event;
     }
-    if (!stream.end.ok()) return stream.end;
     stream.next = 0;
-    if (!stream.reader->Read(&stream.response)) {
-      stream.response.Clear();
-      stream.end = FromGrpc(stream.reader->Finish());
-      if (stream.end.ok()) {
-        stream.end = absl::UnavailableError("the server ended the watch");
-      }
-    }
+    stream.response.Clear();
+    RETURN_IF_ERROR(stream.messages.Read(&stream.response));
   }
 }
 
-void EventWatch::Cancel() { stream_->context.TryCancel(); }
+void EventWatch::Cancel() { stream_->messages.Cancel(); }
 
-std::unique_ptr<EventWatch> Client::WatchEvents(const WatchOptions& options) {
-  auto stream = std::make_unique<EventWatch::Stream>();
-  stream->connection = connection_;
-  ShowToken(connection_->token(), stream->context);
+std::unique_ptr<EventWatch> Operator::WatchEvents(const WatchOptions& options) {
   v1::WatchRequest request;
   if (options.after_sequence) {
     request.set_after_sequence(*options.after_sequence);
   }
   request.set_epoch(options.epoch);
-  stream->reader = connection_->events().Watch(&stream->context, request);
-  return std::unique_ptr<EventWatch>(new EventWatch(std::move(stream)));
+  return std::unique_ptr<EventWatch>(new EventWatch(
+      std::make_unique<EventWatch::Stream>(calls_->endpoint(), request)));
 }
 
 }  // namespace client

@@ -29,7 +29,7 @@ void EndProgress() {
 // Until nothing is locked or reserved; with `exit`, until pandod has ended.
 absl::Status Wait(Server& server, bool exit) {
   while (true) {
-    const auto stats = server.GetStats();
+    const auto stats = server.Ask(v1::GetStatsRequest());
     if (exit && absl::IsUnavailable(stats.status())) return absl::OkStatus();
     if (!stats.ok()) return stats.status();
     const bool is_idle = stats->locks() == 0 && stats->pages().reserved() == 0;
@@ -47,7 +47,9 @@ absl::Status Drain(const Context& context) {
       context, exit ? "Admit nothing new, and end pandod when it is idle?"
                     : "Admit nothing new until pandod is started again?");
   if (!agreed.ok()) return agreed;
-  const auto answer = context.server.Drain(exit);
+  v1::DrainRequest request;
+  request.set_exit(exit);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   std::string state = "draining";
   if (context.options.wait) {

@@ -76,7 +76,7 @@ absl::Status Match(const Context& context) {
   v1::MatchPrefixRequest request;
   ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
   request.set_touch(false);  // nobody uses it
-  const auto answer = context.server.MatchPrefix(request);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(
@@ -91,7 +91,7 @@ absl::Status Match(const Context& context) {
 absl::Status Explain(const Context& context) {
   v1::ExplainMatchRequest request;
   ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
-  const auto answer = context.server.ExplainMatch(request);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(ExplanationText(*answer, asked));

@@ -22,8 +22,9 @@ struct Look {
 
 absl::StatusOr<Look> LookAt(Server& server) {
   Look look;
-  ASSIGN_OR_RETURN(look.stats, server.GetStats());
-  ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool, server.DescribePool());
+  ASSIGN_OR_RETURN(look.stats, server.Ask(v1::GetStatsRequest()));
+  ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool,
+                   server.Ask(v1::DescribePoolRequest()));
   look.pool = pool.pool();
   ASSIGN_OR_RETURN(look.health, server.Health(""));
   return look;

@@ -59,8 +59,8 @@ absl::Status FleetExplain(const Context& context) {
   request.mutable_tokens()->Add(tokens.begin(), tokens.end());
   ASSIGN_OR_RETURN(const std::vector<Machine> machines,
                    FindMachines(context.options));
-  const std::vector<Answer> answers = AskAll(
-      machines, [&](Server& server) { return server.ExplainMatch(request); });
+  const std::vector<Answer> answers =
+      AskAll(machines, [&](Server& server) { return server.Ask(request); });
   Table table({"MACHINE", "MATCHED", "END"});
   Json json = Json::array();
   for (const size_t i : InOrder(answers)) {

@@ -24,7 +24,8 @@ struct Holdings {
 
 absl::StatusOr<Holdings> HoldingsOf(Server& server, absl::Duration limit) {
   Holdings holdings;
-  ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool, server.DescribePool());
+  ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool,
+                   server.Ask(v1::DescribePoolRequest()));
   for (const v1::Shard& shard : pool.pool().shards()) {
     holdings.page_bytes += shard.size_bytes() / pool.pool().capacity_pages();
   }

@@ -17,7 +17,7 @@ absl::Status Health(const Context& context) {
                    context.server.Health(context.options.service));
   std::vector<std::string> violations;
   if (context.options.invariants) {
-    const auto checked = context.server.CheckInvariants();
+    const auto checked = context.server.Ask(v1::CheckInvariantsRequest());
     if (!checked.ok()) return checked.status();
     violations.assign(checked->violations().begin(),
                       checked->violations().end());
@@ -40,7 +40,7 @@ absl::Status Health(const Context& context) {
 }
 
 absl::Status Version(const Context& context) {
-  const auto stats = context.server.GetStats();
+  const auto stats = context.server.Ask(v1::GetStatsRequest());
   if (context.output.is_table()) {
     context.output.Print(
         NamedValues({{"pandoctl", PANDO_VERSION},

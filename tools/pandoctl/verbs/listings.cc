@@ -23,7 +23,9 @@ absl::Status ReleaseLocks(const Context& context, uint32_t session) {
       Confirm(context, absl::StrCat("Take all locks from session ", session,
                                     ", which may be using them?"));
   if (!agreed.ok()) return agreed;
-  const auto answer = context.server.ReleaseLocks(session);
+  v1::ReleaseLocksRequest request;
+  request.set_session_number(session);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(absl::StrCat(
@@ -40,7 +42,9 @@ absl::Status FreeQuarantine(const Context& context, uint32_t session) {
                             "? A process that still writes to them will "
                             "overwrite what others put there."));
   if (!agreed.ok()) return agreed;
-  const auto answer = context.server.FreeQuarantine(session);
+  v1::FreeQuarantineRequest request;
+  request.set_session_number(session);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(
@@ -54,7 +58,8 @@ absl::Status FreeQuarantine(const Context& context, uint32_t session) {
 }  // namespace
 
 absl::Status Namespaces(const Context& context) {
-  const auto list = context.server.ListNamespaces(context.options.limit);
+  const auto list =
+      context.server.List<v1::ListNamespacesRequest>(context.options.limit);
   if (!list.ok()) return list.status();
   if (context.output.is_table()) {
     context.output.Print(NamespaceTable(list->namespaces()) +
@@ -66,7 +71,8 @@ absl::Status Namespaces(const Context& context) {
 }
 
 absl::Status Sessions(const Context& context) {
-  const auto list = context.server.ListSessions(context.options.limit);
+  const auto list =
+      context.server.List<v1::ListSessionsRequest>(context.options.limit);
   if (!list.ok()) return list.status();
   if (context.output.is_table()) {
     context.output.Print(SessionTable(list->sessions()) +
@@ -88,7 +94,7 @@ absl::Status Locks(const Context& context) {
   v1::ListLocksRequest request;
   request.set_limit(options.limit);
   request.set_session_number(options.session_number.value_or(0));
-  const auto list = context.server.ListLocks(request);
+  const auto list = context.server.Ask(request);
   if (!list.ok()) return list.status();
   if (context.output.is_table()) {
     context.output.Print(LockTable(list->locks()) +
@@ -104,7 +110,8 @@ absl::Status Quarantine(const Context& context) {
   if (options.free_session.has_value()) {
     return FreeQuarantine(context, *options.free_session);
   }
-  const auto list = context.server.ListQuarantine(options.limit);
+  const auto list =
+      context.server.List<v1::ListQuarantineRequest>(options.limit);
   if (!list.ok()) return list.status();
   if (context.output.is_table()) {
     context.output.Print(QuarantineTable(list->sessions()) +

@@ -22,7 +22,7 @@ constexpr uint64_t kMaxBlocks = 50'000'000;
 // The anchors, for a pool as large as the one that was replayed on.
 absl::Status AddAnchors(Server& server, const replay::Trace& trace,
                         replay::Report& report) {
-  const auto described = server.DescribePool();
+  const auto described = server.Ask(v1::DescribePoolRequest());
   if (!described.ok()) return described.status();
   const v1::PoolDescription& pool = described->pool();
   report.pool_tokens =
@@ -56,7 +56,8 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
   }();
   // After the replay, which forks and must be the first to use gRPC. It also
   // says best why nothing could be replayed.
-  if (const auto stats = context.server.GetStats(); !stats.ok()) {
+  if (const auto stats = context.server.Ask(v1::GetStatsRequest());
+      !stats.ok()) {
     return stats.status();
   }
   if (!report.ok()) return report.status();

@@ -16,7 +16,9 @@ absl::Status Evict(const Context& context) {
   const absl::Status agreed = Confirm(
       context, absl::StrCat("Evict up to ", Counted(pages, "page"), "?"));
   if (!agreed.ok()) return agreed;
-  const auto answer = context.server.Evict(pages);
+  v1::EvictRequest request;
+  request.set_pages(pages);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(absl::StrCat(
@@ -39,7 +41,7 @@ absl::Status Flush(const Context& context) {
   const absl::Status agreed = Confirm(
       context, absl::StrCat("Evict all of ", what, " that is not locked?"));
   if (!agreed.ok()) return agreed;
-  const auto answer = context.server.Flush(request);
+  const auto answer = context.server.Ask(request);
   if (!answer.ok()) return answer.status();
   if (context.output.is_table()) {
     context.output.Print(
@@ -55,11 +57,13 @@ absl::Status Policy(const Context& context) {
   const std::string& wanted = context.options.policy;
   Json answer;
   if (wanted.empty()) {
-    const auto stats = context.server.GetStats();
+    const auto stats = context.server.Ask(v1::GetStatsRequest());
     if (!stats.ok()) return stats.status();
     answer["policy"] = stats->eviction_policy();
   } else {
-    const auto changed = context.server.SetEvictionPolicy(wanted);
+    v1::SetEvictionPolicyRequest request;
+    request.set_policy(wanted);
+    const auto changed = context.server.Ask(request);
     if (!changed.ok()) return changed.status();
     answer["policy"] = wanted;
     answer["previous"] = changed->previous();

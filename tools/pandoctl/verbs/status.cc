@@ -58,9 +58,10 @@ std::string StatusText(const std::string& address, const std::string& health,
 }  // namespace
 
 absl::Status Status(const Context& context) {
-  ASSIGN_OR_RETURN(const v1::GetStatsResponse stats, context.server.GetStats());
+  ASSIGN_OR_RETURN(const v1::GetStatsResponse stats,
+                   context.server.Ask(v1::GetStatsRequest()));
   ASSIGN_OR_RETURN(const v1::DescribePoolResponse pool,
-                   context.server.DescribePool());
+                   context.server.Ask(v1::DescribePoolRequest()));
   ASSIGN_OR_RETURN(const std::string health, context.server.Health(""));
   const std::string& address = context.server.address();
   if (context.output.is_table()) {

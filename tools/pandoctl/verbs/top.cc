@@ -67,11 +67,11 @@ struct Holders {
 absl::StatusOr<Holders> FindHolders(Server& server) {
   v1::ListLocksRequest oldest;
   oldest.set_limit(kListed);
-  auto namespaces = server.ListNamespaces(kListed);
+  auto namespaces = server.List<v1::ListNamespacesRequest>(kListed);
   if (!namespaces.ok()) return namespaces.status();
-  auto sessions = server.ListSessions(kListed);
+  auto sessions = server.List<v1::ListSessionsRequest>(kListed);
   if (!sessions.ok()) return sessions.status();
-  auto locks = server.ListLocks(oldest);
+  auto locks = server.Ask(oldest);
   if (!locks.ok()) return locks.status();
   return Holders{*std::move(namespaces), *std::move(sessions),
                  *std::move(locks)};

@@ -1,0 +1,113 @@
+// The C++ client for those who look after a pandod: it opens no session.
+#ifndef PANDO_OPERATOR_H_
+#define PANDO_OPERATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "pando/errors.h"
+#include "pando/events.h"
+#include "pando/operator_answers.h"
+#include "pando/requests.h"
+#include "pando/stats.h"
+#include "pando/tls.h"
+#include "pando/types.h"
+
+namespace pando {
+inline namespace client {
+
+class Endpoint;
+class OperatorCalls;
+
+// As in ConnectOptions.
+struct OperatorOptions {
+  std::string address = {};
+  absl::Duration timeout = absl::Seconds(5);
+  std::optional<TlsFiles> tls = {};
+  std::string token = {};
+};
+
+// Asks about the cache as a whole, and opens no session: for dashboards,
+// routers and operators. Where pandod has credentials, the role `reader` may
+// watch and look; what changes something needs `admin`.
+//
+// Owned by the caller. Thread-safe.
+class Operator {
+ public:
+  // Fails where a file cannot be read. The first call connects.
+  static absl::StatusOr<std::unique_ptr<Operator>> Make(
+      OperatorOptions options);
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  absl::StatusOr<Stats> GetStats();
+
+  // Evicts everything that is not locked: of all namespaces, of one, or of the
+  // one with this number in ListNamespaces.
+  absl::StatusOr<FlushResult> Flush();
+  absl::StatusOr<FlushResult> Flush(const Namespace& ns);
+  absl::StatusOr<FlushResult> FlushNumber(uint64_t namespace_number);
+
+  // Changes the order of eviction of the live cache; nothing is lost. Returns
+  // the policy before.
+  absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
+
+  // The namespaces with something cached or locked, the largest first.
+  absl::StatusOr<Listing<NamespaceInfo>> ListNamespaces(uint32_t limit = 1000);
+  // The sessions that are open, the oldest first.
+  absl::StatusOr<Listing<SessionInfo>> ListSessions(uint32_t limit = 1000);
+  // The locks that are held, the oldest first; of one session, if its number is
+  // not zero.
+  absl::StatusOr<Listing<LockInfo>> ListLocks(uint32_t limit = 1000,
+                                              uint32_t session_number = 0);
+  // Takes all locks of one session away from it; returns how many. For a worker
+  // that hangs: its session lives on, and its reserved pages stay its own.
+  absl::StatusOr<uint32_t> ReleaseLocks(uint32_t session_number);
+
+  // The lost sessions with pages in quarantine, the oldest first.
+  absl::StatusOr<Listing<QuarantineInfo>> ListQuarantine(uint32_t limit = 1000);
+  // Frees what a lost session has in quarantine; returns how many pages. A
+  // process of it that still writes to them overwrites what others put there.
+  absl::StatusOr<uint32_t> FreeQuarantine(uint32_t session_number);
+
+  // Why a prompt matches as far as it does, and no further.
+  absl::StatusOr<Explanation> ExplainMatch(std::span<const Token> tokens,
+                                           const Namespace& ns = {});
+
+  // Up to `limit` nodes of the tree; of one namespace, if its number is not
+  // zero.
+  absl::StatusOr<TreeDump> DumpTree(uint32_t limit = 10'000,
+                                    uint64_t namespace_number = 0);
+
+  // What enters and leaves the cache from now on, after a snapshot:
+  // AllBlocksCleared, what is cached, SnapshotEnd.
+  std::unique_ptr<EventWatch> WatchEvents(const WatchOptions& options = {});
+
+  // Has the server admit nothing new any more, for good; with `exit` it also
+  // ends once nothing is locked or reserved.
+  absl::Status Drain(bool exit = false);
+
+  // The invariants of the index that do not hold; empty when all is well.
+  absl::StatusOr<std::vector<std::string>> CheckInvariants();
+
+ private:
+  // Asks what a session's client asks of the cache as a whole.
+  friend class Connection;
+
+  explicit Operator(std::shared_ptr<const Endpoint> endpoint);
+
+  const std::unique_ptr<const OperatorCalls> calls_;
+};
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_OPERATOR_H_

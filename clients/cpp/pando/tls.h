@@ -1,0 +1,24 @@
+// What a client over TCP shows, and whom it trusts.
+#ifndef PANDO_TLS_H_
+#define PANDO_TLS_H_
+
+#include <string>
+
+namespace pando {
+inline namespace client {
+
+// Files in PEM, read when the client is made. The server's certificate must be
+// signed by `ca` and name the host of the address.
+struct TlsFiles {
+  std::string ca;
+  std::string certificate;  // the client's own, with its chain
+  std::string key;
+  // What the server's certificate names in place of that host: for an address
+  // that is a number. Empty: the host.
+  std::string server_name = {};
+};
+
+}  // namespace client
+}  // namespace pando
+
+#endif  // PANDO_TLS_H_
