@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "pando/tls.h"
 
 namespace pando::replay {
 
@@ -21,6 +23,9 @@ struct Options {
   bool in_process = false;
   std::string pandod;
   std::string address;
+  // What the latter is shown, as in ConnectOptions.
+  std::optional<TlsFiles> tls;
+  std::string token;
 
   std::vector<std::string> policies = {"lru"};
   std::vector<uint64_t> pool_tokens = {5'000'000};

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "pando/client.h"
+#include "pando/operator.h"
 #include "replay/pandod_process.h"
 #include "replay/replays.h"
 #include "replay/worker_process.h"
@@ -52,6 +52,8 @@ class Servers {
  private:
   absl::Status StartPandod(const Options& options) {
     addresses_.pandod = options.address;
+    addresses_.tls = options.tls;
+    addresses_.token = options.token;
     if (!options.address.empty()) return absl::OkStatus();
     // Nobody reads or writes KV here, so its layout is as small as can be.
     return StartProcess(
@@ -125,10 +127,10 @@ absl::StatusOr<std::vector<WorkerResult>> RunWorkers(
   return results;
 }
 
-absl::StatusOr<Accounts> TakeAccounts(Client& client) {
-  ASSIGN_OR_RETURN(const Stats stats, client.GetStats());
+absl::StatusOr<Accounts> TakeAccounts(Operator& asked) {
+  ASSIGN_OR_RETURN(const Stats stats, asked.GetStats());
   ASSIGN_OR_RETURN(const std::vector<std::string> violations,
-                   client.CheckInvariants());
+                   asked.CheckInvariants());
   const CacheCounters& counters = stats.counters;
   const PageStates& pages = stats.pages;
   return Accounts{.policy = stats.eviction_policy,
@@ -159,20 +161,22 @@ absl::StatusOr<Report> ReplayThroughPandod(const Options& options,
                    StartWorkers(options, servers.addresses(), trace));
 
   // From here on this process uses gRPC, and forks no more.
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
-                   Client::Connect({.address = servers.addresses().pandod,
-                                    .name = "replay",
-                                    .timeout = absl::Seconds(60)}));
-  ASSIGN_OR_RETURN(const Accounts before, TakeAccounts(*client));
+  const WorkerAddresses& addresses = servers.addresses();
+  ASSIGN_OR_RETURN(std::unique_ptr<Operator> asked,
+                   Operator::Make({.address = addresses.pandod,
+                                   .timeout = absl::Seconds(60),
+                                   .tls = addresses.tls,
+                                   .token = addresses.token}));
+  ASSIGN_OR_RETURN(const Accounts before, TakeAccounts(*asked));
   const absl::StatusOr<std::vector<WorkerResult>> results =
       RunWorkers(workers, [&] {
-        const absl::StatusOr<Stats> stats = client->GetStats();
+        const absl::StatusOr<Stats> stats = asked->GetStats();
         if (!stats.ok()) return;  // the workers find that out, too
         on_progress(stats->counters.matches - before.matches);
       });
   if (!results.ok()) return results.status();
-  ASSIGN_OR_RETURN(const Accounts after, TakeAccounts(*client));
-  client.reset();
+  ASSIGN_OR_RETURN(const Accounts after, TakeAccounts(*asked));
+  asked.reset();
 
   Report report;
   report.pool_tokens = options.pool_tokens.front();

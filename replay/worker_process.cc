@@ -84,6 +84,8 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
       Client::Connect({.address = addresses.pandod,
                        .name = absl::StrCat("replay ", options.index),
                        .timeout = options.timeout,
+                       .tls = addresses.tls,
+                       .token = addresses.token,
                        .lane = options.transport != "grpc"}));
   if (options.transport == "lane" && client->transport() != Transport::kLane) {
     return absl::FailedPreconditionError(

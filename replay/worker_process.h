@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +11,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "pando/tls.h"
 #include "replay/worker.h"
 
 namespace pando::replay {
 
 struct WorkerAddresses {
   std::string pandod;
+  // What pandod is shown, as in ConnectOptions.
+  std::optional<TlsFiles> tls;
+  std::string token;
   // Empty: without a floor.
   std::string echo_server;
 };

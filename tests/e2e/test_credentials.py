@@ -200,6 +200,28 @@ def test_pandoctl_shows_a_token(pandod, folder):
     assert ctl("status").code == 1
 
 
+def test_the_workers_of_a_bench_show_a_token(pandod, folder):
+    ctl = Pandoctl(pandod.address)
+    bench = ("-o", "json", "--yes", "bench", "--requests", 4, "--clients", 2)
+    bench += ("--prompt-tokens", PAGE_TOKENS, "--system-prompt-tokens", 0)
+    report = ctl("--token-file", folder / "admin.token", *bench).json()
+    assert (report["requests"], report["clients"]) == (4, 2)
+    refused = ctl("--token-file", folder / "reader.token", *bench)
+    assert refused.code == 1
+    assert "needs the role worker" in refused.err
+    assert ctl(*bench).code == 1
+
+
+def test_the_workers_of_a_replay_show_a_token(pandod, folder):
+    trace = folder / "trace.jsonl"
+    trace.write_text('{"input_length": 600, "output_length": 1, "hash_ids": [1, 2]}\n')
+    replay = ("-o", "json", "--yes", "replay", trace)
+    ctl = Pandoctl(pandod.address)
+    report = ctl("--token-file", folder / "admin.token", *replay).json()
+    assert report["requests"] == 1
+    assert ctl(*replay).code == 1
+
+
 def test_pandoctl_takes_no_empty_token_file_for_none(folder):
     with serving(folder) as pandod:
         ctl = Pandoctl(pandod.address)

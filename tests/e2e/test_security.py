@@ -260,6 +260,8 @@ def test_over_tcp_both_ends_show_certificates(folder):
         far_ctl = Pandoctl(tcp)
         shown = ("--tls-ca", worker.ca, "--tls-certificate", worker.certificate)
         assert far_ctl(*shown, "--tls-key", worker.key, "status").code == 0
+        bench = ("--yes", "bench", "--requests", 2)
+        assert far_ctl(*shown, "--tls-key", worker.key, *bench).code == 0
         assert far_ctl("--timeout", 1, "status").code == 3
 
 

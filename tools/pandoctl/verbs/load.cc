@@ -33,11 +33,6 @@ absl::Status AddAnchors(Server& server, const replay::Trace& trace,
 }
 
 absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
-  if (context.options.tls_ca.has_value() ||
-      context.options.token_file.has_value()) {
-    return absl::InvalidArgumentError(
-        "the workers of replay and bench show neither certificates nor tokens");
-  }
   const absl::Status agreed =
       Confirm(context,
               "Fill the cache with prompts that nobody needs? They evict what "
@@ -45,6 +40,8 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
   if (!agreed.ok()) return agreed;
   replay::Options options;
   options.address = context.server.address();
+  options.tls = context.server.access().tls;
+  options.token = context.server.access().token;
   options.timeout = absl::Seconds(context.options.timeout_s);
   options.clients = context.options.clients;
   options.use_handles = context.options.handles;
