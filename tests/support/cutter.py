@@ -8,7 +8,7 @@ from pathlib import Path
 
 class Cutter:
     """Relays connections to `target`; cut() breaks them without a word,
-    and mute() loses the answers before that."""
+    mute() loses the answers before that, and deafen() the requests."""
 
     def __init__(self, path: Path, target: Path | str) -> None:
         """The target is a Unix socket, or host:port: there pandod does not see that
@@ -28,6 +28,11 @@ class Cutter:
         """From now on the answers on the present connections are lost."""
         for relay in self._relays:
             relay.muted.set()
+
+    def deafen(self) -> None:
+        """From now on what is sent on the present connections is lost."""
+        for relay in self._relays:
+            relay.deaf.set()
 
     def cut(self) -> None:
         relays, self._relays = self._relays, []
@@ -70,9 +75,10 @@ class _Relay:
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self._sockets = (near, far)
         self.muted = threading.Event()
+        self.deaf = threading.Event()
         self._threads = [
             threading.Thread(target=_pump, args=ends)
-            for ends in ((near, far, threading.Event()), (far, near, self.muted))
+            for ends in ((near, far, self.deaf), (far, near, self.muted))
         ]
         for thread in self._threads:
             thread.start()
@@ -86,10 +92,10 @@ class _Relay:
             each.close()
 
 
-def _pump(source: socket.socket, sink: socket.socket, muted: threading.Event) -> None:
+def _pump(source: socket.socket, sink: socket.socket, lost: threading.Event) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
-            if not muted.is_set():
+            if not lost.is_set():
                 sink.sendall(data)
     _shut(sink)
 

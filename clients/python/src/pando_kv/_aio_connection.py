@@ -22,7 +22,13 @@ from pando_kv._batch import (
     longest_wait,
     may_go_one_by_one,
 )
-from pando_kv._call import Attempts, Call, first_request, is_unsettled
+from pando_kv._call import (
+    Attempts,
+    Call,
+    after_settling,
+    first_request,
+    is_unsettled,
+)
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
     OPEN_LANE,
@@ -87,10 +93,9 @@ class Connection:
     async def send(self, call: Call[T], first: Exchange | None = None) -> T:
         """The answer of a call; of one whose first exchange has begun, if it is given.
 
-        What a call may have brought when it ends without an answer, or when its caller
-        is cancelled, is given back by a task of its own. The call runs to its end even
-        then: the server may have carried it out, and only the answer says what to give
-        back.
+        A call that ends without an answer, or whose caller is cancelled, is repeated
+        until it has one, by a task of its own, which gives back what the call brings:
+        the server may have carried it out, and only the answer says what to give back.
         """
         if first is None and self._goes_by_lane(call):
             self.sessions.require_open()
@@ -101,14 +106,16 @@ class Connection:
                     with contextlib.suppress(Exception):
                         return call.parse(take(pending, 0))
                 first = self._begun_on_lane(pending)
-        if call.give_back is None:
+        if call.repeats_in is None:
             return await self._attempt(call, first)
         taking = asyncio.create_task(self._attempt(call, first))
         try:
             return await asyncio.shield(taking)
         except BaseException as error:
             if is_unsettled(error):
-                self._settle_in_background(taking, call, call.give_back)
+                if call.moves is not None:
+                    call.moves.lose_end()
+                self._settle_in_background(taking, call)
             raise
 
     async def send_together(self, answers: Sequence[Answer[Any]]) -> None:
@@ -132,9 +139,9 @@ class Connection:
                         raise
         except BaseException as error:
             for call, first in give_up(untaken, error):
-                if call.give_back is not None:
+                if call.repeats_in is not None:
                     taking = asyncio.create_task(self._attempt(call, first))
-                    self._settle_in_background(taking, call, call.give_back)
+                    self._settle_in_background(taking, call)
             raise
 
     async def unlock(self, *locks: LockHandle) -> None:
@@ -261,42 +268,34 @@ class Connection:
             raise from_rpc_error(error) from error
         return response
 
-    def _settle_in_background(
-        self,
-        taking: asyncio.Task[T],
-        call: Call[T],
-        give_back: Callable[[T], Call[Any]],
-    ) -> None:
-        task = asyncio.create_task(self._settle(taking, call, give_back))
+    def _settle_in_background(self, taking: asyncio.Task[T], call: Call[T]) -> None:
+        task = asyncio.create_task(self._settle(taking, call))
         self._unsettled.add(task)
         task.add_done_callback(self._unsettled.discard)
 
-    async def _settle(
-        self,
-        taking: asyncio.Task[T],
-        call: Call[T],
-        give_back: Callable[[T], Call[Any]],
-    ) -> None:
-        """Repeats a call until the server says what it brought. At the end of the
+    async def _settle(self, taking: asyncio.Task[T], call: Call[T]) -> None:
+        """Repeats a call until the server says what became of it. At the end of the
         session there is nothing left of it."""
         waits = call.pending_wait > 0
         call = replace(call, pending_wait=0.0)
-        answer: Awaitable[T] = taking
+        answer: Awaitable[Any] = taking
         if waits and not taking.done():
             # Nobody wants what it waits for. It may have been carried out meanwhile.
             taking.cancel()
             await asyncio.wait([taking])
             if taking.cancelled():
                 answer = self._attempt(call)
-        while True:
+        unsettled: Call[Any] | None = call
+        while unsettled is not None:
+            call = unsettled
             try:
-                await self._attempt(give_back(await answer))
-                return
+                given = await answer
+                unsettled = call.give_back and call.give_back(given)
             except PandoError as error:
-                if not is_unsettled(error):
-                    return
-            await self._pause(SETTLE_PAUSE)
-            answer = self._attempt(call)
+                unsettled = after_settling(call, error)
+                await self._pause(SETTLE_PAUSE)
+            if unsettled is not None:
+                answer = self._attempt(unsettled)
 
     async def _keep_session(self) -> None:
         open_stream = self._channel.stream_stream(OPEN_METHOD)

@@ -112,15 +112,19 @@ class CallList(Generic[LockT]):
 def give_up(
     untaken: Iterable[tuple[Answer[Any], E | None]], error: BaseException
 ) -> list[tuple[Call[Any], E]]:
-    """Nobody takes these answers any more: locks that the calls were to release are
-    held again. The calls that have begun, with their exchanges."""
+    """Nobody takes these answers any more: locks that calls were to release which have
+    not begun are held again. The calls that have begun, with their exchanges."""
     begun = []
     for answer, first in untaken:
         answer.fail(error)
-        for lock in answer.call.releases:
-            lock.restore()
+        call = answer.call
         if first is not None:
-            begun.append((answer.call, first))
+            begun.append((call, first))
+            if call.moves is not None:
+                call.moves.lose_end()
+        else:
+            for lock in call.releases:
+                lock.restore()
     return begun
 
 

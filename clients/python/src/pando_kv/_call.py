@@ -52,11 +52,16 @@ class Call(Generic[T]):
     """The room that the answer may need on a lane."""
     releases: Sequence[LockHandle] = ()
     """Locks that the call releases, claimed by it."""
+    moves: LockHandle | None = None
+    """The lock that goes on to the end of what is inserted."""
     repeats_in: Session | None = None
     """Where the request carries a request id, which makes it safe to repeat: the
     session that the id belongs to."""
     give_back: Callable[[T], Call[Any]] | None = None
     """For a call that brings locks or pages: the call that gives those back."""
+    unpublished: Callable[[], Call[Any]] | None = None
+    """For a call that publishes after a lock: the call that frees the pages where the
+    lock was gone before."""
     pending_wait: float = 0.0
     """Seconds that the server may wait for a page that another call computes."""
     whole: Callable[[], Call[T]] | None = None
@@ -105,8 +110,12 @@ class Attempts(Generic[T]):
         raise error
 
     def failed(self, error: BaseException) -> None:
-        """No attempt succeeded: locks that were not released are held again."""
-        if not isinstance(error, (SessionLostError, UnknownLockError)):
+        """No attempt succeeded: locks that were not released are held again. Those of
+        a call without an answer are not: it is repeated until it has one."""
+        if is_unsettled(error):
+            if self.call.moves is not None:
+                self.call.moves.lose_end()
+        elif not isinstance(error, (SessionLostError, UnknownLockError)):
             for lock in self.call.releases:
                 lock.restore()
 
@@ -127,6 +136,15 @@ def is_unsettled(error: BaseException) -> bool:
     if not isinstance(error, PandoError):
         return True  # cancelled, or interrupted
     return isinstance(error, DeadlineError) or _is_broken(error)
+
+
+def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
+    """What is to be sent next to learn, or to mend, what became of a call."""
+    if is_unsettled(error) or error.retry_after is not None:
+        return call
+    if isinstance(error, UnknownLockError) and call.unpublished is not None:
+        return call.unpublished()
+    return None
 
 
 def _is_broken(error: PandoError) -> bool:

@@ -23,7 +23,13 @@ from pando_kv._batch import (
     longest_wait,
     may_go_one_by_one,
 )
-from pando_kv._call import Attempts, Call, first_request, is_unsettled
+from pando_kv._call import (
+    Attempts,
+    Call,
+    after_settling,
+    first_request,
+    is_unsettled,
+)
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
     OPEN_LANE,
@@ -82,8 +88,8 @@ class Connection:
     def send(self, call: Call[T], first: Exchange | None = None) -> T:
         """The answer of a call; of one whose first exchange has begun, if it is given.
 
-        What a call may have brought when it ends without an answer is given back, by
-        a thread of its own.
+        A call that ends without an answer is repeated until it has one, by a thread of
+        its own, which gives back what the call brings.
         """
         lane, method = self.lane.native, call.method
         if first is None and lane is not None and method.number:
@@ -234,33 +240,31 @@ class Connection:
     def _settle_in_background(
         self, begun: Sequence[tuple[Call[Any], Exchange | None]]
     ) -> None:
-        """What calls may have brought is given back, by a thread of its own."""
+        """Calls without an answer are brought to their end, by a thread of its own."""
 
         def settle() -> None:
             for call, first in begun:
-                if call.give_back is not None:
-                    self._settle(call, call.give_back, first)
+                if call.repeats_in is not None:
+                    self._settle(call, first)
 
-        if any(call.give_back for call, _ in begun):
+        if any(call.repeats_in for call, _ in begun):
             threading.Thread(target=settle, daemon=True).start()
 
-    def _settle(
-        self,
-        call: Call[T],
-        give_back: Callable[[T], Call[Any]],
-        first: Exchange | None,
-    ) -> None:
-        """Asks until the server says what a call has brought. At the end of the
-        session there is nothing left of it."""
+    def _settle(self, call: Call[Any], first: Exchange | None) -> None:
+        """Asks until the server says what became of a call. At the end of the session
+        there is nothing left of it."""
         if call.pending_wait:
             # Nobody wants what it waits for: sent again, it waits no longer.
             call, first = replace(call, pending_wait=0.0), None
-        while call.repeats_in and self.sessions.is_current(call.repeats_in):
+        unsettled: Call[Any] | None = call
+        while unsettled is not None:
+            call = unsettled
             try:
-                self._attempt(give_back(self._attempt(call, first)))
-                return
+                answer = self._attempt(call, first)
+                unsettled = call.give_back and call.give_back(answer)
             except PandoError as error:
-                if not is_unsettled(error) or self._closing.wait(SETTLE_PAUSE):
+                unsettled = after_settling(call, error)
+                if self._closing.wait(SETTLE_PAUSE):
                     return
             first = None
 

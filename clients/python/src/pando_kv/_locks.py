@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from pando_kv._session import Session, SessionTracker
-from pando_kv.errors import PandoError, UnknownLockError
+from pando_kv.errors import LockInDoubtError, PandoError, UnknownLockError
 from pando_kv.results import PrefixHandle
 
 
@@ -31,6 +31,7 @@ class LockHandle:
         self.session = session
         self._mutex = threading.Lock()
         self._held = True
+        self._is_in_doubt = False
         self.lock_id = lock_id
         self.locked_tokens = tokens
         """Tokens from the start of the prompt that the lock protects."""
@@ -41,6 +42,12 @@ class LockHandle:
     def held(self) -> bool:
         """Whether the lock was not released. It may still be void: a session ends."""
         return self._held
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """An insert that was to move it got no answer: nobody knows where it ends, and
+        nothing more can be inserted after it."""
+        return self._is_in_doubt
 
     def __repr__(self) -> str:
         state = "held" if self._held else "released"
@@ -65,6 +72,17 @@ class LockHandle:
         self.require_valid(sessions)
         if not self._held:
             raise _unknown("the lock was released already")
+
+    def require_known_end(self) -> None:
+        if self._is_in_doubt:
+            raise LockInDoubtError(
+                "LOCK_IN_DOUBT",
+                "an insert that was to move the lock got no answer: it can only be "
+                "released",
+            )
+
+    def lose_end(self) -> None:
+        self._is_in_doubt = True
 
     def claim(self, sessions: SessionTracker) -> bool:
         """Takes the right to release the lock; False if it was released already."""

@@ -27,6 +27,7 @@ from pando_kv._methods import (
     UnlockRequest,
     plain,
 )
+from pando_kv._pool_calls import free_pages
 from pando_kv._proto.pando.v1 import prefix_cache_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32
@@ -228,6 +229,8 @@ def insert(
     added = as_uint32(tokens, "tokens")
     pages = as_uint32(page_ids, "page_ids")
     freed = as_uint32(free_page_ids, "free_page_ids")
+    if lock is not None and pages.size:
+        lock.require_known_end()
 
     def call_from(place: Place) -> Call[Insert]:
         return Call(
@@ -248,9 +251,15 @@ def insert(
             ),
             lambda answer: parse(place, answer),
             answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages.size,
+            moves=lock if relock else None,
             repeats_in=session,
+            unpublished=unpublished if lock is not None else None,
             whole=_whole(place, call_from),
         )
+
+    def unpublished() -> Call[None]:
+        both = np.concatenate([pages, freed])
+        return free_pages(sessions, both, generation=session.generation)
 
     def parse(place: Place, answer: Any) -> Insert:
         existing, canonical, freed_duplicates, ends_at, free, evictable, *_ = answer

@@ -69,6 +69,12 @@ class LockMovedError(PandoError):
     """Two calls moved one lock at the same time. Try again."""
 
 
+class LockInDoubtError(PandoError):
+    """An insert that was to move the lock got no answer. Tokens after the lock would
+    be cached under a prefix that may not be theirs: it can only be released.
+    """
+
+
 class PoolExhaustedError(PandoError):
     """Too few pages are free or evictable. Worth retrying when locks are released,
     but never for a request that is larger than the whole pool.
@@ -116,9 +122,9 @@ class UnavailableError(PandoError):
 class DeadlineError(PandoError):
     """No answer in time. The server may still have carried out the call.
 
-    Locks and pages that the call brings then are given back in the background. What
-    it was to release or free may be gone: release such a lock again, where
-    UnknownLockError means that it was released, and use and free the pages no more.
+    The client repeats it in the background until it is carried out or the session
+    ends; locks and pages that it brings then are given back. What it was to release,
+    publish or free is no more the caller's.
     """
 
 

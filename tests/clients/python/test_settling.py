@@ -1,0 +1,111 @@
+"""What becomes of calls that end without an answer: the client brings them to an end."""
+
+import asyncio
+import contextlib
+
+import pytest
+from cutter import Cutter
+from eventually import eventually
+from pando_kv import Client, DeadlineError, LockInDoubtError
+from pando_kv.aio import AsyncClient
+from pandod_process import PAGE_TOKENS
+from prompts import prompt
+
+
+@pytest.fixture
+def cutter(pandod, tmp_path):
+    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
+        yield cutter
+
+
+@pytest.fixture
+def worker(cutter):
+    """Has little patience, and a connection whose requests can be lost."""
+    with Client(cutter.address, name="worker", timeout=0.3, lane=False) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def lost(cutter):
+    """What is sent meanwhile is not carried out."""
+    cutter.deafen()
+    try:
+        with pytest.raises(DeadlineError):
+            yield
+    finally:
+        cutter.cut()
+
+
+def held(operator):
+    stats = operator.stats()
+    return stats.locks, stats.pages.reserved
+
+
+def test_a_lock_is_released_in_the_end(client, cutter, worker):
+    lock = worker.lock([])
+    with lost(cutter):
+        lock.release()
+    eventually(lambda: held(client) == (0, 0))
+    assert not lock.held
+
+
+def test_pages_are_freed_in_the_end(client, cutter, worker):
+    pages = worker.allocate_pages(3)
+    with lost(cutter):
+        worker.free_pages(pages)
+    eventually(lambda: held(client) == (0, 0))
+
+
+def test_pages_are_published_in_the_end(client, cutter, worker):
+    match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=3 * PAGE_TOKENS)
+    pages = match.reserved_page_ids
+    with lost(cutter):
+        worker.insert(
+            prompt(2), pages[:2], lock=match.lock, unlock=True, free_page_ids=pages[2:]
+        )
+    eventually(lambda: held(client) == (0, 0))
+    assert client.match_prefix(prompt(2)).matched_tokens == 2 * PAGE_TOKENS
+
+
+def test_nothing_is_inserted_after_a_lock_whose_end_is_not_known(
+    client, cutter, worker
+):
+    match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS)
+    first, second = match.reserved_page_ids
+    with lost(cutter):
+        worker.insert(prompt(1), [first], lock=match.lock, relock=True)
+    assert match.lock.is_in_doubt
+    with pytest.raises(LockInDoubtError, match="can only be released"):
+        worker.insert(prompt(2)[PAGE_TOKENS:], [second], lock=match.lock, relock=True)
+    # The second page would have been found here.
+    assert client.match_prefix(prompt(2)[PAGE_TOKENS:]).matched_tokens == 0
+    worker.insert((), (), lock=match.lock, unlock=True, free_page_ids=[second])
+    eventually(lambda: held(client) == (0, 0))
+
+
+def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
+    """The lock is gone before the insert reaches the server."""
+    match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS)
+    with lost(cutter):
+        worker.insert(prompt(2), match.reserved_page_ids, lock=match.lock, relock=True)
+    match.lock.release()
+    eventually(lambda: held(client) == (0, 0))
+
+
+def test_asyncio_does_the_same(client, cutter):
+    async def run():
+        async with AsyncClient(cutter.address, timeout=0.3, lane=False) as worker:
+            match = await worker.match_prefix(
+                prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS
+            )
+            first, second = match.reserved_page_ids
+            with lost(cutter):
+                await worker.insert(prompt(1), [first], lock=match.lock, relock=True)
+            with pytest.raises(LockInDoubtError):
+                await worker.insert(prompt(1), [second], lock=match.lock, relock=True)
+            await worker.insert(
+                (), (), lock=match.lock, unlock=True, free_page_ids=[second]
+            )
+            await asyncio.to_thread(eventually, lambda: held(client) == (0, 0))
+
+    asyncio.run(run())
