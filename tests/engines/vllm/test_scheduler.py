@@ -6,50 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.steps import Request, Step, tokens, written
 from pando_kv import Client, Namespace
 from pando_kv.vllm.copy_plan import CopyReport
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of, short
 from pandod_process import Pandod
-
-
-class Request:
-    """What the connector reads of vLLM's Request."""
-
-    def __init__(self, request_id, tokens, **fields):
-        self.request_id = request_id
-        self.all_token_ids = list(tokens)
-        self.prompt_embeds = None
-        self.lora_request = None
-        self.cache_salt = None
-        self.mm_features = []
-        vars(self).update(fields)
-
-    @property
-    def num_tokens(self):
-        return len(self.all_token_ids)
-
-
-class Step:
-    """One step of vLLM's scheduler: SchedulerOutput, as far as the connector reads it."""
-
-    def __init__(self, new=(), cached=(), preempted=()):
-        self.scheduled_new_reqs = [
-            SimpleNamespace(
-                req_id=r.request_id, block_ids=(blocks,), num_computed_tokens=c
-            )
-            for r, blocks, c, _ in new
-        ]
-        self.scheduled_cached_reqs = SimpleNamespace(
-            req_ids=[r.request_id for r, *_ in cached],
-            new_block_ids=[(blocks,) if blocks else None for _, blocks, _, _ in cached],
-            num_computed_tokens=[c for _, _, c, _ in cached],
-            resumed_req_ids=set(),
-        )
-        self.num_scheduled_tokens = {
-            r.request_id: count for r, _, _, count in (*new, *cached)
-        }
-        self.preempted_req_ids = set(preempted)
 
 
 @pytest.fixture
@@ -71,14 +33,6 @@ def operator(pandod):
 def scheduler(pandod):
     with Client(pandod.address, name="scheduler", timeout=5) as client:
         yield CopyScheduler(client, BLOCK_TOKENS, workers=2)
-
-
-def tokens(count, start=0):
-    return [(start + i) % 500 for i in range(count)]
-
-
-def written(plan, workers=2):
-    return CopyReport(dict.fromkeys(plan.saves, workers))
 
 
 def serve(scheduler, request, blocks):
@@ -165,6 +119,7 @@ def test_a_preempted_request_comes_back_as_another(scheduler, operator):
     request = Request("1", tokens(100))
     scheduler.matched_tokens(request, 0)
     late = scheduler.plan(Step(new=[(request, [1, 2, 3, 4], 0, 100)]))
+    request.num_preemptions += 1
     scheduler.plan(Step(preempted=["1"]))
     assert scheduler.matched_tokens(request, 0) == 0  # not written yet
     scheduler.take(written(late))
@@ -238,6 +193,52 @@ def test_a_reset_forgets_without_flushing(scheduler, operator):
     matched, _ = serve(scheduler, Request("2", tokens(100)), [1, 2, 3, 4])
     assert matched == 0
     assert operator.match_prefix(tokens(100)).matched_tokens == 96
+
+
+def test_a_reset_that_preempts_loads_all_that_is_told_to_be_cached(scheduler, operator):
+    """The request is preempted and begins again in one step."""
+    serve(scheduler, Request("1", tokens(64)), [1, 2])
+    request = Request("2", tokens(100))
+    scheduler.will_load(request, scheduler.matched_tokens(request, 0))
+    before = scheduler.plan(Step(new=[(request, [3, 4, 5, 6], 64, 36)]))
+    request.num_preemptions += 1
+    matched = scheduler.matched_tokens(request, 0)
+    scheduler.will_load(request, matched)
+    plan = scheduler.plan(
+        Step(resumed=[(request, [7, 8, 9, 10], matched, 36)], preempted=["2"])
+    )
+    assert matched == 64
+    assert [copy.block_ids for copy in plan.loads] == [[7, 8]]
+    scheduler.take(written(before))
+    scheduler.take(written(plan))
+    scheduler.end("2")
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
+def test_after_a_reset_what_waits_has_found_nothing(scheduler, operator):
+    serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
+    waiting = Request("2", tokens(100))
+    assert scheduler.matched_tokens(waiting, 0) == 96
+    scheduler.reset()
+    assert operator.stats().locks == 0
+    assert scheduler.matched_tokens(waiting, 0) == 0
+    scheduler.end("2")
+
+
+def test_after_a_reset_what_runs_publishes_nothing_more(scheduler, operator):
+    request = Request("1", tokens(150))
+    scheduler.matched_tokens(request, 0)
+    plan = scheduler.plan(Step(new=[(request, [1, 2], 0, 64)]))
+    scheduler.take(written(plan))
+    request.num_computed_tokens = 64
+    scheduler.reset()
+    plan = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 86)]))
+    scheduler.take(written(plan))
+    scheduler.end("1")
+    assert operator.match_prefix(tokens(150)).matched_tokens == 64
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
 
 
 def test_the_lora_and_the_salt_are_the_namespace():

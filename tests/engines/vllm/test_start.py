@@ -22,6 +22,7 @@ SIGNATURES = {
     ),
     "vllm.v1.core.block_pool:BlockPool.reset_prefix_cache": "self",
     "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": "self request",
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_blocks": "self request_id",
     "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
     "vllm.v1.worker.utils:allocate_kv_cache": (
         "kv_cache_config device layout kernel_block_sizes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from pando_kv import Client
@@ -22,7 +23,7 @@ _MAX_PAUSE = 10.0
 class Access:
     """A client whose failures are misses: an engine goes on without its cache.
 
-    One thread at a time calls it.
+    One thread at a time calls it; what is given back may go by a thread of its own.
     """
 
     def __init__(
@@ -32,10 +33,16 @@ class Access:
         self._clock = clock
         self._pause = _FIRST_PAUSE
         self._closed_until = 0.0
+        self._later = ThreadPoolExecutor(1, "pando-give-back")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether pandod is asked at all."""
+        return self._clock() >= self._closed_until
 
     def ask(self, call: Callable[[Client], T]) -> T | None:
         """The answer; None where there is none, at once while pandod is away."""
-        if self._clock() < self._closed_until:
+        if not self.is_open:
             return None
         try:
             answer = call(self.client)
@@ -49,3 +56,17 @@ class Access:
             return None
         self._pause = _FIRST_PAUSE
         return answer
+
+    def give_back(self, call: Callable[[Client], object]) -> None:
+        """A call that releases locks or frees pages. It is made while pandod is away,
+        too: what it is about would be others' again only when the session ends."""
+        if self.is_open:
+            self.ask(call)
+        else:
+            self._later.submit(self._give_back_later, call)
+
+    def _give_back_later(self, call: Callable[[Client], object]) -> None:
+        try:
+            call(self.client)
+        except PandoError as error:
+            _log.warning("pandod: %s", error)

@@ -8,54 +8,23 @@ condition: what finds none is not saved.
 
 from __future__ import annotations
 
+import functools
 import uuid
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pando_kv import Client, Lock, Namespace
+from pando_kv import Client, Insert, Lock
+from pando_kv._call import is_unsettled
 from pando_kv._wire import Uint32Array
+from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
+from pando_kv.vllm.tracked_request import Save, Tracked
 
 _NO_BLOCKS: list[int] = []
-
-
-@dataclass(frozen=True)
-class Save:
-    number: int
-    end: int
-    """Tokens of the request up to which it goes; it begins where the last one ends."""
-    page_ids: Uint32Array
-
-
-@dataclass(eq=False)
-class Tracked:
-    """One request, from its match until all it has computed is published.
-
-    After a preemption the same request is another Tracked.
-    """
-
-    request: Any
-    tokens: Tokens
-    namespace: Namespace | None
-    generation: int
-    """The session of `lock` and all page ids."""
-    lock: Lock | None
-    matched: int
-    page_ids: Uint32Array
-    """Of the match."""
-    saved: int
-    """Tokens that are cached, or that a save is under way for."""
-    published: int
-    load_from: int = 0
-    load_tokens: int = 0
-    block_ids: list[int] = field(default_factory=list)
-    saves: list[Save] = field(default_factory=list)
-    """Under way, in order."""
-    is_over: bool = False
+_NO_PAGES = np.empty(0, np.uint32)
 
 
 class CopyScheduler:
@@ -75,6 +44,9 @@ class CopyScheduler:
         """Tokens that can be loaded beyond `computed`. Asked each step while a request
         waits; the match, and its lock, are kept."""
         tracked = self._tracked.get(request.request_id)
+        if tracked is not None and tracked.is_of_before:
+            self.end(request.request_id)
+            tracked = None
         if tracked is None or self._is_void(tracked):
             tracked = self._match(request)
             if tracked is None:
@@ -91,7 +63,10 @@ class CopyScheduler:
     def plan(self, output: Any) -> CopyPlan:
         client = self._access.client
         for request_id in output.preempted_req_ids or ():
-            self.end(request_id)
+            tracked = self._tracked.get(request_id)
+            # After a reset a request is preempted and begins again in one step.
+            if tracked is not None and tracked.is_of_before:
+                self.end(request_id)
         scheduled = [
             (new.req_id, list(new.block_ids[0]), new.num_computed_tokens)
             for new in output.scheduled_new_reqs
@@ -145,8 +120,13 @@ class CopyScheduler:
             self._ending.append(tracked)
 
     def reset(self) -> None:
-        """What is cached is not found any more, by this engine: others share it."""
+        """What is cached is not found any more, by this engine: others share it.
+        Requests that wait have found nothing; what runs on publishes nothing more."""
         self._generation = uuid.uuid4().hex
+        for request_id, tracked in list(self._tracked.items()):
+            tracked.is_closed = True
+            if tracked.request.num_computed_tokens == 0:
+                self.end(request_id)
 
     def _match(self, request: Any) -> Tracked | None:
         if not can_be_cached(request):
@@ -162,6 +142,7 @@ class CopyScheduler:
             return None
         return Tracked(
             request=request,
+            preemptions=request.num_preemptions,
             tokens=tokens,
             namespace=namespace,
             generation=match.generation,
@@ -195,7 +176,9 @@ class CopyScheduler:
         wanted = [
             (tracked, end)
             for tracked, end in wanted
-            if end > tracked.saved and not self._is_void(tracked)
+            if end > tracked.saved
+            and not tracked.is_closed
+            and not self._is_void(tracked)
         ]
         needed = (
             sum(end - tracked.saved for tracked, end in wanted) // self._block_tokens
@@ -225,26 +208,32 @@ class CopyScheduler:
     def _publish(self, tracked: Tracked) -> None:
         """What is written, in order; with the last of a request that is over its lock
         goes, too."""
-        done: list[Save] = []
-        while tracked.saves and self._is_written(tracked.saves[0]):
-            done.append(tracked.saves.pop(0))
-            del self._written[done[-1].number]
-        is_last = tracked.is_over and not tracked.saves
-        if tracked.lock is None or self._is_void(tracked) or not (done or is_last):
+        count = 0
+        while count < len(tracked.saves) and self._is_written(tracked.saves[count]):
+            count += 1
+        is_last = tracked.is_over and count == len(tracked.saves)
+        if not is_last and not self._access.is_open:
             return
-        end = done[-1].end if done else tracked.published
-        tokens = tracked.tokens.upto(end)[tracked.published :]
-        pages = [save.page_ids for save in done] or [np.empty(0, np.uint32)]
-        self._access.ask(
-            lambda client: client.insert(
-                tokens,
-                np.concatenate(pages),
-                lock=tracked.lock,
-                relock=not is_last,
-                unlock=is_last,
+        done, tracked.saves = tracked.saves[:count], tracked.saves[count:]
+        for save in done:
+            del self._written[save.number]
+        lock = tracked.lock
+        if lock is None or self._is_void(tracked) or not (done or is_last):
+            return
+        pages = np.concatenate([_NO_PAGES, *(save.page_ids for save in done)])
+        if tracked.is_closed:
+            self._access.give_back(lambda client: _drop(client, lock, pages, is_last))
+        else:
+            end = done[-1].end if done else tracked.published
+            tokens = tracked.tokens.upto(end)[tracked.published :]
+            tracked.published = end
+            insert = functools.partial(
+                _insert, lock=lock, tokens=tokens, pages=pages, is_last=is_last
             )
-        )
-        tracked.published = end
+            if is_last:
+                self._access.give_back(insert)
+            else:
+                tracked.is_closed = self._access.ask(insert) is None
         if is_last:
             tracked.lock = None
 
@@ -270,8 +259,30 @@ class CopyScheduler:
                 self._free(np.concatenate([save.page_ids for save in dropped]))
 
     def _free(self, pages: Uint32Array) -> None:
-        self._access.ask(lambda client: client.free_pages(pages))
+        self._access.give_back(lambda client: client.free_pages(pages))
 
     def _is_void(self, tracked: Tracked) -> bool:
         """Its session is over, and with it the lock and the pages."""
         return tracked.generation != self._access.client.generation
+
+
+def _insert(
+    client: Client, lock: Lock, tokens: Uint32Array, pages: Uint32Array, is_last: bool
+) -> Insert:
+    """What pandod does not publish is freed, and the last lock released all the same.
+    Where there is no answer the client goes on asking."""
+    try:
+        return client.insert(
+            tokens, pages, lock=lock, relock=not is_last, unlock=is_last
+        )
+    except PandoError as error:
+        if not is_unsettled(error):
+            _drop(client, lock, pages, is_last)
+        raise
+
+
+def _drop(client: Client, lock: Lock, pages: Uint32Array, is_last: bool) -> None:
+    if pages.size:
+        client.free_pages(pages)
+    if is_last:
+        client.unlock(lock)

@@ -30,10 +30,12 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
         self,
         allocate: Callable[[int], Uint32Array],
         give_back: Callable[[Uint32Array], None],
+        promised: Callable[[], int],
         stash_pages: int,
     ) -> None:
         self._allocate = allocate
         self._give_back = give_back
+        self._promised = promised
         self._stash_pages = stash_pages
         self._free: deque[int] = deque()
         self._owned: set[int] = set()
@@ -42,14 +44,15 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
     def begin_step(self) -> None:
         """Pando may be asked for pages once more; too many go back to it."""
         self._may_ask = True
-        surplus = len(self._free) - 2 * self._stash_pages
+        surplus = self.spare_pages() - 2 * self._stash_pages
         if surplus > 0:
             taken = [self._free.pop() for _ in range(surplus + self._stash_pages)]
             self._owned.difference_update(taken)
             self._give_back(np.array(taken, np.uint32))
 
     def spare_pages(self) -> int:
-        return len(self._free)
+        """Free pages that are not promised to a prompt."""
+        return len(self._free) - self._promised()
 
     def add(self, page_ids: Uint32Array) -> None:
         """Pages that the session has reserved. One that vLLM still has a reference to,
@@ -66,9 +69,10 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
     # What vLLM's scheduler asks.
 
     def get_num_free_blocks(self) -> int:
-        if len(self._free) < self._stash_pages and self._may_ask:
+        short = self._stash_pages - self.spare_pages()
+        if short > 0 and self._may_ask:
             self._may_ask = False
-            self.add(self._allocate(self._stash_pages - len(self._free)))
+            self.add(self._allocate(short))
         return len(self._free)
 
     def get_usage(self) -> float:

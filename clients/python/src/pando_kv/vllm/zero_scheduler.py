@@ -49,6 +49,17 @@ class Admitted:
     a part of its free blocks."""
     published: int
     """Tokens up to the lock."""
+    preemptions: int
+    """Of the request, until this began."""
+    prompt_blocks: int
+    """Those that the match has not are reserved."""
+    is_closed: bool = False
+    """Nothing more is published, because what would come next is not what follows."""
+
+    @property
+    def is_of_before(self) -> bool:
+        """The request was preempted since."""
+        return bool(self.preemptions != self.request.num_preemptions)
 
 
 class ZeroScheduler:
@@ -60,6 +71,7 @@ class ZeroScheduler:
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
         self._admitted: dict[str, Admitted] = {}
+        self._growing: list[Admitted] = []  # whose prompts have not all their blocks
         self._generation = ""  # of the cache, as this engine sees it
         # From bind() on.
         self._manager: Any
@@ -78,14 +90,23 @@ class ZeroScheduler:
                 f"{self._client.pool.capacity_pages}"
             )
         pool.__class__ = SharedBlockPool
-        pool.adopt(self._allocate, self._give_back, self._stash_pages)
+        pool.adopt(self._allocate, self._give_back, self._promised, self._stash_pages)
         manager.get_computed_blocks = self.computed_blocks
         self._manager, self._pool = manager, pool
 
     def computed_blocks(self, request: Any) -> tuple[Any, int, int]:
         """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
         step while a request waits; the match, its lock and its pages are kept."""
-        admitted = self._admitted.get(request.request_id) or self._admit(request)
+        admitted = self._admitted.get(request.request_id)
+        if admitted is not None and admitted.is_of_before:
+            self._release(request.request_id)
+            admitted = None
+        if admitted is not None:
+            self._secure(0)
+        elif can_be_cached(request):
+            admitted = self._admit(request)
+        else:
+            self._secure(self._prompt_blocks(request))
         if admitted is None or not admitted.blocks:
             return self._manager.empty_kv_cache_blocks, 0, 0
         blocks = self._manager.create_kv_cache_blocks((list(admitted.blocks),))
@@ -101,7 +122,10 @@ class ZeroScheduler:
     def plan(self, output: Any) -> ZeroPlan:
         self._require_session()
         for request_id in output.preempted_req_ids or ():
-            self._release(request_id)
+            admitted = self._admitted.get(request_id)
+            # After a reset a request is preempted and begins again in one step.
+            if admitted is not None and admitted.is_of_before:
+                self._release(request_id)
         self._pool.begin_step()
         return ZeroPlan(self._client.session_id)
 
@@ -126,20 +150,24 @@ class ZeroScheduler:
         self._release(request_id)
 
     def reset(self) -> None:
-        """What is cached is not found any more, by this engine: others share it."""
+        """What is cached is not found any more, by this engine: others share it.
+        Requests that wait have found nothing; what runs on publishes nothing more."""
         self._generation = uuid.uuid4().hex
+        for request_id, admitted in list(self._admitted.items()):
+            admitted.is_closed = True
+            if admitted.request.num_computed_tokens == 0:
+                self._release(request_id)
 
     def _admit(self, request: Any) -> Admitted | None:
         self._require_session()
-        if not can_be_cached(request):
-            return None
         tokens = Tokens(request)
         # At least one token must be computed.
         matchable = self._whole(request.num_tokens - 1, request)
         if request.skip_reading_prefix_cache:
             matchable = 0
-        needed = -(-request.num_tokens // self._block_tokens)
-        reserve = max(0, needed - self._pool.spare_pages()) * self._block_tokens
+        prompt_blocks = self._prompt_blocks(request)
+        spare = max(0, self._pool.spare_pages())
+        reserve = max(0, prompt_blocks - spare) * self._block_tokens
         try:
             match = self._client.match_prefix(
                 tokens.upto(matchable),
@@ -156,7 +184,16 @@ class ZeroScheduler:
         self._pool.add(match.reserved_page_ids)
         blocks = [self._pool.blocks[page] for page in match.page_ids.tolist()]
         self._pool.touch(blocks)
-        admitted = Admitted(request, tokens, match.lock, blocks, match.matched_tokens)
+        admitted = Admitted(
+            request=request,
+            tokens=tokens,
+            lock=match.lock,
+            blocks=blocks,
+            published=match.matched_tokens,
+            preemptions=request.num_preemptions,
+            prompt_blocks=prompt_blocks,
+        )
+        self._growing.append(admitted)
         self._admitted[request.request_id] = admitted
         return admitted
 
@@ -168,6 +205,8 @@ class ZeroScheduler:
         *,
         is_last: bool = False,
     ) -> None:
+        if admitted.is_closed:
+            return
         first = admitted.published // self._block_tokens
         page_ids = block_ids[first : end // self._block_tokens]
         try:
@@ -199,6 +238,36 @@ class ZeroScheduler:
         self._pool.free_blocks(admitted.blocks)
         try:
             self._client.unlock(admitted.lock)
+        except PandoError as error:
+            self._warn(error)
+
+    def _prompt_blocks(self, request: Any) -> int:
+        return -(-int(request.num_tokens) // self._block_tokens)
+
+    def _unallocated(self, admitted: Admitted) -> int:
+        """Reserved pages that vLLM has not taken for its prompt yet."""
+        request_id = admitted.request.request_id
+        if self._admitted.get(request_id) is not admitted:
+            return 0
+        taken = len(self._manager.get_blocks(request_id).blocks[0])
+        return max(0, admitted.prompt_blocks - max(taken, len(admitted.blocks)))
+
+    def _promised(self) -> int:
+        """Free pages that prompts which were looked up have yet to take."""
+        pages = [self._unallocated(admitted) for admitted in self._growing]
+        self._growing = [a for a, n in zip(self._growing, pages, strict=True) if n]
+        return sum(pages)
+
+    def _secure(self, pages: int) -> None:
+        """Makes so many pages spare, if there is room. Pages that were promised may
+        have gone to requests that run."""
+        short = pages - self._pool.spare_pages()
+        if short <= 0:
+            return
+        try:
+            self._pool.add(self._client.allocate_pages(short))
+        except _NO_ROOM:
+            pass
         except PandoError as error:
             self._warn(error)
 

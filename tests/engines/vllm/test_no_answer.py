@@ -1,0 +1,105 @@
+"""The copy mode where pandod does not answer: nothing is published in a wrong place, and
+nothing stays locked or reserved."""
+
+import contextlib
+
+import pytest
+from cutter import Cutter
+from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.steps import Request, Step, tokens, written
+from eventually import eventually
+from pando_kv import Client
+from pando_kv.vllm.copy_scheduler import CopyScheduler
+from pandod_process import Pandod
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = Pandod(tmp_path, pool_pages=64, **POOL)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def operator(pandod):
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def cutter(pandod, tmp_path):
+    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
+        yield cutter
+
+
+@pytest.fixture
+def client(cutter):
+    with Client(cutter.address, name="scheduler", timeout=0.3, lane=False) as client:
+        yield client
+
+
+@pytest.fixture
+def scheduler(client):
+    return CopyScheduler(client, BLOCK_TOKENS, workers=2)
+
+
+@contextlib.contextmanager
+def unanswered(cutter):
+    """What is sent meanwhile is lost."""
+    cutter.deafen()
+    yield
+    cutter.cut()
+
+
+def begun(scheduler, request, blocks, upto):
+    scheduler.matched_tokens(request, 0)
+    scheduler.will_load(request, 0)
+    return scheduler.plan(Step(new=[(request, blocks, 0, upto)]))
+
+
+def nothing_is_held(operator):
+    stats = operator.stats()
+    return (stats.locks, stats.pages.reserved) == (0, 0)
+
+
+def test_pages_are_not_published_in_the_place_of_those_before(
+    scheduler, cutter, operator
+):
+    """A chunk's insert is lost; the next chunk would be found without it."""
+    request = Request("1", tokens(129))
+    plan = begun(scheduler, request, [1, 2], 64)
+    with unanswered(cutter):
+        scheduler.take(written(plan))
+    scheduler._access._closed_until = 0.0
+    plan = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 65)]))
+    scheduler.take(written(plan))
+    scheduler.end("1")
+    assert operator.match_prefix(tokens(129)[64:]).matched_tokens == 0
+    eventually(lambda: nothing_is_held(operator))
+
+
+def test_what_ends_while_pandod_is_left_alone_leaves_nothing(
+    scheduler, cutter, operator
+):
+    requests = [Request(str(i), tokens(65, start=100 * i)) for i in range(4)]
+    plans = [begun(scheduler, r, [1, 2, 3], 65) for r in requests]
+    with unanswered(cutter):
+        assert scheduler.matched_tokens(Request("lost", tokens(65)), 0) == 0
+    assert not scheduler._access.is_open
+    for request, plan in zip(requests, plans, strict=True):
+        scheduler.take(written(plan))
+        scheduler.end(request.request_id)
+    eventually(lambda: nothing_is_held(operator))
+    # The last insert published as well.
+    assert operator.match_prefix(tokens(65, start=100)).matched_tokens == 64
+
+
+def test_what_pandod_refuses_to_publish_is_freed(scheduler, client, operator):
+    request = Request("1", tokens(65))
+    plan = begun(scheduler, request, [1, 2, 3], 65)
+    client.unlock(scheduler._tracked["1"].lock)
+    scheduler.take(written(plan))
+    scheduler.end("1")
+    eventually(lambda: operator.stats().pages.reserved == 0)

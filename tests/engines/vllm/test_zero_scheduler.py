@@ -1,0 +1,175 @@
+"""The zero-copy mode in vLLM's scheduler, without a model: vLLM's block pool over a real
+pandod."""
+
+from types import SimpleNamespace
+
+import pytest
+from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.steps import Request, Step, tokens
+from pando_kv import Client
+from pando_kv.vllm.shared_block_pool import SharedBlockPool
+from pando_kv.vllm.zero_scheduler import ZeroScheduler
+from pandod_process import Pandod
+
+PAGES = 64
+STASH = 2
+
+
+class Manager:
+    """What the connector asks of vLLM's KVCacheManager, and its blocks of requests."""
+
+    enable_caching = True
+    empty_kv_cache_blocks = SimpleNamespace(blocks=((),))
+
+    def __init__(self) -> None:
+        pool = self.block_pool = SharedBlockPool.__new__(SharedBlockPool)
+        pool.num_gpu_blocks = PAGES
+        pool.blocks = [
+            SimpleNamespace(block_id=page, ref_cnt=0, is_null=page == 0)
+            for page in range(PAGES)
+        ]
+        self._taken = {}
+
+    def create_kv_cache_blocks(self, blocks):
+        return SimpleNamespace(blocks=blocks)
+
+    def get_blocks(self, request_id):
+        return SimpleNamespace(blocks=(self._taken.get(request_id, []),))
+
+    def get_block_ids(self, request_id):
+        return ([block.block_id for block in self._taken.get(request_id, [])],)
+
+    # What vLLM's scheduler does.
+
+    def take(self, request, found, upto):
+        """Blocks for the tokens up to there."""
+        taken = self._taken.setdefault(request.request_id, [])
+        if not taken:
+            self.block_pool.touch(found.blocks[0])
+            taken += found.blocks[0]
+        taken += self.block_pool.get_new_blocks(-(-upto // BLOCK_TOKENS) - len(taken))
+
+    def give_back(self, request):
+        self.block_pool.free_blocks(self._taken.pop(request.request_id, []))
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = Pandod(tmp_path, pool_pages=PAGES, **POOL)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def operator(pandod):
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def manager():
+    return Manager()
+
+
+@pytest.fixture
+def scheduler(pandod, manager):
+    with Client(pandod.address, name="scheduler", timeout=5) as client:
+        scheduler = ZeroScheduler(client, BLOCK_TOKENS, STASH)
+        scheduler.bind(manager)
+        yield scheduler
+
+
+def request(name, count, **fields):
+    return Request(name, tokens(count), skip_reading_prefix_cache=False, **fields)
+
+
+def run(scheduler, manager, request):
+    """A step with all of its tokens."""
+    found, cached, _ = manager.get_computed_blocks(request)
+    manager.take(request, found, request.num_tokens)
+    scheduler.plan(Step())
+    request.num_computed_tokens = request.num_tokens
+    scheduler.take(None)
+    return cached
+
+
+def end(scheduler, manager, request):
+    scheduler.end(request.request_id, manager.get_block_ids(request.request_id)[0])
+    manager.give_back(request)
+
+
+def test_what_was_promised_is_kept_until_it_is_taken(scheduler, manager):
+    """A request is looked up, and vLLM schedules it a step later, in two chunks."""
+    waiting = request("1", 40 * BLOCK_TOKENS)
+    manager.get_computed_blocks(waiting)
+    for _ in range(2):
+        scheduler.plan(Step())
+        found, _, _ = manager.get_computed_blocks(waiting)
+        assert manager.block_pool.get_num_free_blocks() >= 40
+    manager.take(waiting, found, 20 * BLOCK_TOKENS)
+    scheduler.plan(Step())
+    assert manager.block_pool.get_num_free_blocks() >= 20
+    manager.take(waiting, found, 40 * BLOCK_TOKENS)
+    scheduler.plan(Step())
+    assert manager.block_pool.get_num_free_blocks() <= 2 * STASH
+
+
+def test_what_another_request_took_is_asked_for_again(scheduler, manager):
+    waiting, running = request("1", 20 * BLOCK_TOKENS), request("2", 100)
+    manager.get_computed_blocks(waiting)
+    manager.take(running, Manager.empty_kv_cache_blocks, 20 * BLOCK_TOKENS)
+    scheduler.plan(Step())
+    manager.get_computed_blocks(waiting)
+    assert manager.block_pool.get_num_free_blocks() >= 20
+
+
+def test_prompts_of_embeddings_get_their_pages(scheduler, manager):
+    waiting = request("1", 20 * BLOCK_TOKENS, prompt_embeds=object())
+    found, cached, _ = manager.get_computed_blocks(waiting)
+    assert cached == 0
+    assert manager.block_pool.get_num_free_blocks() >= 20
+
+
+def test_a_request_that_a_reset_preempts_keeps_its_lock(scheduler, manager, operator):
+    """It is preempted and begins again in one step."""
+    first = request("1", 100)
+    run(scheduler, manager, first)
+    end(scheduler, manager, first)
+    again = request("2", 100)
+    assert run(scheduler, manager, again) == 96
+    again.num_preemptions, again.num_computed_tokens = 1, 0
+    manager.give_back(again)
+    found, cached, _ = manager.get_computed_blocks(again)
+    assert cached == 96
+    manager.take(again, found, 100)
+    scheduler.plan(Step(preempted=["2"]))
+    assert operator.stats().locks == 1
+    end(scheduler, manager, again)
+    assert operator.stats().locks == 0
+
+
+def test_after_a_reset_nothing_of_before_is_found(scheduler, manager, operator):
+    first = request("1", 100)
+    run(scheduler, manager, first)
+    end(scheduler, manager, first)
+    waiting = request("2", 100)
+    assert manager.get_computed_blocks(waiting)[1] == 96
+    scheduler.reset()
+    assert operator.stats().locks == 0
+    assert manager.get_computed_blocks(waiting)[1] == 0
+    end(scheduler, manager, waiting)
+
+
+def test_after_a_reset_what_runs_publishes_nothing_more(scheduler, manager, operator):
+    running = request("1", 150)
+    found, _, _ = manager.get_computed_blocks(running)
+    manager.take(running, found, 150)
+    scheduler.plan(Step())
+    running.num_computed_tokens = 64
+    scheduler.reset()
+    running.num_computed_tokens = 150
+    end(scheduler, manager, running)
+    assert operator.match_prefix(tokens(150)).matched_tokens == 0
+    assert operator.stats().locks == 0
