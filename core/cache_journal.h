@@ -69,8 +69,10 @@ class CacheJournal {
       const NamespaceKey& ns, const Node* node,
       std::span<const Token> page) const;
 
-  // From now on what enters and leaves the tree is logged for TakeEvents.
+  // From now on what enters and leaves the tree is logged for TakeEvents, or is
+  // not any more.
   void StartEvents() { events_.Start(); }
+  void StopEvents() { events_.Stop(); }
   // As the functions of the same name in PrefixCache.
   void TakeEvents(const RadixTree& tree, std::vector<RawEvent>& events);
   void TakeChurn(std::vector<RawEvent>& events);

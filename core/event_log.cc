@@ -17,6 +17,12 @@ EventLog::EventLog(uint32_t capacity_pages)
           capacity_pages,
           std::min(kLargeTreePages, kMaxTreesWorth * capacity_pages))) {}
 
+void EventLog::Stop() {
+  if (!is_on_) return;
+  is_on_ = false;
+  MakeGap();
+}
+
 void EventLog::Stored(const SegmentRef& segment, uint32_t first_page,
                       uint32_t page_count, PageId parent,
                       const std::shared_ptr<const NamespaceKey>& ns) {
@@ -39,7 +45,10 @@ void EventLog::Cleared() {
 
 void EventLog::Count(size_t pages) {
   pages_ += pages;
-  if (pages_ <= max_pages_) return;
+  if (pages_ > max_pages_) MakeGap();
+}
+
+void EventLog::MakeGap() {
   has_gap_ = true;
   pages_ = 0;
   events_ = {};

@@ -50,16 +50,17 @@ using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
 // Keeps what entered and left the tree, in order, until a reader takes it.
 // Logging an event copies no tokens and hashes nothing.
 //
-// It keeps nothing before Start. It is bounded: when nobody takes the events
-// for too long it drops them all, and the next Take begins with the tree as it
-// is then. Owned by CacheJournal; not thread-safe.
+// It keeps nothing before Start or after Stop. It is bounded: when nobody takes
+// the events for too long it drops them all, and the next Take begins with the
+// tree as it is then. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.
   explicit EventLog(uint32_t capacity_pages);
 
-  // Idempotent. The first Take then describes the tree as it is.
+  // Idempotent, both. The first Take after a start describes the tree as it is.
   void Start() { is_on_ = true; }
+  void Stop();
 
   // Pages entered the tree (Stored), or left it (Removed). REQUIRES: at least
   // one page is named.
@@ -79,6 +80,8 @@ class EventLog {
  private:
   bool is_keeping() const { return is_on_ && !has_gap_; }
   void Count(size_t pages);
+  // Drops all events; the next Take describes the tree.
+  void MakeGap();
 
   const size_t max_pages_;
   bool is_on_ = false;

@@ -374,6 +374,11 @@ void PrefixCache::StartEvents() {
   parts_.journal.StartEvents();
 }
 
+void PrefixCache::StopEvents() {
+  Hold hold(this);
+  parts_.journal.StopEvents();
+}
+
 void PrefixCache::TakeEvents(std::vector<RawEvent>& events) {
   events.clear();  // outside the mutex
   Hold hold(this);

@@ -148,10 +148,13 @@ class PrefixCache {
   // watched are gone, and for the others `quarantine` has passed.
   ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
-  // From now on what enters and leaves the cache is logged. Idempotent.
+  // From now on what enters and leaves the cache is logged, or is not any more.
+  // Both are idempotent.
   void StartEvents();
-  // Swaps what happened since the last call into `events`. The first call, and
-  // one that comes much too late, begins with AllCleared and what is cached.
+  void StopEvents();
+  // Swaps what happened since the last call into `events`. The first call after
+  // a start, and one that comes much too late, begins with AllCleared and what
+  // is cached.
   void TakeEvents(std::vector<RawEvent>& events);
   // The same for a second reader that wants the changes alone: after AllCleared
   // only later events follow, not what is cached. Logging for it begins with

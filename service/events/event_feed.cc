@@ -30,14 +30,14 @@ void EventFeed::Cleared() {
   Publish(event);
 }
 
-void EventFeed::EndTurn(const CachedPages& pages) {
-  if (!is_on_) {
-    if (!is_wanted_) return;
-    Begin(pages);
-  }
-  const bool has_snapshot = MakeSnapshot(pages);
+bool EventFeed::EndTurn(const CachedPages* pages) {
+  if (!is_wanted_) return false;
+  if (pages == nullptr) return true;
+  if (!is_on_) Begin(*pages);
+  const bool has_snapshot = MakeSnapshot(*pages);
   if (has_news_ || has_snapshot) on_news_();
   has_news_ = false;
+  return true;
 }
 
 void EventFeed::Publish(v1::Event& event) {

@@ -29,7 +29,7 @@ class EventFeed : public EventSink {
   void Removed(const CachedPages& pages, std::span<const PageId> removed,
                EvictionReason reason) override;
   void Cleared() override;
-  void EndTurn(const CachedPages& pages) override;
+  bool EndTurn(const CachedPages* pages) override;
 
  private:
   void Publish(v1::Event& event);

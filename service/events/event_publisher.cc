@@ -10,6 +10,8 @@ namespace {
 
 // How long an event waits for others at most.
 constexpr absl::Duration kPeriod = absl::Milliseconds(2);
+// How long the first who listens waits at most for the beginning.
+constexpr absl::Duration kIdlePeriod = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -31,15 +33,31 @@ void EventPublisher::Run() {
   pthread_setname_np(pthread_self(), "events");
   start_.WaitForNotification();
   if (stop_.is_notified()) return;
+  StartFollowing();
+  do {
+    const bool is_wanted = TakeTurn();
+    if (is_wanted && pages_ == nullptr) StartFollowing();
+    if (!is_wanted && pages_ != nullptr) StopFollowing();
+  } while (!stop_.WaitFor(pages_ == nullptr ? kIdlePeriod : kPeriod));
+}
+
+void EventPublisher::StartFollowing() {
   pages_ = std::make_unique<CachedPages>(cache_->capacity_pages(),
                                          cache_->page_tokens());
   cache_->StartEvents();
-  std::vector<RawEvent> raw;
-  do {
-    cache_->TakeEvents(raw);
-    for (const RawEvent& event : raw) Publish(event);
-    for (EventSink* sink : sinks_) sink->EndTurn(*pages_);
-  } while (!stop_.WaitFor(kPeriod));
+}
+
+void EventPublisher::StopFollowing() {
+  cache_->StopEvents();
+  pages_.reset();
+}
+
+bool EventPublisher::TakeTurn() {
+  cache_->TakeEvents(raw_);
+  for (const RawEvent& event : raw_) Publish(event);
+  bool is_wanted = false;
+  for (EventSink* sink : sinks_) is_wanted |= sink->EndTurn(pages_.get());
+  return is_wanted;
 }
 
 void EventPublisher::Publish(const RawEvent& event) {

@@ -14,25 +14,31 @@
 namespace pando {
 
 // Takes the cache's raw events, hashes the pages and tells the sinks, on a
-// thread of its own: nobody waits for it. The thread sleeps until Start, so
-// that a server without listeners pays for nothing; then it goes on to the end.
-// Owned by EventsService.
+// thread of its own: nobody waits for it. The thread sleeps until Start. Then it
+// asks the sinks now and again whether they listen; while none does, no event is
+// kept or hashed. Owned by EventsService.
 class EventPublisher {
  public:
   // All outlive this.
   EventPublisher(PrefixCache* cache, std::vector<EventSink*> sinks);
   ~EventPublisher();
 
-  // Somebody listens. Idempotent; not thread-safe.
+  // Somebody may listen. Idempotent; not thread-safe.
   void Start();
 
  private:
   void Run();
+  void StartFollowing();
+  void StopFollowing();
+  // Tells the sinks what has happened; false if none listens from now on.
+  bool TakeTurn();
   void Publish(const RawEvent& event);
 
   PrefixCache* const cache_;
   const std::vector<EventSink*> sinks_;
-  std::unique_ptr<CachedPages> pages_;  // the thread's alone
+  // The thread's alone.
+  std::vector<RawEvent> raw_;
+  std::unique_ptr<CachedPages> pages_;  // null: no sink listens
   absl::Notification start_;
   StopSignal stop_;
   std::thread thread_;

@@ -25,9 +25,11 @@ class EventSink {
                        EvictionReason reason) = 0;
   // Nothing is cached any more.
   virtual void Cleared() = 0;
-  // Comes every few milliseconds, after the events that there were; `pages` is
-  // all that is cached.
-  virtual void EndTurn(const CachedPages& pages) = 0;
+  // Comes every few milliseconds, after the events that there were. `pages` is
+  // all that is cached; null where no sink listened, so that nobody knows.
+  // Returns whether this sink listens: then it is told what happens next, and
+  // `pages` is there at the end of the next turn.
+  virtual bool EndTurn(const CachedPages* pages) = 0;
 };
 
 }  // namespace pando

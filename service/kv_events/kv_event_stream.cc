@@ -49,12 +49,13 @@ absl::Status KvEventStream::Open(const Config& config) {
 
 KvEventStream::~KvEventStream() {
   if (sequence_ == nullptr) return;  // it has not been opened
-  Cleared();
+  batch_.AddCleared();
   Publish();
 }
 
 void KvEventStream::Stored(const CachedPages& pages,
                            std::span<const PageId> run) {
+  if (!is_telling_) return;
   blocks_.ForEachStored(pages, run, [this](const StoredBlocks& stored) {
     batch_.AddStored(stored);
     EndEvent();
@@ -64,6 +65,7 @@ void KvEventStream::Stored(const CachedPages& pages,
 void KvEventStream::Removed(const CachedPages& pages,
                             std::span<const PageId> removed,
                             EvictionReason /*reason*/) {
+  if (!is_telling_) return;
   std::span<const BlockId> ids = blocks_.Removed(pages, removed);
   while (!ids.empty()) {
     const size_t count = std::min(ids.size(), kMaxRemovedBlocks);
@@ -73,14 +75,22 @@ void KvEventStream::Removed(const CachedPages& pages,
   }
 }
 
-void KvEventStream::Cleared() { batch_.AddCleared(); }
+void KvEventStream::Cleared() {
+  if (is_telling_) batch_.AddCleared();
+}
 
-void KvEventStream::EndTurn(const CachedPages& pages) {
+bool KvEventStream::EndTurn(const CachedPages* pages) {
   Publish();
   ServeSubscribers();
-  if (is_announcement_wanted_ && MonotonicNow() >= next_announcement_) {
-    Announce(pages);
+  const absl::Time now = MonotonicNow();
+  if (now < next_announcement_) return is_telling_;
+  if (!is_announcement_wanted_) {
+    is_telling_ = counters_.subscribers > 0;
+    return is_telling_;
   }
+  announcement_begin_ = std::min(announcement_begin_, now);
+  if (pages != nullptr) Announce(*pages);
+  return true;
 }
 
 void KvEventStream::EndEvent() {
@@ -114,12 +124,14 @@ void KvEventStream::ServeSubscribers() {
 }
 
 void KvEventStream::Announce(const CachedPages& pages) {
+  is_telling_ = true;
   is_announcement_wanted_ = false;
   ++counters_.announcements;
-  const absl::Time begin = MonotonicNow();
   Cleared();
   pages.ForEachRun([&](std::span<const PageId> run) { Stored(pages, run); });
   Publish();
+  const absl::Time begin =
+      std::exchange(announcement_begin_, absl::InfiniteFuture());
   const absl::Duration taken = MonotonicNow() - begin;
   next_announcement_ =
       begin + std::max(kAnnouncementPeriod, kAnnouncementShare * taken);

@@ -25,7 +25,8 @@ namespace pando {
 // subscriber that has all of it knows exactly what is cached; one that does not
 // gets there by the next announcement: AllBlocksCleared and all blocks, each
 // after its parent, live. There is one whenever somebody subscribes, and when
-// somebody asks for frames that are not held any more.
+// somebody asks for frames that are not held any more. Without subscribers
+// nothing is published.
 class KvEventStream : public KvEvents {
  public:
   struct Config {
@@ -54,7 +55,7 @@ class KvEventStream : public KvEvents {
   void Removed(const CachedPages& pages, std::span<const PageId> removed,
                EvictionReason reason) override;
   void Cleared() override;
-  void EndTurn(const CachedPages& pages) override;
+  bool EndTurn(const CachedPages* pages) override;
   KvEventFigures figures() const override;
 
  private:
@@ -86,7 +87,11 @@ class KvEventStream : public KvEvents {
   zmq::context_t context_;
   std::vector<SubscriberSocket> subscriber_sockets_;
   std::vector<ReplaySocket> replay_sockets_;
+  // What happens is published. At first it is: a restart has to be told of.
+  bool is_telling_ = true;
   bool is_announcement_wanted_ = false;
+  // When the work for the next announcement has begun; until then, never.
+  absl::Time announcement_begin_ = absl::InfiniteFuture();
   absl::Time next_announcement_ = absl::InfinitePast();
   Counters counters_;
 };

@@ -99,6 +99,17 @@ TEST_F(EventLogTest, AStartAgainChangesNothing) {
   EXPECT_THAT(Take(), ElementsAre("removed 3"));
 }
 
+TEST_F(EventLogTest, AfterAStopItBeginsAnew) {
+  log_.Start();
+  Take();
+  Remove({PageId(3)});
+  log_.Stop();
+  Remove({PageId(4)});
+  EXPECT_THAT(Take(), IsEmpty());
+  log_.Start();
+  EXPECT_THAT(Take(), ElementsAre("cleared", "stored 1..4 after 0"));
+}
+
 TEST_F(EventLogTest, WhenNobodyTakesThemItDescribesTheTreeInstead) {
   log_.Start();
   Take();

@@ -71,6 +71,21 @@ def test_a_late_subscriber_is_told_everything(start_machine):
     eventually(lambda: machine.metrics().sum("pando_kv_event_subscribers") == 0)
 
 
+def test_who_comes_after_a_time_without_subscribers_is_told_everything(start_machine):
+    machine = start_machine(pool_pages=300)
+    with Subscriber(machine.events) as first:
+        machine.put(list(range(3 * PAGE_TOKENS + 1)))
+        first.wait_for_blocks(3)
+    eventually(lambda: machine.metrics().sum("pando_kv_event_subscribers") == 0)
+    machine.client.flush()
+    others = list(range(1000, 1000 + 5 * PAGE_TOKENS + 1))
+    machine.put(others)
+    with Subscriber(machine.events) as second:
+        second.wait_for_blocks(5)
+        assert list(second.blocks) == ids_of(others[:-1])
+        assert second.frames[0].sequence > first.frames[-1].sequence
+
+
 def test_after_a_kill_the_numbers_go_on_and_everything_is_told_anew(start_machine):
     machine = start_machine()
     with Subscriber(machine.events) as subscriber:

@@ -99,13 +99,13 @@ class KvEventStreamTest : public testing::Test {
     const std::vector<PageId> run = Pages(first, count);
     pages_.Store(StoredPages(run, kPageTokens, 10 * first, kPaddingPage, {}));
     stream_->Stored(pages_, run);
-    stream_->EndTurn(pages_);
+    stream_->EndTurn(&pages_);
   }
 
   void Remove(uint32_t first, uint32_t count) {
     stream_->Removed(pages_, Pages(first, count), EvictionReason::kRequest);
     pages_.Remove(Pages(first, count));
-    stream_->EndTurn(pages_);
+    stream_->EndTurn(&pages_);
   }
 
   zmq::socket_t Connect(zmq::socket_type type, const std::string& endpoint) {
@@ -122,14 +122,14 @@ class KvEventStreamTest : public testing::Test {
     zmq::socket_t socket = Connect(zmq::socket_type::sub, Endpoint(endpoint));
     socket.set(zmq::sockopt::subscribe, topic);
     const uint64_t before = stream_->figures().subscribers;
-    while (stream_->figures().subscribers == before) stream_->EndTurn(pages_);
+    while (stream_->figures().subscribers == before) stream_->EndTurn(&pages_);
     return socket;
   }
 
   // Turns the stream until something comes; an end mark if nothing does.
   Received Next(zmq::socket_t& socket, bool has_delimiter = false) {
     for (int turn = 0; turn < 10'000; ++turn) {
-      stream_->EndTurn(pages_);
+      stream_->EndTurn(&pages_);
       if (auto received =
               Receive(socket, has_delimiter, std::chrono::milliseconds(1))) {
         return *received;
@@ -172,7 +172,7 @@ class KvEventStreamTest : public testing::Test {
     uint64_t answered = stream_->figures().answered_replays;
     absl::Time last = MonotonicNow();
     for (Ask(peer, first); MonotonicNow() - last < patience;) {
-      stream_->EndTurn(pages_);
+      stream_->EndTurn(&pages_);
       if (stream_->figures().answered_replays == answered) continue;
       ++answered;
       last = MonotonicNow();
@@ -182,7 +182,7 @@ class KvEventStreamTest : public testing::Test {
 
   // By the clock, which decides when there may be another announcement.
   void WaitForNextAnnouncement(uint64_t count) {
-    while (stream_->figures().announcements < count) stream_->EndTurn(pages_);
+    while (stream_->figures().announcements < count) stream_->EndTurn(&pages_);
   }
 
   const std::string folder_ =
@@ -211,6 +211,41 @@ TEST_F(KvEventStreamTest, ASubscriberHearsWhatIsCachedAndThenWhatHappens) {
   EXPECT_EQ(live.sequence, all.sequence + 1);
   Remove(20, 4);
   EXPECT_THAT(Next(socket).events, ElementsAre("BlockRemoved 4"));
+}
+
+TEST_F(KvEventStreamTest, WithoutSubscribersNothingIsPublished) {
+  Start();
+  EXPECT_FALSE(stream_->EndTurn(&pages_));
+  Store(1, 3);
+  EXPECT_EQ(stream_->figures().frames, 0);
+  uint64_t last = 0;
+  {
+    zmq::socket_t socket = Subscribe();
+    EXPECT_THAT(Next(socket).events,
+                ElementsAre("AllBlocksCleared", "BlockStored 3"));
+    Store(10, 1);
+    last = Next(socket).sequence;
+  }
+  while (stream_->EndTurn(&pages_)) continue;
+  Store(20, 2);
+  EXPECT_EQ(stream_->figures().frames, 2);
+  zmq::socket_t socket = Subscribe();
+  const Received all = Next(socket);
+  EXPECT_EQ(all.sequence, last + 1);
+  EXPECT_THAT(all.events,
+              testing::UnorderedElementsAre("AllBlocksCleared", "BlockStored 3",
+                                            "BlockStored 1", "BlockStored 2"));
+}
+
+TEST_F(KvEventStreamTest, WhereThePagesAreNotKnownItAsksForThemAndThenTells) {
+  Start();
+  EXPECT_FALSE(stream_->EndTurn(nullptr));
+  zmq::socket_t socket = Connect(zmq::socket_type::sub, Endpoint("events0"));
+  socket.set(zmq::sockopt::subscribe, "");
+  while (!stream_->EndTurn(nullptr)) continue;
+  EXPECT_EQ(stream_->figures().announcements, 0);
+  EXPECT_TRUE(stream_->EndTurn(&pages_));
+  EXPECT_THAT(Next(socket).events, ElementsAre("AllBlocksCleared"));
 }
 
 TEST_F(KvEventStreamTest, WhatIsHeldIsReplayed) {
@@ -248,7 +283,7 @@ TEST_F(KvEventStreamTest, WhoDoesNotReadAnswersKeepsNobodyFromReplays) {
     AskUntilAnswersWait(idle, first);
     for (int i = 0; i < 2'000; ++i) {
       Ask(idle, first);
-      stream_->EndTurn(pages_);
+      stream_->EndTurn(&pages_);
     }
     EXPECT_THAT(Replay(first), SizeIs(2));
   }
@@ -338,7 +373,7 @@ TEST_F(KvEventStreamTest, WhoDoesNotReadMissesFramesAndKeepsNobodyUp) {
   idle.set(zmq::sockopt::rcvhwm, 1);
   idle.set(zmq::sockopt::subscribe, "");
   zmq::socket_t reader = Subscribe();
-  while (stream_->figures().subscribers < 2) stream_->EndTurn(pages_);
+  while (stream_->figures().subscribers < 2) stream_->EndTurn(&pages_);
   uint64_t last = Next(reader).sequence;
   // More than the socket's buffers and the frames that may wait.
   while (stream_->figures().dropped_frames == 0) {
@@ -356,7 +391,7 @@ TEST_F(KvEventStreamTest, WhoLeavesIsNotCountedAnyMore) {
     zmq::socket_t socket = Subscribe();
     EXPECT_EQ(stream_->figures().subscribers, 1);
   }
-  while (stream_->figures().subscribers > 0) stream_->EndTurn(pages_);
+  while (stream_->figures().subscribers > 0) stream_->EndTurn(&pages_);
 }
 
 TEST_F(KvEventStreamTest, WhatIsNoSubscriptionCountsNobody) {
