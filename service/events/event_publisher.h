@@ -14,9 +14,9 @@
 namespace pando {
 
 // Takes the cache's raw events, hashes the pages and tells the sinks, on a
-// thread of its own: nobody waits for it. The thread sleeps until Start. Then it
-// asks the sinks now and again whether they listen; while none does, no event is
-// kept or hashed. Owned by EventsService.
+// thread of its own: nobody waits for it. The thread sleeps until Start. Then
+// it asks the sinks now and again whether they listen; while none does, no
+// event is kept or hashed. Owned by EventsService.
 class EventPublisher {
  public:
   // All outlive this.

@@ -83,15 +83,16 @@ std::shared_ptr<lane::Lane> ClientLane::lane() const {
 }
 
 std::optional<lane::Call> ClientLane::Prepare(
-    const LaneCallShape& shape,
-    const google::protobuf::MessageLite& request) const {
+    const LaneCallShape& shape, const google::protobuf::MessageLite& request,
+    const PackedTokens& tokens) const {
   const std::shared_ptr<lane::Lane> lane = this->lane();
   if (lane == nullptr) return std::nullopt;
   std::optional<lane::Call> call =
-      lane->NewCall(shape.method, request.ByteSizeLong(), shape.answer_bytes);
+      lane->NewCall(shape.method, request.ByteSizeLong() + tokens.ByteSize(),
+                    shape.answer_bytes);
   if (call.has_value()) {
-    request.SerializeWithCachedSizesToArray(
-        reinterpret_cast<uint8_t*>(call->request().data()));
+    tokens.Write(request.SerializeWithCachedSizesToArray(
+        reinterpret_cast<uint8_t*>(call->request().data())));
   }
   return call;
 }

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cpp/src/lane_methods.h"
+#include "clients/cpp/src/packed_tokens.h"
 #include "clients/lane/gauges.h"
 #include "clients/lane/lane.h"
 
@@ -40,14 +41,18 @@ class ClientLane {
 
   // How a call with such a request goes on a lane.
   template <OnLane Request>
-  LaneCallShape ShapeOf(const Request& request) const {
-    return client::ShapeOf(request, page_tokens_);
+  LaneCallShape ShapeOf(const Request& request,
+                        const PackedTokens& tokens) const {
+    LaneCallShape shape = client::ShapeOf(request, page_tokens_);
+    shape.answer_bytes +=
+        tokens.tokens().size() / page_tokens_ * sizeof(uint32_t);
+    return shape;
   }
-  // A call with its request, to be submitted. None: there is no lane, or no
-  // room on it.
+  // A call with its request and `tokens`, to be submitted. None: there is no
+  // lane, or no room on it.
   std::optional<lane::Call> Prepare(
-      const LaneCallShape& shape,
-      const google::protobuf::MessageLite& request) const;
+      const LaneCallShape& shape, const google::protobuf::MessageLite& request,
+      const PackedTokens& tokens) const;
   // What a call that was submitted gives. None: it is to be made over gRPC,
   // because the answer did not fit or nobody answers. With a request id it is
   // carried out once all the same.

@@ -67,10 +67,10 @@ void FillInsert(std::span<const Token> tokens, std::span<const PageId> page_ids,
   request.set_priority(options.priority);
 }
 
-void FillMatch(std::span<const Token> tokens, const MatchOptions& options,
-               const PrefixHandle& after, v1::MatchPrefixRequest& request) {
+// All but the tokens.
+void FillMatch(const MatchOptions& options, const PrefixHandle& after,
+               v1::MatchPrefixRequest& request) {
   FillPlace(options.ns, after, request);
-  Fill(tokens.subspan(after.tokens), request.mutable_tokens());
   if (options.max_tokens) request.set_max_tokens(*options.max_tokens);
   request.set_lock(options.lock);
   request.set_reserve_tokens(options.reserve_tokens);
@@ -125,17 +125,18 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
   const absl::Status status = connection_->SendAfter(session, after, [&] {
     auto& request = Reused<v1::MatchPrefixRequest>();
     request.set_session_id(session.id);
-    FillMatch(tokens, options, after, request);
+    FillMatch(options, after, request);
+    const std::span<const Token> sent = tokens.subspan(after.tokens);
     const auto attempt = [&] {
       if (waits) request.set_pending_wait_ms(PendingWaitMs(wait_end));
       return connection_->CallInto(connection_->prefix_cache(),
                                    &v1::PrefixCache::Stub::MatchPrefix, request,
-                                   &response, deadline, exchange);
+                                   sent, &response, deadline, exchange);
     };
     if (!options.lock) return attempt();
     request.set_request_id(connection_->NextRequestId(exchange));
     absl::Status answered = connection_->Repeat(session.id, deadline, attempt);
-    connection_->SettleIfUnknown(answered, request);
+    connection_->SettleIfUnknown(answered, request, sent);
     return answered;
   });
   if (!status.ok()) return status;

@@ -205,11 +205,14 @@ void Connection::Keep(std::vector<UniqueFd> shards) {
 }
 
 void Connection::SettleIfUnknown(const absl::Status& status,
-                                 const v1::MatchPrefixRequest& request) {
+                                 const v1::MatchPrefixRequest& request,
+                                 std::span<const Token> tokens) {
   if (!MayHaveActed(status)) return;
-  settlements_.Add([this, again = request,
+  v1::MatchPrefixRequest whole = request;
+  whole.clear_pending_wait_ms();
+  Fill(tokens, whole.mutable_tokens());
+  settlements_.Add([this, again = std::move(whole),
                     free_id = NextRequestId()]() mutable {
-    again.clear_pending_wait_ms();
     v1::MatchPrefixResponse brought;
     RETURN_IF_ERROR(Repeated(
         *prefix_cache_, &v1::PrefixCache::Stub::MatchPrefix, again, &brought));

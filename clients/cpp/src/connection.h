@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "clients/cpp/src/client_lane.h"
+#include "clients/cpp/src/convert.h"
 #include "clients/cpp/src/endpoint.h"
 #include "clients/cpp/src/exchange.h"
 #include "clients/cpp/src/lane_methods.h"
@@ -79,19 +80,28 @@ class Connection {
                         const Request& request, Response* response,
                         absl::Time deadline, Exchange* exchange = nullptr) {
     if constexpr (OnLane<Request>) {
-      const LaneCallShape shape = lane_.ShapeOf(request);
-      std::optional<absl::Status> answered;
-      if (exchange != nullptr) {
-        answered = exchange->Take(shape, request, response, deadline);
-      }
-      if (answered.has_value()) return *answered;
-      if (std::optional<lane::Call> call = lane_.Prepare(shape, request)) {
-        call->Submit();
-        answered = ClientLane::Await(*call, response, deadline);
-      }
+      const std::optional<absl::Status> answered =
+          CallOnLane(request, {}, response, deadline, exchange);
       if (answered.has_value()) return *answered;
     }
     return endpoint_->Call(stub, method, request, response, deadline);
+  }
+
+  // The same for a request whose tokens are not in its message.
+  template <typename Stub, typename Request, typename Response>
+  absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
+                        Request& request, std::span<const Token> tokens,
+                        Response* response, absl::Time deadline,
+                        Exchange* exchange) {
+    const std::optional<absl::Status> answered =
+        CallOnLane(request, {Request::kTokensFieldNumber, tokens}, response,
+                   deadline, exchange);
+    if (answered.has_value()) return *answered;
+    Fill(tokens, request.mutable_tokens());
+    const absl::Status status =
+        endpoint_->Call(stub, method, request, response, deadline);
+    request.clear_tokens();
+    return status;
   }
 
   // A call that changes something in its session. Where the connection breaks
@@ -109,9 +119,11 @@ class Connection {
 
   // After a call of a session that ended with `status`: if the server may have
   // acted on it nevertheless, has what it brought given back in the background.
-  // `request` is that of the call, with its request id.
+  // `request` is that of the call, with its request id; `tokens` are those that
+  // are not in it.
   void SettleIfUnknown(const absl::Status& status,
-                       const v1::MatchPrefixRequest& request);
+                       const v1::MatchPrefixRequest& request,
+                       std::span<const Token> tokens);
   void SettleIfUnknown(const absl::Status& status,
                        const v1::LockRequest& request);
   void SettleIfUnknown(const absl::Status& status,
@@ -169,6 +181,25 @@ class Connection {
   absl::Duration timeout() const { return endpoint_->timeout(); }
 
  private:
+  // None: it goes over gRPC.
+  template <typename Request, typename Response>
+  std::optional<absl::Status> CallOnLane(const Request& request,
+                                         const PackedTokens& tokens,
+                                         Response* response,
+                                         absl::Time deadline,
+                                         Exchange* exchange) {
+    const LaneCallShape shape = lane_.ShapeOf(request, tokens);
+    if (exchange != nullptr) {
+      std::optional<absl::Status> answered =
+          exchange->Take(shape, request, tokens, response, deadline);
+      if (answered.has_value()) return answered;
+    }
+    std::optional<lane::Call> call = lane_.Prepare(shape, request, tokens);
+    if (!call.has_value()) return std::nullopt;
+    call->Submit();
+    return ClientLane::Await(*call, response, deadline);
+  }
+
   // Asks for a lane, where the options and the address allow one.
   void OpenLane(const Session& session);
 

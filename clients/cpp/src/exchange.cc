@@ -7,15 +7,19 @@ inline namespace client {
 
 std::optional<absl::Status> Exchange::Take(
     const LaneCallShape& shape, const google::protobuf::MessageLite& request,
-    google::protobuf::MessageLite* response, absl::Time deadline) {
+    const PackedTokens& tokens, google::protobuf::MessageLite* response,
+    absl::Time deadline) {
   switch (state_) {
     case State::kEmpty:
       state_ = State::kTaken;
       method_ = shape.method;
-      if (auto prepared = lane_->Prepare(shape, request)) {
+      if (auto prepared = lane_->Prepare(shape, request, tokens)) {
         call_.emplace(*std::move(prepared));
       } else {
         request_ = request.SerializeAsString();
+        const size_t size = request_.size();
+        request_.resize(size + tokens.ByteSize());
+        tokens.Write(reinterpret_cast<uint8_t*>(request_.data()) + size);
       }
       return absl::AbortedError("the call waits for its batch to be sent");
     case State::kGiving:

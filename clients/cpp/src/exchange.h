@@ -32,6 +32,7 @@ class Exchange {
   // other.
   std::optional<absl::Status> Take(const LaneCallShape& shape,
                                    const google::protobuf::MessageLite& request,
+                                   const PackedTokens& tokens,
                                    google::protobuf::MessageLite* response,
                                    absl::Time deadline);
   // The request id of the call: the same the second time.
