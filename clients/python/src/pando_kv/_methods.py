@@ -70,7 +70,6 @@ FREE_PAGES = _method("PagePool", "FreePages", pool_pb2)
 
 MatchPrefixRequest = _request(prefix_cache_pb2.MatchPrefixRequest)
 MatchPrefixesRequest = _request(prefix_cache_pb2.MatchPrefixesRequest)
-QueryMessage = _request(prefix_cache_pb2.PrefixQuery)
 InsertRequest = _request(prefix_cache_pb2.InsertRequest)
 LockRequest = _request(prefix_cache_pb2.LockRequest)
 UnlockRequest = _request(prefix_cache_pb2.UnlockRequest)

@@ -23,14 +23,13 @@ from pando_kv._methods import (
     LockRequest,
     MatchPrefixesRequest,
     MatchPrefixRequest,
-    QueryMessage,
     UnlockRequest,
     plain,
 )
 from pando_kv._pool_calls import free_pages
 from pando_kv._proto.pando.v1 import prefix_cache_pb2
 from pando_kv._session import Session, SessionTracker
-from pando_kv._wire import Uint32Array, as_uint32
+from pando_kv._wire import Uint32Array, as_uint32, is_uint32
 from pando_kv.results import (
     Insert,
     Match,
@@ -148,21 +147,31 @@ def _match(
 
 class Scoring:
     """The scores of a queue: one call, and a second one for the queries whose handle
-    turns out to be gone, whole."""
+    turns out to be gone, whole.
+
+    Queues are long and scored often: what is done for each query counts.
+    """
 
     def __init__(
         self, sessions: SessionTracker, queries: Sequence[PrefixQuery]
     ) -> None:
         session = sessions.current()
-        self._queries = [
-            (query, as_uint32(query.tokens, f"queries[{index}].tokens"))
+        self._queries = queries
+        self._prompts: list[Uint32Array] = [
+            tokens
+            if is_uint32(tokens := query.tokens)
+            else as_uint32(tokens, f"queries[{index}].tokens")
             for index, query in enumerate(queries)
         ]
-        self._places = [
-            _place(session, query.after, tokens) for query, tokens in self._queries
-        ]
+        # Those that begin after a handle.
+        self._places = {
+            index: place
+            for index, query in enumerate(queries)
+            if query.after is not None
+            and (place := _place(session, query.after, self._prompts[index])).after
+        }
         self._unscored: Sequence[int] = range(len(queries))
-        self._scores: dict[int, PrefixScore] = {}
+        self._scores: list[Any] = [None] * len(queries)
 
     def next_call(self) -> Call[None] | None:
         """None when all is scored."""
@@ -177,29 +186,37 @@ class Scoring:
 
     @property
     def scores(self) -> list[PrefixScore]:
-        return [self._scores[index] for index in range(len(self._queries))]
+        return self._scores
 
     def _message(self, index: int) -> Any:
-        (query, tokens), place = self._queries[index], self._places[index]
-        return QueryMessage(
-            namespace_values(query.namespace),
-            tokens[place.token :] if place.token else tokens,
+        query, tokens, after = self._queries[index], self._prompts[index], None
+        if index in self._places:
+            place = self._places[index]
+            tokens, after = tokens[place.token :], handle_values(place.after)
+        namespace = query.namespace
+        # The fields of pando.v1.PrefixQuery: a plain tuple is made faster than a
+        # named one.
+        return (
+            None if namespace is None else namespace_values(namespace),
+            tokens,
             query.max_tokens,
-            handle_values(place.after),
+            after,
         )
 
     def _take(self, answer: Any) -> None:
         (scores, *_) = answer
-        asked, gone = self._unscored, []
+        gone = []
         for index, (matched, is_pending, is_handle_gone, *_) in zip(
-            asked, scores, strict=True
+            self._unscored, scores, strict=True
         ):
-            place = self._places[index]
-            if is_handle_gone and place.after is not None:
-                self._places[index] = Place(place.page_tokens)
+            if is_handle_gone and index in self._places:
                 gone.append(index)
             else:
-                self._scores[index] = PrefixScore(matched, is_pending)
+                self._scores[index] = made(
+                    PrefixScore, matched_tokens=matched, is_pending=is_pending
+                )
+        for index in gone:
+            del self._places[index]
         self._unscored = gone
 
 

@@ -8,7 +8,7 @@ message without its lists followed by the lists, each one copied whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +23,22 @@ _MAX = 2**32 - 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
+def is_uint32(values: Any) -> TypeGuard[Uint32Array]:
+    """Whether `values` is a contiguous little-endian uint32 array."""
+    return (
+        type(values) is np.ndarray
+        and values.dtype is _WIRE
+        and values.ndim == 1
+        and values.flags.c_contiguous
+    )
+
+
 def as_uint32(values: Any, name: str) -> Uint32Array:
     """`values` as a contiguous little-endian uint32 array, without a copy if it is one.
 
     Raises ValueError, naming the value at fault, for what does not fit.
     """
-    if (
-        type(values) is np.ndarray
-        and values.dtype is _WIRE
-        and values.ndim == 1
-        and values.flags.c_contiguous
-    ):
+    if is_uint32(values):
         return values
     if type(values) is tuple and not values:
         return _NONE
