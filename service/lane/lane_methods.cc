@@ -17,8 +17,9 @@
 namespace pando {
 namespace {
 
-// A request that takes more is not kept for the next one.
-constexpr size_t kKeptMessageBytes = size_t{1} << 20;
+// A request that takes more is not kept for the next one. The scoring of a long
+// queue takes some megabytes, and is done often.
+constexpr size_t kKeptMessageBytes = size_t{4} << 20;
 
 void AnswerWith(uint32_t code, const google::protobuf::MessageLite& message,
                 uint32_t slot, ServedLane& lane) {
