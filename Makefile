@@ -202,14 +202,12 @@ bench: setup
 	    kv_events_bench replay
 	@$(PYTHON) bench/run.py --build build/release
 
-# SGLANG_PYTHON: of an environment with SGLang 0.5.23 for the CPU.
-SGLANG_PYTHON ?=
+# In the environment of the engine's tests. PANDO_TRACES: the whole traces.
 bench-sglang: setup
-	@test -n "$(SGLANG_PYTHON)" || { echo "name the Python of an environment that \
-	has SGLang 0.5.23: make bench-sglang SGLANG_PYTHON=..." >&2; exit 1; }
 	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
 	@cmake --build --preset release -j $(JOBS) --target pandod
-	@$(PYTHON) bench/sglang.py --build build/release --python $(SGLANG_PYTHON)
+	@python=$$(/usr/bin/python3 tests/engines/environments/environment.py sglang) && \
+	  $(PYTHON) bench/sglang.py --build build/release --python $$python
 
 format:
 	@tools/setup.sh test
