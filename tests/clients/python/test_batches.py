@@ -67,6 +67,30 @@ def test_a_call_of_a_batch_may_wait(pandod, caller):
         waiting.result().lock.release()
 
 
+def test_calls_that_have_begun_are_waited_for_by_who_asks(caller):
+    batch = caller.batch()
+    pages, bad = batch.allocate_pages(2), batch.free_pages([0])
+    batch.begin()
+    more = batch.allocate_pages(3)
+    batch.begin()
+    assert len(more.result()) == 3
+    assert len(pages.result()) == len(pages.result()) == 2
+    for _ in range(2):
+        with pytest.raises(InvalidRequestError):
+            bad.result()
+
+
+def test_who_begins_a_batch_goes_on_while_a_call_waits(pandod, client):
+    with Client(pandod.address) as owner:
+        first = owner.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
+        batch = client.batch()
+        waiting = batch.match_prefix(prompt(1), lock=True, pending_wait=LONG)
+        batch.begin()
+        eventually(lambda: client.stats().waiting_matches == 1)
+        first.lock.release()
+        waiting.result().lock.release()
+
+
 def test_a_batch_that_is_given_up_sends_nothing(caller):
     with caller.lock([]) as lock:
         with contextlib.suppress(ZeroDivisionError), caller.batch() as batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
@@ -29,21 +29,39 @@ _REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER
 
 
 class Answer(Generic[T]):
-    """What one call of a batch gave, once the batch was sent."""
+    """What one call of a batch gives, once the batch was sent."""
 
     def __init__(self, call: Call[T]) -> None:
         self.call = call
         self._result: T | None = None
         self._error: BaseException | None = None
         self._is_there = False
+        self._finish: Callable[[], T] | None = None
 
     def result(self) -> T:
         """Raises what the call would have raised by itself."""
+        self.wait()
         if not self._is_there:
             raise RuntimeError("the batch was not sent yet")
         if self._error is not None:
             raise self._error
         return self._result  # type: ignore[return-value]
+
+    def begin(self, finish: Callable[[], T]) -> None:
+        """The call is under way; `finish` waits for what it gives."""
+        self._finish = finish
+
+    def wait(self) -> None:
+        """Until a call that is under way has its result or its error."""
+        if self._finish is None:
+            return
+        finish, self._finish = self._finish, None
+        try:
+            self.set(finish())
+        except BaseException as error:
+            self.fail(error)
+            if not isinstance(error, Exception):
+                raise
 
     def set(self, result: T) -> None:
         self._result, self._is_there = result, True

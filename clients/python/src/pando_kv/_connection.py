@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
 import time
@@ -134,6 +135,22 @@ class Connection:
                     answer.fail(error)
                     if not isinstance(error, Exception):
                         raise
+        except BaseException as error:
+            self._settle_in_background(give_up(untaken, error))
+            raise
+
+    def begin_together(self, answers: Sequence[Answer[Any]]) -> None:
+        """As send_together, but does not wait for what a lane has under way: who asks
+        for an answer does."""
+        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
+        try:
+            begun = self._begin_together([answer.call for answer in answers])
+            untaken = zip(answers, begun, strict=True)
+            for answer, first in untaken:
+                answer.begin(functools.partial(self.send, answer.call, first))
+                if first is None:
+                    answer.wait()
         except BaseException as error:
             self._settle_in_background(give_up(untaken, error))
             raise

@@ -359,7 +359,8 @@ class Batch(CallList["Lock"]):
     """Calls that go together: one doorbell on a lane, one call over gRPC.
 
     Each takes what the client's call takes, is carried out in its place in the order,
-    whatever becomes of the others, and has a `result()` once the `with` block is left.
+    whatever becomes of the others, and has a `result()` once the `with` block is left,
+    or after `send()` or `begin()`.
     """
 
     def __init__(self, connection: Connection, make_lock: Callable[..., Lock]) -> None:
@@ -371,6 +372,16 @@ class Batch(CallList["Lock"]):
         try:
             while answers := self._take():
                 self._connection.send_together(answers)
+        except BaseException:
+            self._give_up()
+            raise
+
+    def begin(self) -> None:
+        """As send(), but on a lane without waiting: each `result()` does, and must be
+        asked for. Over gRPC there is nothing left to wait for then."""
+        try:
+            while answers := self._take():
+                self._connection.begin_together(answers)
         except BaseException:
             self._give_up()
             raise
