@@ -12,10 +12,13 @@ engine=$1
 shift
 
 python=$(/usr/bin/python3 "$here/environment.py" "$engine") || exit
-# The package and its entry points, as `pip install` leaves them.
+# The package, its native module and its entry points, as `pip install` leaves them.
 packages=$repository/build/engines/packages
-installed=("$repository"/build/venv/lib/python3*/site-packages/pando_kv-*.dist-info)
-mkdir -p "$packages"
-ln -sfn "$repository/clients/python/src/pando_kv" "$packages/pando_kv"
-ln -sfn "${installed[0]}" "$packages/pando_kv.dist-info"
+installed=("$repository"/build/venv/lib/python3*/site-packages)
+[[ ! -L $packages/pando_kv ]] || rm "$packages/pando_kv"
+mkdir -p "$packages/pando_kv"
+find "$packages/pando_kv" -xtype l -delete
+ln -sfn "$repository"/clients/python/src/pando_kv/* \
+  "${installed[0]}"/pando_kv/_native*.so "$packages/pando_kv"
+ln -sfn "${installed[0]}"/pando_kv-*.dist-info "$packages/pando_kv.dist-info"
 PYTHONPATH=$packages:$repository/tests:$repository/tests/support exec "$python" "$@"

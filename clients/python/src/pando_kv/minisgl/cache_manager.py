@@ -165,9 +165,10 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         slots = row[held.tokens : end : self.page_size]
         page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
         tokens = _tokens(req.input_ids[held.tokens : end])
-        done = self.calls.publish(
+        answer = self.calls.publish(
             held.lock_id, tokens, page_ids, is_last=is_last, priority=0
         )
+        done = answer()
         if is_last and (done is None or not done.is_answered):
             self.calls.release([held.lock_id])
         if done is None:

@@ -106,6 +106,7 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
     ) -> PrefillBudget:
         # The queue is looked at anew.
         tree_cache.drop_unused_matches()
+        tree_cache.calls.look()
         return PandoPrefillBudget(
             self, tree_cache, num_mixed_decode_tokens=num_mixed_decode_tokens
         )

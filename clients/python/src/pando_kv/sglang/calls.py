@@ -10,11 +10,13 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from pando_kv import Client, Lock, Namespace, PageRoom, PrefixQuery
+from pando_kv import Client, Insert, Lock, Namespace, PageRoom, PrefixQuery
+from pando_kv._room import allocate_what_there_is, room_now
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
@@ -80,8 +82,13 @@ class Calls:
         self._share = share
         self._locks: dict[int, Lock] = {}
         self._generation = 0 if client is None else client.generation
+        self._told: PageRoom | None = None
         self.room = PageRoom(0, 0)
         self.room = self._ask(_room_of) or self.room
+
+    def look(self) -> None:
+        """Brings `room` up to date, without a call."""
+        self.room = self._ask(room_now) or self.room
 
     def admit(
         self, tokens: Uint32Array, namespace: Namespace | None, reserve_tokens: int
@@ -133,23 +140,29 @@ class Calls:
         is_last: bool,
         priority: int,
         free: Uint32Array = _NO_PAGES,
-    ) -> Publication | None:
+    ) -> Callable[[], Publication | None]:
         """Publishes pages after the lock, which moves along, or with `is_last` is
-        released. Duplicates stay the engine's, but those of the last publication. None:
-        nothing was done."""
+        released. Duplicates stay the engine's, but those of the last publication.
 
-        def call(client: Client) -> Publication:
+        Does not wait: what it returns does, once. None of that: nothing was done."""
+        begun: Callable[[], Insert] | None = None
+        if self._client is not None:
+            begun = _begin_insert(
+                self._client,
+                tokens,
+                page_ids,
+                lock=self._locks[lock_id],
+                relock=not is_last,
+                unlock=is_last,
+                keep_duplicates=not is_last,
+                free_page_ids=free,
+                priority=priority,
+            )
+
+        def call(_: Client) -> Publication:
+            assert begun is not None
             try:
-                done = client.insert(
-                    tokens,
-                    page_ids,
-                    lock=self._locks[lock_id],
-                    relock=not is_last,
-                    unlock=is_last,
-                    keep_duplicates=not is_last,
-                    free_page_ids=free,
-                    priority=priority,
-                )
+                done = begun()
             except (DeadlineError, UnavailableError) as error:
                 _log.warning(
                     "pandod: %s; %d pages are used no more", error, page_ids.size
@@ -159,7 +172,7 @@ class Calls:
                 self._locks.pop(lock_id)
             return Publication(done.canonical_page_ids)
 
-        return self._ask(call)
+        return lambda: self._ask(call)
 
     def release(self, lock_ids: Sequence[int]) -> None:
         def call(client: Client) -> None:
@@ -172,18 +185,14 @@ class Calls:
 
     def allocate(self, pages: int) -> Uint32Array:
         """As many as there is room for."""
-
-        def call(client: Client) -> Uint32Array:
-            return client.allocate_pages(pages, at_least=0)
-
-        allocated = self._ask(call)
+        allocated = self._ask(lambda client: allocate_what_there_is(client, pages))
         return _NO_PAGES if allocated is None else allocated
 
     def free(self, page_ids: Uint32Array) -> None:
         if page_ids.size:
             self._ask(lambda client: client.free_pages(page_ids))
 
-    def _ask(self, call: Callable[[Client], T]) -> T | None:
+    def _ask(self, call: Callable[[Client], T | None]) -> T | None:
         answer: Answer = self._share(
             None if self._client is None else self._answer(self._client, call)
         )
@@ -192,7 +201,7 @@ class Calls:
         self.room = answer.room
         return answer.value  # type: ignore[no-any-return]
 
-    def _answer(self, client: Client, call: Callable[[Client], T]) -> Answer:
+    def _answer(self, client: Client, call: Callable[[Client], T | None]) -> Answer:
         value: T | None = None
         try:
             if client.generation != self._generation:
@@ -202,11 +211,31 @@ class Calls:
             return Answer(None, lost=_what_now(error))
         except PandoError as error:
             _log.warning("pandod: %s; going on without it", error)
-        return Answer(value, room=client.room or self.room)
+        told, self._told = self._told, client.room
+        # Not every answer tells it; what was read since is newer than the last one.
+        if self._told is None or self._told is told:
+            return Answer(value, room=self.room)
+        return Answer(value, room=self._told)
+
+
+def _begin_insert(
+    client: Client, tokens: Uint32Array, page_ids: Uint32Array, **options: Any
+) -> Callable[[], Insert]:
+    try:
+        batch = client.batch()
+        answer = batch.insert(tokens, page_ids, **options)
+        batch.begin()
+    except PandoError as error:
+        return partial(_fail, error)
+    return answer.result
+
+
+def _fail(error: PandoError) -> NoReturn:
+    raise error
 
 
 def _room_of(client: Client) -> PageRoom:
-    pages = client.stats().pages
+    pages = client.gauges().pages
     return PageRoom(pages.free, pages.evictable)
 
 

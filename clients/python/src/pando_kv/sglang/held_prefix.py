@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +10,18 @@ import numpy as np
 
 from pando_kv import Namespace
 from pando_kv._wire import Uint32Array
+from pando_kv.sglang.calls import Publication
 from pando_kv.sglang.device_fence import Moment
 
 _NO_PAGES = np.empty(0, np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Publishing:
+    begin: int
+    """The token that it begins at."""
+    page_ids: Uint32Array
+    answer: Callable[[], Publication | None]
 
 
 @dataclass(eq=False)
@@ -42,6 +52,8 @@ class HeldPrefix:
     """Own pages, still read, of what another worker had published first."""
     waiting: tuple[int, Moment] | None = None
     """Publish up to this token, once the device has written it."""
+    publishing: Publishing | None = None
+    """Under way; `tokens` counts on it."""
 
     def unallocated_pages(self, page_tokens: int) -> int:
         """Reserved pages that the engine has not taken for the request yet. With the

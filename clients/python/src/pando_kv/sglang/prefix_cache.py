@@ -27,11 +27,11 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 from sglang.srt.runtime_context import get_schedule
 
 from pando_kv import Namespace, PrefixQuery
-from pando_kv._wire import Uint32Array
 from pando_kv.sglang.attachment import session
 from pando_kv.sglang.calls import Calls
 from pando_kv.sglang.device_fence import DeviceFence, NoFence, StreamFence
 from pando_kv.sglang.held_prefix import HeldPrefix
+from pando_kv.sglang.publisher import Publisher, as_tokens, whole_pages
 
 # Between what a caller gave as extra_key and the version of the weights.
 _WEIGHTS = "\x1fweights="
@@ -46,6 +46,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self.req_to_token_pool = params.req_to_token_pool
         self.token_to_kv_pool_allocator = params.token_to_kv_pool_allocator
         self.page_size = params.page_size
+        self._page_slots = np.arange(params.page_size)
         self.disable = False
         self.sliding_window_size = None
         self.weights = ""
@@ -55,9 +56,9 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self.root_node = HeldPrefix()
         self._matches: list[HeldPrefix] = []  # of this pass, used or not
         self._growing: list[HeldPrefix] = []  # whose prompts have not all their pages
-        self._late: list[HeldPrefix] = []  # whose publication waits for the device
         self._scores: dict[str, int] | None = None
         self._is_refused = False
+        self._publisher = Publisher(self)
         self.token_to_kv_pool_allocator.cache = self
 
     # Matching.
@@ -68,9 +69,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             return _result(0, self.root_node)
         if self._scores is not None:
             return _result(self._scores.get(request.rid, 0), self.root_node)
-        self._publish_late()
+        self._publisher.settle_ended()
+        self._publisher.publish_late()
         key = params.key
-        tokens = _tokens(key.token_ids, _floor(len(key), self.page_size))
+        tokens = as_tokens(key.token_ids, whole_pages(len(key), self.page_size))
         namespace = self._namespace(key.extra_key, key.cache_salt)
         prompt_pages, first_pages = self._pages_at_first(request)
         spare = max(0, self.token_to_kv_pool_allocator.spare_pages())
@@ -107,6 +109,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
 
     def drop_unused_matches(self) -> None:
         """Gives back what the last pass matched and did not admit."""
+        self._publisher.settle_ended()
         unused = [held for held in self._matches if held.references == 0]
         self._matches.clear()
         if unused:
@@ -118,7 +121,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         """Matches are scores meanwhile, all of them from one call: nothing is held."""
         queries = [
             PrefixQuery(
-                _tokens(request.origin_input_ids + request.output_ids),
+                as_tokens(request.origin_input_ids + request.output_ids),
                 self._namespace(request.extra_key, request.cache_salt),
             )
             for request in requests
@@ -132,9 +135,9 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
 
     def path_device_indices(self, node: HeldPrefix) -> torch.Tensor:
         """The slots of the match."""
-        pages = torch.from_numpy(node.page_ids.astype(np.int64))
-        slots = pages[:, None] * self.page_size + torch.arange(self.page_size)
-        return slots.reshape(-1).to(self.token_to_kv_pool_allocator.device)
+        first_slots = node.page_ids.astype(np.int64) * self.page_size
+        slots = torch.from_numpy((first_slots[:, None] + self._page_slots).ravel())
+        return slots.to(self.token_to_kv_pool_allocator.device)
 
     def promised_pages(self) -> int:
         """Free pages that prompts which were admitted have yet to take."""
@@ -151,37 +154,12 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
     # Publishing.
 
     def checkpoint(self, req: Any, *, up_to: int, **_: Any) -> None:
-        held = req.last_node
-        if held is None or not held.lock_id:
-            return
-        end = _floor(up_to, self.page_size)
-        if req.finished():
-            self._publish(held, max(end, held.tokens), is_last=True)
-        elif end >= held.tokens + _FEW_PAGES * self.page_size:
-            # SGLang may be a step ahead of the device.
-            written = self.fence.now()
-            if written.is_past():
-                self._publish(held, end)
-            else:
-                if held.waiting is None:
-                    self._late.append(held)
-                held.waiting = (end, written)
+        self._publisher.checkpoint(req, up_to)
 
     def claim_kv_row(self, req: Any) -> bool:
         """Called first of all when a request's row is given back. One that is to run
         again, whose KV SGLang would throw away, is published: it may find it then."""
-        held = req.last_node
-        will_run_again = not req.finished() and req.to_finish is None
-        if (
-            held is not None
-            and held.lock_id
-            and will_run_again
-            and not req.skip_radix_cache_insert
-        ):
-            self.fence.now().wait()
-            req.refresh_fill_ids()
-            end = _floor(req.owned_kv_len(), self.page_size)
-            self._publish(held, max(end, held.tokens), is_last=True)
+        self._publisher.publish_what_will_run_again(req)
         return False
 
     def on_release(self, req: Any, *, checkpointed: bool) -> None:
@@ -190,50 +168,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             self._drop([held])
         self.token_to_kv_pool_allocator.trim()
 
-    def _publish_late(self) -> None:
-        late, self._late = self._late, []
-        for held in late:
-            if held.waiting is None:
-                continue
-            end, written = held.waiting
-            if not written.is_past():
-                self._late.append(held)
-                continue
-            held.waiting = None
-            if held.lock_id:
-                self._publish(held, end)
-
-    def _publish(self, held: HeldPrefix, end: int, *, is_last: bool = False) -> None:
-        request, allocator = held.request, self.token_to_kv_pool_allocator
-        row = self.req_to_token_pool.req_to_token[request.kv.req_pool_idx]
-        slots = row[held.tokens : end : self.page_size]
-        page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
-        tokens = _tokens(request.full_untruncated_fill_ids[held.tokens : end])
-        spare = allocator.take_spare() if is_last else _NO_PAGES
-        free = np.concatenate([*held.duplicates, spare]) if is_last else _NO_PAGES
-        done = self.calls.publish(
-            held.lock_id,
-            tokens,
-            page_ids,
-            is_last=is_last,
-            priority=request.priority or 0,
-            free=free,
-        )
-        if done is None:
-            allocator.add(spare)
-            return
-        held.tokens = end
-        request.kv.cache_protected_len = end
-        allocator.owned -= page_ids.size
-        if is_last:
-            held.duplicates = []
-            held.lock_id = 0 if done.is_answered else held.lock_id
-        else:
-            own = page_ids[: done.existing.size]
-            held.duplicates.append(own[own != done.existing])
-
     def _drop(self, dropped: Sequence[HeldPrefix]) -> None:
         """Gives back what is held; no call where a publication has done so."""
+        for held in dropped:
+            self._publisher.settle(held)
         self.calls.release([held.lock_id for held in dropped if held.lock_id])
         for held in dropped:
             held.lock_id = 0
@@ -295,14 +233,15 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
 
 _NO_PAGES = np.empty(0, np.uint32)
 
-# Fewer are not worth a call of their own: they are published with the last.
-_FEW_PAGES = 4
-
 
 def _calls(context: Any) -> Calls:
-    group = context.tp_group
+    group, client = context.tp_group, session()
     leads = context.tp_rank == 0
-    return Calls(session() if leads else None, group.broadcast_object)
+    leader = group.broadcast_object(client.session_id if leads else None)
+    if not leads:
+        # The leader's pages are not given to others while this rank may write them.
+        client.link_session(leader)
+    return Calls(client if leads else None, group.broadcast_object)
 
 
 def _fence(context: Any) -> DeviceFence:
@@ -315,12 +254,3 @@ def _fence(context: Any) -> DeviceFence:
 
 def _result(tokens: int, node: HeldPrefix) -> MatchResult:
     return MatchResult(tokens, node, node, node)
-
-
-def _tokens(token_ids: Any, count: int | None = None) -> Uint32Array:
-    """Of an array('q'), read in place."""
-    return np.asarray(token_ids, np.int64)[:count].astype(np.uint32)
-
-
-def _floor(tokens: int, page_tokens: int) -> int:
-    return tokens // page_tokens * page_tokens

@@ -16,6 +16,7 @@ import numpy as np
 
 from pando_kv import Client, Insert, Lock
 from pando_kv._call import is_unsettled
+from pando_kv._room import allocate_what_there_is
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
@@ -185,9 +186,7 @@ class CopyScheduler:
         )
         if not needed:
             return
-        pages = self._access.ask(
-            lambda client: client.allocate_pages(needed, at_least=0)
-        )
+        pages = self._access.ask(lambda client: allocate_what_there_is(client, needed))
         if pages is None:
             return
         for tracked, end in wanted:

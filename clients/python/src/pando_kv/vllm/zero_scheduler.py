@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pando_kv import Client, Lock
+from pando_kv._room import allocate_what_there_is
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
@@ -278,7 +279,7 @@ class ZeroScheduler:
     def _allocate(self, pages: int) -> Uint32Array:
         self._require_session()
         try:
-            return self._client.allocate_pages(pages, at_least=0)
+            return allocate_what_there_is(self._client, pages)
         except PandoError as error:
             self._warn(error)
             return _NO_PAGES
