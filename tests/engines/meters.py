@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,28 +14,51 @@ class WireMeter:
     def __init__(self) -> None:
         from pando_kv._connection import Connection
 
-        self.calls = 0
-        self.bytes = 0
+        self.calls: Counter[str] = Counter()
+        """By the method's name."""
         self.seconds = 0.0
+        self._bytes = 0
+        # Their bytes are counted when somebody asks: not while a call is timed.
+        self._messages: list[tuple[Any, Any]] = []
         send = Connection.send
 
-        def metered(connection: Any, call: Any) -> Any:
-            def parse(answer: bytes) -> Any:
-                self.bytes += len(answer)
-                return call.parse(answer)
+        def metered(connection: Any, call: Any, *first: Any) -> Any:
+            parse = call.parse
 
-            self.calls += 1
-            self.bytes += len(call.request)
+            def remember(answer: Any) -> Any:
+                self._messages.append((call.method.response, answer))
+                return parse(answer)
+
+            self.calls[call.method.path.rpartition("/")[2]] += 1
+            self._messages.append((call.method.request, call.request))
+            call.parse = remember
             begin = time.perf_counter()
             try:
-                return send(connection, dataclasses.replace(call, parse=parse))
+                return send(connection, call, *first)
             finally:
                 self.seconds += time.perf_counter() - begin
 
         Connection.send = metered
+        Connection.begin_together = self._timed(Connection.begin_together)
+
+    def _timed(self, begin_calls: Callable[..., None]) -> Callable[..., None]:
+        def begin_together(*given: Any) -> None:
+            begin = time.perf_counter()
+            begin_calls(*given)
+            self.seconds += time.perf_counter() - begin
+
+        return begin_together
 
     def totals(self) -> dict[str, float]:
-        return {"calls": self.calls, "bytes": self.bytes, "seconds": self.seconds}
+        self._bytes += sum(
+            len(codec.encode(values)) for codec, values in self._messages
+        )
+        self._messages.clear()
+        return {
+            "calls": self.calls.total(),
+            "bytes": self._bytes,
+            "calling": self.seconds,
+        }
 
 
 class Stopwatch:

@@ -3,9 +3,10 @@
 usage: engine.py '{"model_path": ..., more of ServerArgs}'
 
 Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end
+{"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end; n may be a
+                                                  list, one for each
 {"start": [[ids]], "new": n}                      queues them; {"step": n} runs n steps
-{"look": true}, {"flush": true}, {"abort": "rid"}, {"update": "v2"}
+{"look": true}, {"flush": true}, {"abort": "rid"}, {"output": "rid"}, {"update": "v2"}
 {"device": "is late"}, {"device": "is done"}      stands in for a GPU's queue
 """
 
@@ -86,7 +87,7 @@ class Engine:
             return add(request, *rest, **named)
 
         self.scheduler._add_request_to_queue = remember
-        self._count_calls()
+        self.has_pando = type(self.cache).__name__ == "PandoPrefixCache"
         self._scheduling = Stopwatch(
             self.scheduler, "get_next_batch_to_run", "process_batch_result"
         )
@@ -101,27 +102,6 @@ class Engine:
             self._caching.watch(
                 self.cache.calls, "allocate", "free", "release", "score"
             )
-
-    def _count_calls(self) -> None:
-        """By the client's methods, where there is a client."""
-        self.calls: dict[str, int] = {}
-        if type(self.cache).__name__ != "PandoPrefixCache":
-            return
-        from pando_kv.sglang.attachment import session
-
-        self.client = client = session()
-        for name in (
-            "match_prefix match_prefixes insert unlock allocate_pages free_pages stats"
-        ).split():
-            setattr(client, name, self._counted(name, getattr(client, name)))
-
-    def _counted(self, name, method):
-        def call(*given, **named):
-            entry = self.calls.setdefault(name, 0)
-            self.calls[name] = entry + 1
-            return method(*given, **named)
-
-        return call
 
     def say(self, **answer) -> None:
         print("@@" + json.dumps(answer), flush=True)
@@ -162,6 +142,8 @@ class Engine:
 
             self.scheduler.abort_request(AbortReq(rid=command["abort"]))
             self.say(**self.look())
+        elif "output" in command:
+            self.say(output=list(self.requests[command["output"]].output_ids))
         elif "update" in command:
             updater = self.scheduler.weight_updater
             updater.record_weight_version_after_update(command["update"])
@@ -174,11 +156,11 @@ class Engine:
         from sglang.srt.sampling.sampling_params import SamplingParams
 
         ids = []
-        for prompt in prompts:
+        for prompt, new in zip(prompts, new_tokens(options, prompts), strict=True):
             self._started += 1
             ids.append(f"r{self._started}")
             sampling = SamplingParams(
-                max_new_tokens=options.get("new", 8), temperature=0.0, ignore_eos=True
+                max_new_tokens=new, temperature=0.0, ignore_eos=True
             )
             sampling.normalize(None)
             named = {
@@ -228,12 +210,18 @@ class Engine:
         return bool(batch)
 
     def look(self) -> dict:
+        if self.has_pando:
+            # So that pandod has done what was asked of it.
+            self.cache.drop_unused_matches()
         pool = self.allocator.get_kvcache()
         return {
-            "calls": self.calls,
-            "wire": WIRE.totals(),
-            "scheduling": self._scheduling.seconds,
-            "caching": self._caching.seconds,
+            "calls": dict(WIRE.calls),
+            "spent": WIRE.totals()
+            | {
+                "scheduling": self._scheduling.seconds,
+                "caching": self._caching.seconds,
+            },
+            "transport": self._transport(),
             "cache": type(self.cache).__name__,
             "available": int(self.allocator.available_size()),
             "evictable": int(self.cache.evictable_size()),
@@ -245,6 +233,18 @@ class Engine:
             "value_addresses": [tensor.data_ptr() for tensor in pool.v_buffer],
             "pid": os.getpid(),
         }
+
+    def _transport(self) -> str:
+        if not self.has_pando:
+            return ""
+        from pando_kv.sglang.attachment import session
+
+        return session().transport
+
+
+def new_tokens(options: dict, prompts: list[list[int]]) -> list[int]:
+    new = options.get("new", 8)
+    return new if isinstance(new, list) else [new] * len(prompts)
 
 
 class LateDevice:

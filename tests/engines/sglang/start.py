@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from engines.models import VOCABULARY
 from pandod_process import Pandod
 
 PAGE_TOKENS = 16
-SCRIPT = Path(__file__).parent / "engine.py"
+HERE = Path(__file__).parent
 
 
 def start_engine(
@@ -27,10 +28,29 @@ def start_engine(
         arguments = {"radix_cache_backend": "pando"} | arguments
         environment["PANDO_ADDRESS"] = pandod.address
     return EngineProcess(
-        SCRIPT,
+        HERE / "engine.py",
         {"model_path": str(model)} | arguments,
         folder / f"{name}.log",
         **environment,
+    )
+
+
+def start_full_engine(
+    name: str, model: Path, pandod: Pandod, folder: Path, **arguments: Any
+) -> EngineProcess:
+    """SGLang's Engine, whose schedulers are processes of their own."""
+    cpus = sorted(os.sched_getaffinity(0))
+    ranks = [str(cpus[n % len(cpus)]) for n in range(arguments.get("tp_size", 1))]
+    return EngineProcess(
+        HERE / "full_engine.py",
+        {"model_path": str(model)} | arguments,
+        folder / f"{name}.log",
+        PANDO_ADDRESS=pandod.address,
+        SGLANG_DISABLED_MODEL_ARCHS=",".join(_models_but_for("llama")),
+        # SGLang wants a NUMA node for each rank otherwise.
+        SGLANG_CPU_OMP_THREADS_BIND="|".join(ranks),
+        # Ranks would have a function of theirs compiled, for a minute.
+        TORCH_COMPILE_DISABLE="1",
     )
 
 

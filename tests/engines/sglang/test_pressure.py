@@ -1,6 +1,7 @@
 """Two SGLang engines over a pool that is too small for them, and a thief."""
 
 import contextlib
+import signal
 import threading
 
 import pytest
@@ -92,6 +93,29 @@ def test_under_pressure_requests_are_retracted_and_none_is_wrong(
 def test_a_thief_of_pages_kills_nobody(engines, reference, small):
     with thief(small.address):
         serve_at_once(engines, reference, seed=2000, new=30)
+
+
+def test_an_engine_that_stands_still_keeps_what_it_holds(engines, reference, small):
+    """However long: no time takes locks or pages from the living. The other one gets
+    what it leaves."""
+    still, other = engines
+    load = [prompt(300, seed=2500 + i) for i in range(2)]
+    ids = still.ask(start=load, new=30)["ids"]
+    still.ask(step=4)
+    with Client(small.address) as operator:
+        held = operator.stats()
+        still.process.send_signal(signal.SIGSTOP)
+        try:
+            others = [prompt(400, seed=2600 + i) for i in range(3)]
+            answer = other.ask(prompts=others, new=30)
+            assert answer["outputs"] == reference.ask(prompts=others, new=30)["outputs"]
+            assert operator.stats().locks == held.locks > 0
+        finally:
+            still.process.send_signal(signal.SIGCONT)
+        still.ask(step=60)
+        expected = reference.ask(prompts=load, new=30)["outputs"]
+        assert [still.ask(output=rid)["output"] for rid in ids] == expected
+        assert operator.stats().locks == 0
 
 
 def test_the_other_engine_is_untouched_by_a_death(engines, reference, small):

@@ -27,9 +27,13 @@ def test_a_warm_request_is_two_calls(engines):
 
     made = {name: after[name] - before.get(name, 0) for name in after}
     assert {name: n for name, n in made.items() if n} == {
-        "match_prefix": 1,
-        "insert": 1,
+        "MatchPrefix": 1,
+        "Insert": 1,
     }
+
+
+def test_calls_go_over_a_lane(engines):
+    assert [engine.ask(look=True)["transport"] for engine in engines] == ["lane"] * 2
 
 
 def test_kv_tensors_are_the_pool_that_is_mapped(engines):

@@ -3,7 +3,8 @@
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
 
 Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end
+{"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
+                                              one for each
 {"start": [[ids]], "new": n}                  queues them; {"step": n} runs n steps
 {"look": true}, {"abort": [ids]}, {"reset": true}
 """
@@ -99,9 +100,10 @@ class Engine:
     def obey(self, command: dict) -> None:
         if "prompts" in command:
             begin = time.perf_counter()
+            prompts = self._prompts(command["prompts"], command)
             outputs = self.llm.generate(
-                self._prompts(command["prompts"], command),
-                self._sampling(command),
+                prompts,
+                self._sampling(command, prompts),
                 use_tqdm=False,
             )
             self.say(
@@ -112,12 +114,12 @@ class Engine:
             )
         elif "start" in command:
             ids = []
-            for prompt in self._prompts(command["start"], command):
+            prompts = self._prompts(command["start"], command)
+            sampling = self._sampling(command, prompts)
+            for prompt, how in zip(prompts, sampling, strict=True):
                 self._started += 1
                 ids.append(f"s{self._started}")
-                self.llm.llm_engine.add_request(
-                    ids[-1], prompt, self._sampling(command)
-                )
+                self.llm.llm_engine.add_request(ids[-1], prompt, how)
             self.say(ids=ids)
         elif "step" in command:
             for _ in range(command["step"]):
@@ -143,15 +145,16 @@ class Engine:
         salt = {"cache_salt": command["salt"]} if "salt" in command else {}
         return [{"prompt_token_ids": prompt} | salt for prompt in prompts]
 
-    def _sampling(self, command: dict):
+    def _sampling(self, command: dict, prompts: list) -> list:
         from vllm import SamplingParams
 
-        return SamplingParams(
-            temperature=0,
-            max_tokens=command.get("new", 8),
-            ignore_eos=True,
-            detokenize=False,
-        )
+        new = command.get("new", 8)
+        return [
+            SamplingParams(
+                temperature=0, max_tokens=count, ignore_eos=True, detokenize=False
+            )
+            for count in (new if isinstance(new, list) else [new] * len(prompts))
+        ]
 
     def look(self) -> dict:
         seen = {"pid": os.getpid()}
@@ -161,8 +164,7 @@ class Engine:
             "running": len(self.scheduler.running),
             "waiting": len(self.scheduler.waiting),
             "preempted": self._preempted,
-            "wire": WIRE.totals(),
-            "scheduling": self._scheduling.seconds,
+            "spent": WIRE.totals() | {"scheduling": self._scheduling.seconds},
         }
 
     def close(self) -> None:

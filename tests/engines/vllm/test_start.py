@@ -4,11 +4,17 @@ import inspect
 import pkgutil
 
 import pytest
+import torch
 from engines.engine_process import EngineDied, closing_all
+from engines.models import LAYERS, LAYOUT
 from engines.vllm.conftest import start_in_place
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL
 from engines.vllm.start import prompt, start_engine, whole_blocks
+from pando_kv import Client
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm import TESTED_VERSIONS
+from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
+from pandod_process import Pandod
 
 # Parameters by name, of the private things that the zero-copy mode leans on.
 SIGNATURES = {
@@ -24,6 +30,10 @@ SIGNATURES = {
     "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": "self request",
     "vllm.v1.core.kv_cache_manager:KVCacheManager.get_blocks": "self request_id",
     "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
+    (
+        "vllm.distributed.kv_transfer.kv_connector.v1.base:"
+        "KVConnectorBase_V1.get_mem_pool_context"
+    ): "self",
     "vllm.v1.worker.utils:allocate_kv_cache": (
         "kv_cache_config device layout kernel_block_sizes"
     ),
@@ -45,6 +55,21 @@ def test_this_vllm_is_a_tested_one():
 def test_another_version_is_refused():
     with pytest.raises(RuntimeError, match=r"vLLM 0\.32\.0, and this is vLLM 0\.33\.0"):
         require_tested_version("vLLM", "0.33.0", TESTED_VERSIONS)
+
+
+def test_a_pool_by_heads_is_refused(tmp_path):
+    """As SGLang's: its pages hold keys and values apart, those of vLLM together."""
+    blocks = torch.zeros(8, 2, BLOCK_TOKENS, 2 * 32)
+    server = Pandod(
+        tmp_path, model=MODEL, pool_pages=8, **LAYOUT, page_tokens=BLOCK_TOKENS
+    )
+    server.start()
+    with Client(server.address) as client:
+        worker = CopyWorker(client, 0, StatedPages(MODEL, ""))
+        with pytest.raises(ValueError, match="does not fit the pool of pandod") as said:
+            worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
+    assert f"--page-bytes {LAYERS * BLOCK_BYTES}" in str(said.value)
+    server.close()
 
 
 def test_engines_that_do_not_fit_are_refused(model, roomy, tmp_path):

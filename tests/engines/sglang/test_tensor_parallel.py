@@ -1,0 +1,90 @@
+"""An SGLang of two tensor-parallel ranks, each with half of the heads in a shard."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from engines.engine_process import closing_all
+from engines.models import LAYOUT
+from engines.sglang.start import prompt, start_full_engine, whole_pages
+from eventually import eventually
+from pando_kv import Operator
+from pandod_process import Pandod
+
+RANKS = 2
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory):
+    layout = LAYOUT | {"heads": LAYOUT["heads"] // RANKS, "pool_shards": RANKS}
+    folder = tmp_path_factory.mktemp("sharded")
+    server = Pandod(folder, pool_pages=512, model="tiny", quarantine="1h", **layout)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def engine(sharded, model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    engine = start_full_engine("ranks", model, sharded, folder, tp_size=RANKS)
+    with closing_all([engine]):
+        engine.ready()
+        with contextlib.ExitStack() as stack:
+            for pid in schedulers(engine):
+                stack.callback(_kill, pid)
+            yield engine
+
+
+def schedulers(engine):
+    """The process ids of the ranks, in their order."""
+    titles = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            title = (process / "cmdline").read_text()
+            if int(parent) == engine.process.pid and "scheduler" in title:
+                titles[title] = int(process.name)
+    return [titles[title] for title in sorted(titles)]
+
+
+def _kill(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_two_ranks_say_what_one_says_and_find_it_again(engine, reference, sharded):
+    prompts = [prompt(600, seed=6000), prompt(90, seed=6001)]
+    expected = reference.ask(prompts=prompts, new=20)["outputs"]
+    computed = engine.ask(prompts=prompts, new=20)
+    assert computed == {"outputs": expected, "cached": [0, 0]}
+    found = engine.ask(prompts=prompts, new=20)
+    assert found == {
+        "outputs": expected,
+        "cached": [whole_pages(600 - 1), whole_pages(90 - 1)],
+    }
+    with Operator(sharded.address) as operator:
+        eventually(lambda: operator.stats().locks == 0)
+        assert operator.check_invariants() == []
+
+
+def test_pages_of_a_dead_scheduler_are_kept_while_the_other_rank_may_write(
+    engine, sharded
+):
+    first, second = schedulers(engine)
+    engine.send(prompts=[prompt(300, seed=6002)], new=2000)
+    with Operator(sharded.address) as operator:
+        eventually(lambda: operator.stats().locks == 1)
+        # Nobody ends the other rank when the first one dies, nor does it by itself.
+        engine.process.send_signal(signal.SIGSTOP)
+        os.kill(second, signal.SIGSTOP)
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: operator.stats().pages.quarantined > 0)
+        (lost,) = operator.quarantine().items
+        eventually(lambda: operator.quarantine().items[0].living_pids == [second])
+        os.kill(second, signal.SIGKILL)
+        eventually(lambda: operator.stats().pages.quarantined == 0)
+        assert operator.stats().pages.reserved == 0
+        assert operator.check_invariants() == []
