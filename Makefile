@@ -112,22 +112,24 @@ test-fleet: setup
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
 
 # Real engines over a real pandod; skipped, loudly, where their packages cannot
-# be had. Environments are kept in $${PANDO_CACHE:-~/.cache/pando}; they have
-# torch, too.
+# be had; two engines at once, for most tests wait for one process. Environments
+# are kept in $${PANDO_CACHE:-~/.cache/pando}; they have torch, too.
 TORCH_TESTS := tests/clients/python/test_torch_views.py \
   tests/e2e/test_torch_workers.py
 test-engines:
 	@tools/setup.sh build
 	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS) --target pandod
-	@for engine in $(ENGINES); do \
-	  PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $$engine -m pytest -q \
-	    -rs -c tests/pytest.ini --rootdir tests tests/engines $(TORCH_TESTS); \
-	  code=$$?; \
-	  if [ $$code -eq 75 ]; then \
-	    echo "SKIPPED: no packages of $$engine; its tests did not run"; \
-	  elif [ $$code -ne 0 ]; then exit $$code; fi; \
-	done
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target --keep-going \
+	  $(ENGINES:%=test-engine-%)
+
+test-engine-%:
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* -m pytest -q \
+	  -rs -c tests/pytest.ini --rootdir tests tests/engines $(TORCH_TESTS); \
+	code=$$?; \
+	if [ $$code -eq 75 ]; then \
+	  echo "SKIPPED: no packages of $*; its tests did not run"; \
+	else exit $$code; fi
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
