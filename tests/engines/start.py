@@ -1,4 +1,4 @@
-"""Starts an engine of either kind, for the demo and the benchmark."""
+"""Starts an engine of either kind, for the demo."""
 
 from __future__ import annotations
 
