@@ -1,11 +1,11 @@
-#include "gpu/dtype.h"
+#include "base/dtype.h"
 
 #include <array>
 #include <cstddef>
 
 #include "absl/strings/str_format.h"
 
-namespace pando {
+namespace pando::kv {
 namespace {
 
 struct DTypeInfo {
@@ -44,4 +44,4 @@ absl::StatusOr<DType> ParseDType(std::string_view name) {
                       name));
 }
 
-}  // namespace pando
+}  // namespace pando::kv

@@ -1,12 +1,12 @@
-#ifndef PANDO_GPU_DTYPE_H_
-#define PANDO_GPU_DTYPE_H_
+#ifndef PANDO_BASE_DTYPE_H_
+#define PANDO_BASE_DTYPE_H_
 
 #include <cstdint>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
-namespace pando {
+namespace pando::kv {
 
 // Element type of the KV memory.
 enum class DType {
@@ -23,6 +23,6 @@ std::string_view DTypeName(DType dtype);
 // kOpaque has no name that an operator could give.
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
-}  // namespace pando
+}  // namespace pando::kv
 
-#endif  // PANDO_GPU_DTYPE_H_
+#endif  // PANDO_BASE_DTYPE_H_
