@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/cache_counters.h"
 #include "core/eviction_policy.h"
 #include "core/measurements.h"
 
@@ -23,32 +24,11 @@ struct PageCounts {
   uint32_t capacity = 0;
 };
 
-// Counts since the start; see CacheCounters in proto/pando/v1/admin.proto.
+// Counts since the start: base/cache_counters.h names each.
 struct CacheCounters {
-  uint64_t matches = 0;
-  uint64_t query_tokens = 0;
-  uint64_t hit_tokens = 0;
-  uint64_t inserts = 0;
-  uint64_t inserted_pages = 0;
-  uint64_t duplicate_pages = 0;
-  uint64_t allocated_pages = 0;
-  uint64_t evicted_pages_for_allocation = 0;
-  uint64_t evicted_pages_on_request = 0;
-  uint64_t allocation_failures = 0;
-  uint64_t locks_taken = 0;
-  uint64_t locks_released = 0;
-  uint64_t sessions_opened = 0;
-  uint64_t sessions_closed = 0;
-  uint64_t sessions_lost = 0;
-  uint64_t quarantined_pages = 0;
-  uint64_t evicted_pages_for_watermark = 0;
-  uint64_t evicted_pages_for_quota = 0;
-  uint64_t quota_rejections = 0;
-  uint64_t pending_waits = 0;
-  uint64_t pending_waits_published = 0;
-  uint64_t pending_waits_given_up = 0;
-  uint64_t pending_waits_timed_out = 0;
-  uint64_t repeated_requests = 0;
+#define PANDO_COUNTER(name) uint64_t name = 0;
+  PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
+#undef PANDO_COUNTER
 };
 
 // The pages of one quota class; see QuotaClass.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/cache_counters.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
 
@@ -56,30 +57,9 @@ void FillLayout(const KvLayout& layout, v1::KvLayout* out) {
 }
 
 void FillCounters(const CacheCounters& from, v1::CacheCounters* counters) {
-  counters->set_matches(from.matches);
-  counters->set_query_tokens(from.query_tokens);
-  counters->set_hit_tokens(from.hit_tokens);
-  counters->set_inserts(from.inserts);
-  counters->set_inserted_pages(from.inserted_pages);
-  counters->set_duplicate_pages(from.duplicate_pages);
-  counters->set_allocated_pages(from.allocated_pages);
-  counters->set_evicted_pages_for_allocation(from.evicted_pages_for_allocation);
-  counters->set_evicted_pages_on_request(from.evicted_pages_on_request);
-  counters->set_allocation_failures(from.allocation_failures);
-  counters->set_locks_taken(from.locks_taken);
-  counters->set_locks_released(from.locks_released);
-  counters->set_sessions_opened(from.sessions_opened);
-  counters->set_sessions_closed(from.sessions_closed);
-  counters->set_sessions_lost(from.sessions_lost);
-  counters->set_quarantined_pages(from.quarantined_pages);
-  counters->set_evicted_pages_for_watermark(from.evicted_pages_for_watermark);
-  counters->set_evicted_pages_for_quota(from.evicted_pages_for_quota);
-  counters->set_quota_rejections(from.quota_rejections);
-  counters->set_pending_waits(from.pending_waits);
-  counters->set_pending_waits_published(from.pending_waits_published);
-  counters->set_pending_waits_given_up(from.pending_waits_given_up);
-  counters->set_pending_waits_timed_out(from.pending_waits_timed_out);
-  counters->set_repeated_requests(from.repeated_requests);
+#define PANDO_COUNTER(name) counters->set_##name(from.name);
+  PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
+#undef PANDO_COUNTER
 }
 
 void FillQuotaClass(const QuotaClassStats& from, v1::QuotaClass* out) {

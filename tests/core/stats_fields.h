@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ostream>
 
+#include "base/cache_counters.h"
 #include "core/stats.h"
 
 namespace pando {
@@ -34,31 +35,10 @@ inline auto StatsFields(const CacheStats& stats) {
       {"pages.quarantined", pages.quarantined},
       {"pages.padding", pages.padding},
       {"pages.capacity", pages.capacity},
-      {"matches", count.matches},
-      {"query_tokens", count.query_tokens},
-      {"hit_tokens", count.hit_tokens},
-      {"inserts", count.inserts},
-      {"inserted_pages", count.inserted_pages},
-      {"duplicate_pages", count.duplicate_pages},
-      {"allocated_pages", count.allocated_pages},
-      {"evicted_pages_for_allocation", count.evicted_pages_for_allocation},
-      {"evicted_pages_on_request", count.evicted_pages_on_request},
-      {"allocation_failures", count.allocation_failures},
-      {"locks_taken", count.locks_taken},
-      {"locks_released", count.locks_released},
-      {"sessions_opened", count.sessions_opened},
-      {"sessions_closed", count.sessions_closed},
-      {"sessions_lost", count.sessions_lost},
-      {"quarantined_pages", count.quarantined_pages},
-      {"evicted_pages_for_watermark", count.evicted_pages_for_watermark},
-      {"evicted_pages_for_quota", count.evicted_pages_for_quota},
-      {"quota_rejections", count.quota_rejections},
-      {"pending_waits", count.pending_waits},
-      {"pending_waits_published", count.pending_waits_published},
-      {"pending_waits_given_up", count.pending_waits_given_up},
-      {"pending_waits_timed_out", count.pending_waits_timed_out},
-      {"repeated_requests", count.repeated_requests},
-      {"held_tokens", stats.held_tokens},
+#define PANDO_COUNTER(name) {#name, count.name},
+      PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
+#undef PANDO_COUNTER
+          {"held_tokens", stats.held_tokens},
       {"sessions", stats.sessions},
       {"locks", stats.locks},
       {"nodes", stats.nodes},

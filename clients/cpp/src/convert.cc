@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/cache_counters.h"
 
 namespace pando {
 inline namespace client {
@@ -73,6 +74,16 @@ std::vector<QuotaClass> FromProto(
   return out;
 }
 
+CacheCounters FromProto(const v1::CacheCounters& counters) {
+  CacheCounters out;
+#define PANDO_COUNTER(name) out.name = counters.name();
+  PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
+#undef PANDO_COUNTER
+  static_assert(sizeof(out) == kCacheCounters * sizeof(uint64_t),
+                "base/cache_counters.h and pando/stats.h differ");
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
@@ -93,7 +104,6 @@ absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
 
 Stats FromProto(const v1::GetStatsResponse& stats) {
   const v1::PageStates& pages = stats.pages();
-  const v1::CacheCounters& counters = stats.counters();
   return {.pages = {.free = pages.free(),
                     .reserved = pages.reserved(),
                     .evictable = pages.evictable(),
@@ -101,33 +111,7 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
                     .quarantined = pages.quarantined(),
                     .padding = pages.padding(),
                     .capacity = pages.capacity()},
-          .counters =
-              {.matches = counters.matches(),
-               .query_tokens = counters.query_tokens(),
-               .hit_tokens = counters.hit_tokens(),
-               .inserts = counters.inserts(),
-               .inserted_pages = counters.inserted_pages(),
-               .duplicate_pages = counters.duplicate_pages(),
-               .allocated_pages = counters.allocated_pages(),
-               .evicted_pages_for_allocation =
-                   counters.evicted_pages_for_allocation(),
-               .evicted_pages_on_request = counters.evicted_pages_on_request(),
-               .allocation_failures = counters.allocation_failures(),
-               .locks_taken = counters.locks_taken(),
-               .locks_released = counters.locks_released(),
-               .sessions_opened = counters.sessions_opened(),
-               .sessions_closed = counters.sessions_closed(),
-               .sessions_lost = counters.sessions_lost(),
-               .quarantined_pages = counters.quarantined_pages(),
-               .evicted_pages_for_watermark =
-                   counters.evicted_pages_for_watermark(),
-               .evicted_pages_for_quota = counters.evicted_pages_for_quota(),
-               .quota_rejections = counters.quota_rejections(),
-               .pending_waits = counters.pending_waits(),
-               .pending_waits_published = counters.pending_waits_published(),
-               .pending_waits_given_up = counters.pending_waits_given_up(),
-               .pending_waits_timed_out = counters.pending_waits_timed_out(),
-               .repeated_requests = counters.repeated_requests()},
+          .counters = FromProto(stats.counters()),
           .sessions = stats.sessions(),
           .locks = stats.locks(),
           .nodes = stats.nodes(),
