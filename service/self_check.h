@@ -10,29 +10,29 @@
 
 namespace pando {
 
-// Verifies the cache's invariants step by step, on request or periodically; a
+// Verifies the cache's invariants step by step, on request or periodically. A
 // violation is logged and counted, and never ends the process. There is one
-// check at a time: all who want one take steps of it.
+// check at a time; everybody who wants a check takes steps of the same one.
 //
-// Owned by Server; lives on the polling thread, but for violations().
+// Owned by Server; lives on the polling thread, except for violations().
 class SelfCheck {
  public:
   // `cache` outlives this.
   explicit SelfCheck(PrefixCache* cache) : cache_(cache) {}
 
   // Takes a step of the check that is under way, or begins one. Returns whether
-  // it has ended by that.
+  // that was its last step.
   bool Step();
 
-  // Checks that have begun and ended so far.
+  // How many checks have begun and ended so far.
   uint64_t begun() const { return begun_; }
   uint64_t ended() const { return ended_; }
-  // What the last check that ended has found.
+  // The violations that the last complete check found.
   const std::vector<std::string>& last_violations() const {
     return last_violations_;
   }
 
-  // All violations found so far. Thread-safe.
+  // The number of all violations found so far. Thread-safe.
   uint64_t violations() const { return violations_; }
 
  private:

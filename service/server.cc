@@ -246,9 +246,9 @@ void Server::MakeServices() {
           v1::DataPath::service_full_name()});
 
   health_service_->Register(rpc_metrics_);
-  prefix_cache_service_->Offer(data_path_);
-  pool_service_->Offer(data_path_);
-  admin_service_->Offer(data_path_);
+  prefix_cache_service_->AddMethodsTo(data_path_);
+  pool_service_->AddMethodsTo(data_path_);
+  admin_service_->AddMethodsTo(data_path_);
   prefix_cache_service_->Register(rpc_, rpc_metrics_, data_path_);
   pool_service_->Register(rpc_, rpc_metrics_, data_path_);
   session_service_->Register(rpc_metrics_);
@@ -267,7 +267,7 @@ void Server::MakeServices() {
 
 void Server::RunHousekeeping() {
   ++turns_;
-  attachments_->Look();
+  attachments_->CheckUnwatched();
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
@@ -422,7 +422,7 @@ void Server::MakeConsole() {
       .is_draining = &is_draining_,
       .explain =
           [this](const auto& request, auto& response) {
-            return admin_service_->ExplainMatchHere(request, response);
+            return admin_service_->ExplainMatchBlocking(request, response);
           },
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),

@@ -43,11 +43,11 @@
 
 namespace pando {
 
-// Everything that a pandod process is: owns the pool, the cache, the servers,
-// and joins them. Start, drain and destroy it from one thread.
+// The whole of a pandod process: owns the pool, the cache and the servers, and
+// connects them. Start, drain and destroy it from one thread.
 class Server {
  public:
-  // A running server, ready for workers; or what kept it from starting.
+  // Returns a running server, ready for workers, or why it could not start.
   // `on_exit` is called, on the polling thread, when an operator asks the
   // process to drain and end.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
@@ -58,25 +58,25 @@ class Server {
   // From now on nothing new is admitted, sessions are told, and probes answer
   // "not ready"; running requests may finish.
   void BeginDrain();
-  // Takes over what changes live of the options that were read again, all of it
-  // between two calls, and says in the log what needs a restart. Options that
-  // do not fit change nothing. Not while it drains.
+  // Applies those of the reloaded options that may change while it runs, all
+  // between two calls, and logs which others need a restart. Invalid options
+  // change nothing. REQUIRES: BeginDrain was not called.
   void Reload(const Options& given);
-  // As they are now.
+  // The options in effect.
   const Options& options() const { return options_; }
-  // Counts up as long as the polling thread turns.
+  // Counts up as long as the polling thread works.
   uint64_t turns() const { return turns_; }
-  // No session holds a lock or a reserved page.
+  // Whether no session holds a lock or a reserved page.
   bool IsIdle() { return cache_.IsIdle(); }
 
  private:
   Server(const Options& options, std::function<void()> on_exit,
          std::unique_ptr<KvPool> pool);
 
-  // Tells those who wait, on streams or for pages, that nothing new is
+  // Tells sessions, watchers of health and waiting matches that nothing new is
   // admitted.
   void AnnounceDrain();
-  // On the polling thread.
+  // Runs on the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
   absl::Status ResolveGroup();
@@ -88,21 +88,21 @@ class Server {
   absl::Status StartLanes();
   absl::StatusOr<std::vector<SharedDescriptor>> OpenLane(
       const AttachGrant& grant, const UnixPeer& peer);
-  // What workers read of the cache without a call. In the turn.
+  // Updates the gauge page, which workers read without a call. In the turn.
   void ShowGauges();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // What has to be done again and again: sessions whose time is over end, pages
-  // leave quarantine, and what the log and the call rates remember is pruned.
+  // The periodic work: ends sessions whose grace is over, frees pages whose
+  // quarantine is over, and prunes what the log and the call rates remember.
   void RunHousekeeping();
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
   bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
 
-  // Once it serves they change on the polling thread alone, while the thread
-  // that started it waits for that.
+  // After the start they change only on the polling thread, while the thread
+  // that started the server waits for it (Reload).
   Options options_;
   const std::function<void()> on_exit_;
   const uint64_t epoch_;
@@ -117,7 +117,7 @@ class Server {
   std::unique_ptr<AccessControl> access_;  // null: everybody may do all
   std::unique_ptr<PageVerifier> verifier_;
 
-  // In the order of their start: each may use those before it.
+  // In the order in which they start: each may use those before it.
   std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
   std::unique_ptr<KvEvents> kv_events_;  // null: off

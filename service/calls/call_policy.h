@@ -16,19 +16,21 @@
 
 namespace pando {
 
-// What holds for all calls, whichever transport they come by: that one runs at
-// a time, who may make it and how often, and which are slow.
+// The rules for all calls, whichever transport they come by: one runs at a
+// time, who may make it and how often, and which are logged as slow.
 //
-// Handlers, and all that they keep between calls, know no locks: whoever runs
-// one, or reads what it keeps, has the turn. Each transport takes it on the
-// thread that it polls on. A turn takes microseconds and never blocks.
+// Handlers, and what they keep between calls, have no locks of their own.
+// Instead, a thread takes the turn (a mutex) before it runs a handler or
+// touches what handlers keep. Each transport takes it on the thread that it
+// polls on. A turn takes microseconds and never blocks.
 //
-// Owned by Server, or by a benchmark. Configure it before the first call. But
-// for the turn itself, everything here is used in the turn.
+// Owned by Server, or by a benchmark. Configure it before the first call. The
+// members other than turn() are used in the turn.
 class CallPolicy {
  public:
   struct Config {
-    // Decides on each call; outlives the policy. Null: everybody may do all.
+    // Decides on each call; outlives the policy. Null: everybody may do
+    // everything.
     AccessControl* access = nullptr;
     // Whether a session is open; null: none is.
     std::function<bool(SessionId)> is_live = nullptr;
@@ -52,18 +54,18 @@ class CallPolicy {
            time >= config_.slow_call;
   }
 
-  // `caller` is a function that says who calls: it is asked only where that
-  // matters.
+  // In what follows, `caller` is a function that returns the Caller. It is
+  // called only where the answer is needed.
 
-  // Who calls, or why whoever it is may not make such a call, whatever it
-  // requests. Null: everybody may.
+  // The credential of the caller, or an error if it may not call this method at
+  // all. Null: everybody may.
   template <typename GetCaller>
   absl::StatusOr<const Credential*> Identify(const Permission& needed,
                                              GetCaller&& caller) const {
     if (config_.access == nullptr || !needed.role.has_value()) return nullptr;
     return config_.access->Identify(needed, caller());
   }
-  // Ok, or why a call of this credential with this request is refused.
+  // OK if this credential may make a call with this request, else why not.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const Credential* credential,
                      const Request& request) const {
@@ -71,8 +73,8 @@ class CallPolicy {
     return config_.access->Admit(needed, *credential, request);
   }
 
-  // Ok, or why a call that names this session comes too soon. Without an open
-  // session, it counts for the caller.
+  // OK, or RATE_LIMITED when calls that name this session come too often. A
+  // call without an open session counts for its caller.
   template <typename GetCaller>
   absl::Status CheckRate(SessionId session, GetCaller&& caller) {
     if (!call_rates_.has_limit()) return absl::OkStatus();
@@ -85,14 +87,15 @@ class CallPolicy {
                                  : config_.access->NameOf(who));
   }
 
-  // Whether the caller may see what is in all namespaces.
+  // Whether the caller may see the contents of all namespaces.
   template <typename GetCaller>
   bool SpansNamespaces(GetCaller&& caller) const {
     return config_.access == nullptr ||
            config_.access->SpansNamespaces(caller());
   }
 
-  // The caller has opened this session, which is its own from now on.
+  // Records that the caller has opened this session: its credential owns it
+  // from now on.
   template <typename GetCaller>
   void Own(SessionId session, GetCaller&& caller) {
     if (config_.access != nullptr) config_.access->Own(session, caller());

@@ -13,17 +13,16 @@
 
 namespace pando {
 
-// How often each session may call: `calls_per_second` of them, and after a
-// pause up to a second's worth at once. Calls that name no session which is
-// open count by who makes them. Owned by RpcServer; lives on the polling
-// thread.
+// Limits how often each session may call: `calls_per_second` on average, and up
+// to a second's worth at once after a pause. Calls that name no open session
+// count for their caller. Owned by CallPolicy; used in the turn.
 class CallRates {
  public:
   // A session, or somebody's name.
   using Caller = absl::variant<SessionId, std::string>;
 
-  // Not of a method that only gives back: what a worker cannot give back in
-  // time it may never come back to.
+  // Methods that only give something back are not limited: a worker that is
+  // refused there may never try again.
   static bool IsLimited(std::string_view method) {
     return method != "Unlock" && method != "FreePages" && method != "End";
   }
@@ -35,10 +34,10 @@ class CallRates {
 
   bool has_limit() const { return calls_per_second_ > 0; }
 
-  // Counts a call, unless it is one too many: RATE_LIMITED, with the time after
-  // which it would not be.
+  // Counts a call. RATE_LIMITED, with the time after which it may be repeated,
+  // when it is one too many.
   absl::Status Admit(const Caller& caller);
-  // Forgets those who paused.
+  // Forgets the callers that have paused.
   void Prune();
 
  private:
@@ -47,7 +46,7 @@ class CallRates {
   using Bucket = absl::Time;  // when the next token that is taken fell into it
 
   uint32_t calls_per_second_ = 0;
-  absl::flat_hash_map<Caller, Bucket> buckets_;  // that are not full
+  absl::flat_hash_map<Caller, Bucket> buckets_;  // those that are not full
 };
 
 }  // namespace pando

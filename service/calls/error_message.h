@@ -7,9 +7,9 @@
 
 namespace pando {
 
-// What a caller is told of an error. Core says what is wrong, in its own words;
-// this adds the name of the request's field, or of the option that sets a
-// limit: "after: a handle of 5 tokens; it must be a multiple of 4", "the
+// The message of an error for the caller. The core says what is wrong in its
+// own words; this adds the name of the request's field, or of the option that
+// sets a limit: "after: a handle of 5 tokens; it must be a multiple of 4", "the
 // session has 2 locks; the limit is 2 (--max-locks-per-session)".
 std::string MessageOf(const absl::Status& status);
 

@@ -14,11 +14,11 @@
 
 namespace pando {
 
-// One method of the protocol: what its calls need, and how they are carried
-// out. The same for every transport that offers it. Immutable.
+// One method of the protocol: its handler, and what a caller needs to call it.
+// The same for every transport that offers it. Immutable.
 template <typename Request, typename Response>
 struct Method {
-  // None: the call waits. Both messages live on until it is answered.
+  // Returns none when the call waits. Both messages live until it is answered.
   using Handler = std::function<std::optional<absl::Status>(
       const Request&, Response&, WaitingCall&)>;
 
@@ -42,7 +42,7 @@ struct Method {
 template <typename Request, typename Response>
 using MethodPointer = std::shared_ptr<const Method<Request, Response>>;
 
-// Of a handler whose calls may wait.
+// Makes a method from a handler whose calls may wait.
 template <typename Request, typename Response>
 MethodPointer<Request, Response> MakeWaitingMethod(
     const std::string& service, const std::string& name,
@@ -51,8 +51,8 @@ MethodPointer<Request, Response> MakeWaitingMethod(
       service, name, std::move(handler), Waiting::kAllowed);
 }
 
-// Of a handler that answers at once: absl::Status handler(const Request&,
-// Response&), or with the call as a third argument.
+// Makes a method from a handler that answers at once: absl::Status
+// handler(const Request&, Response&), or with the call as a third argument.
 template <typename Request, typename Response, typename Handler>
 MethodPointer<Request, Response> MakeMethod(const std::string& service,
                                             const std::string& name,

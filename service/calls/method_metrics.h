@@ -28,14 +28,14 @@ inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
      "ResourceExhausted", "FailedPrecondition", "Aborted", "PermissionDenied",
      "Unauthenticated", "Unimplemented", "Internal", "Unavailable"});
 
-// What was counted of one method's calls on one transport.
+// The counts of one method's calls on one transport.
 struct TransportFigures {
   std::string transport;  // "grpc" or "lane"
   uint64_t started = 0;
   std::array<uint64_t, kRpcCodeNames.size()> handled{};
 };
 
-// What was counted of one method.
+// The counts of one method.
 struct MethodFigures {
   std::string service;  // "pando.v1.PrefixCache"
   std::string method;
@@ -44,13 +44,13 @@ struct MethodFigures {
   Histogram<kRpcSeconds> seconds;  // in the handler, which knows no transport
 };
 
-// Where one method's calls on one transport are counted, without a lock. A
-// cheap view: copy it. Thread-safe.
+// Counts one method's calls on one transport, without a lock. A cheap view:
+// copy it. Thread-safe.
 class MethodMetrics {
  public:
   // A call has arrived.
   void Start() { calls_->started.fetch_add(1, std::memory_order_relaxed); }
-  // It was answered; `time` was spent in its handler.
+  // A call was answered; `time` was spent in its handler.
   void Record(const absl::Status& status, absl::Duration time);
 
   const std::string& service() const { return method_->service; }
@@ -82,7 +82,7 @@ class MethodMetrics {
 // server starts; all else is thread-safe.
 class RpcMetrics {
  public:
-  // The same for the same names.
+  // Returns the same counts each time for the same names.
   MethodMetrics ForMethod(const std::string& service, const std::string& method,
                           const std::string& type = "unary",
                           const std::string& transport = "grpc");

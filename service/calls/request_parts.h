@@ -8,16 +8,16 @@
 
 namespace pando {
 
-// A request of more messages within messages, and fields that the server does
-// not know, is refused before it is parsed. Each of these takes two bytes on
-// the wire and, once parsed, a hundred; a list of numbers takes what it takes
-// on the wire. Room for the 4,096 queries of a MatchPrefixes, each with a
-// namespace and a handle.
+// A part is a message within the request, or a field that the server does not
+// know. Either may take two bytes on the wire and a hundred once parsed, while
+// a list of numbers does not grow. So a request with more parts than this is
+// refused before it is parsed. This is enough for the 4,096 queries of a
+// MatchPrefixes, each with a namespace and a handle.
 inline constexpr int kMaxRequestParts = 3 * 4096 + 64;
 
-// Looks at the bytes of a request of this type, without making anything of
-// them: ok, or INVALID_FIELD because it has too many parts. Of bytes that are
-// no such message it says nothing.
+// Counts the parts in the bytes of a request of this type, without allocating
+// anything for them. INVALID_FIELD when there are too many. Bytes that are no
+// such message pass: parsing finds that out.
 absl::Status CheckRequestParts(google::protobuf::io::ZeroCopyInputStream& bytes,
                                const google::protobuf::Descriptor& type);
 

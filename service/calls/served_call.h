@@ -18,9 +18,14 @@
 
 namespace pando {
 
-// A call from its request to its answer, apart from how both travel: it is
-// admitted, handled, counted and logged here, and waits here. A transport
-// derives from it, keeps the messages, and sends the answer. Used in the turn.
+// Takes a call from its request to its answer, whichever way both travel: it is
+// admitted, handled, counted and logged here, and may wait in between. A
+// transport derives from it, owns the messages, and sends the answer:
+//
+//   Begin -> Parse -> handler -> Send
+//                       | none: OnWait ... Resume -> handler -> Send
+//
+// Used in the turn.
 template <typename Request, typename Response>
 class ServedCall : public WaitingCall {
  public:
@@ -31,8 +36,7 @@ class ServedCall : public WaitingCall {
   }
 
  protected:
-  // All outlive the call; `request` is not read before it begins and was
-  // parsed.
+  // All outlive the call; `request` is read only after Begin has called Parse.
   ServedCall(CallPolicy* policy, MethodPointer<Request, Response> method,
              MethodMetrics metrics, const Request* request, Response* response)
       : policy_(policy),
@@ -42,7 +46,7 @@ class ServedCall : public WaitingCall {
         response_(response) {}
   ~ServedCall() = default;
 
-  // The request is there.
+  // A request has arrived.
   void Begin() {
     metrics_.Start();
     is_cancelled_ = false;
@@ -56,29 +60,30 @@ class ServedCall : public WaitingCall {
     }
   }
 
-  // The caller of a call that waits is gone: it is answered now.
+  // Answers a waiting call now, because its caller is gone.
   void Cancel() {
     is_cancelled_ = true;
     Handle();
   }
 
-  // It has begun and was not answered at once.
+  // Whether the call has begun and was not answered at once.
   bool waits() const { return waits_; }
 
   const MethodPointer<Request, Response>& method() const { return method_; }
   CallPolicy* policy() const { return policy_; }
 
  private:
-  // Makes the request of what has arrived, unless that was done before.
+  // Parses the request, if the transport has not done so before.
   virtual absl::Status Parse() { return absl::OkStatus(); }
-  // The call waits from now on, until it is resumed.
+  // Called when the call begins to wait.
   virtual void OnWait() {}
-  // It is over: the response goes out, or the error. May begin the next call,
-  // or delete this one.
+  // Sends the response or the error; the call is over. May begin the next call
+  // in this object, or delete it.
   virtual void Send(const absl::Status& status) = 0;
 
-  // Whether the caller may make this call, and its session so many. Nothing is
-  // made of the bytes of a caller who may not.
+  // Checks that the caller may make this call, and does not call too often. The
+  // credential is checked first, so that the bytes of a caller without one are
+  // never parsed.
   absl::Status Admit() {
     const auto get_caller = [this] { return this->caller(); };
     ASSIGN_OR_RETURN(const Credential* const credential,

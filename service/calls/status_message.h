@@ -7,12 +7,11 @@
 
 namespace pando {
 
-// The same error, of a call that may be tried again after that time.
+// Adds to an error the time after which the call may be repeated.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration time);
 
-// The same status as a message, of which the text may be cut short. A Reason
-// travels as google.rpc.ErrorInfo, and beside it a time as
-// google.rpc.RetryInfo.
+// Converts a status to a message; a long text is cut. The Reason travels as
+// google.rpc.ErrorInfo, the time of WithRetryAfter as google.rpc.RetryInfo.
 google::rpc::Status ToStatusMessage(const absl::Status& status);
 
 }  // namespace pando

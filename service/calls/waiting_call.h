@@ -5,15 +5,17 @@
 
 namespace pando {
 
-// A call as its handler sees it, whichever transport it came by. The handler
-// may let it wait. Used in the turn (see CallPolicy).
+// A call as its handler sees it, whichever transport it came by. A handler lets
+// it wait by returning none, and keeps the pointer to resume it later. Used in
+// the turn (see CallPolicy).
 class WaitingCall {
  public:
-  // Runs the handler again, while the call waits.
+  // Runs the handler again. REQUIRES: the call waits.
   virtual void Resume() = 0;
-  // The caller is gone: the handler was run again for that, and must answer.
+  // Whether the caller is gone. The handler was then run again for that reason,
+  // and must answer.
   virtual bool is_cancelled() const = 0;
-  // The caller may see what is in all namespaces.
+  // Whether the caller may see the contents of all namespaces.
   virtual bool spans_namespaces() const = 0;
   virtual Caller caller() const = 0;
 

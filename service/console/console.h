@@ -19,10 +19,10 @@
 
 namespace pando {
 
-// What is under /console: a page that shows the cache live, and what that page
-// asks for as JSON (docs/console.md). It changes nothing in the cache, copies
-// the tree in short parts, and shows no tokens unless told to, and never salts.
-// Owned by Server; thread-safe.
+// Serves /console: a page that shows the cache live, and the JSON that the page
+// asks for (docs/console.md). It changes nothing in the cache, and copies the
+// tree in short parts. It never shows salts, and shows tokens only if
+// configured to. Owned by Server; thread-safe.
 class Console {
  public:
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
@@ -33,20 +33,20 @@ class Console {
     const RpcMetrics* rpc = nullptr;
     const std::atomic<bool>* is_draining = nullptr;
     Explain explain;
-    uint32_t max_tokens = 0;  // of a prompt to explain
-    uint64_t page_bytes = 0;  // of all shards
+    uint32_t max_tokens = 0;  // the longest prompt that may be explained
+    uint64_t page_bytes = 0;  // bytes of one page in all shards together
     std::string model = {};
     bool shows_tokens = false;
-    // Only known callers ask, who may ask Admin.ExplainMatch as well. Otherwise
-    // an explanation is as exact as a match: it says how many whole pages are
-    // cached, of the namespace that was asked about.
+    // Set when only callers that may also call Admin.ExplainMatch are admitted.
+    // Otherwise an explanation tells no more than a match would: how many whole
+    // pages are cached in the namespace that was asked about.
     bool explains_fully = false;
   };
 
   explicit Console(Config config);
 
   HttpReply Answer(const HttpRequest& request);
-  // Room for the longest prompt that may be explained.
+  // The size of a request with the longest prompt that may be explained.
   size_t max_body_bytes() const;
 
  private:

@@ -10,16 +10,18 @@ namespace pando {
 
 struct NumberField {
   std::string name;
-  uint32_t standard;  // when it is not given
+  uint32_t standard;  // the value when it is missing
   uint32_t min;
   uint32_t max;
 };
 
-// A number of a query; an error names the field, its value and what it may be.
+// Reads a number from a query. An error names the field, its value and the
+// allowed range.
 absl::StatusOr<uint32_t> NumberIn(const std::string& query,
                                   const NumberField& field);
 
-// A text of a query of at most 256 bytes; `standard` when it is not given.
+// Reads a text of at most 256 bytes from a query; `standard` when it is
+// missing.
 absl::StatusOr<std::string> TextIn(const std::string& query,
                                    const std::string& name,
                                    const std::string& standard);

@@ -10,13 +10,13 @@
 
 namespace pando {
 
-// The JSON form of the message, with the names of its fields; no other fields,
-// and at most so many tokens. It is read as it comes: whatever else is sent,
-// however deeply nested, is refused where it begins, and takes no memory.
+// Parses the JSON form of the message: its fields by name, no others, and at
+// most `max_tokens` tokens. It is parsed as a stream: anything else, however
+// deeply nested, is refused where it begins, and takes no memory.
 absl::StatusOr<v1::ExplainMatchRequest> ExplainRequestOf(
     const std::string& body, uint32_t max_tokens);
 
-// Likewise.
+// The JSON form of the response.
 nlohmann::json ExplanationJson(const v1::ExplainMatchResponse& response);
 
 }  // namespace pando

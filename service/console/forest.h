@@ -12,37 +12,37 @@
 
 namespace pando {
 
-// What a subtree, or several, come to.
+// The totals of one or several subtrees.
 struct Totals {
   uint32_t nodes = 0;
   uint32_t pages = 0;
   uint32_t locked_pages = 0;
-  uint32_t idle = UINT32_MAX;  // tenths of a second: the least of all nodes
+  uint32_t idle = UINT32_MAX;  // the least of all nodes, in tenths of a second
 
   void Add(const Totals& other);
 };
 
-// A copy of the tree with the totals of every subtree. Its branches are, in
-// this order: everything, the namespaces, and the nodes with each after its
-// parent. Immutable, so any thread may read it.
+// A copy of the tree with the totals of every subtree. Its branches are in this
+// order: everything, the namespaces, the nodes (parents first). Immutable, so
+// any thread may read it.
 class Forest {
  public:
   using Index = uint32_t;
   static constexpr Index kEverything = 0;
 
   struct Branch {
-    Index parent = 0;                   // of kEverything: itself
+    Index parent = 0;                   // kEverything is its own parent
     const NamespaceCopy* ns = nullptr;  // null: everything
     const NodeCopy* node = nullptr;     // null: everything or a namespace
     Totals below = {};                  // itself included
-    // The least number of a node in it: an order of siblings in which a node
-    // that is split keeps its place.
+    // The least number of a node in it. Siblings are ordered by this, so that a
+    // node that is split keeps its place.
     uint64_t oldest = UINT64_MAX;
     std::vector<Index> children = {};  // the largest first
   };
 
-  // Leaves out what cannot be right: nodes whose parent is missing or does not
-  // end where they begin.
+  // Leaves out inconsistent nodes: those whose parent is missing, or does not
+  // end where they begin. They come from changes during the copy.
   explicit Forest(TreeCopy copy);
   Forest(const Forest&) = delete;
   Forest& operator=(const Forest&) = delete;
@@ -58,7 +58,7 @@ class Forest {
   std::optional<Index> Find(std::string_view name) const;
   std::optional<Index> FindNode(uint64_t number) const;
   std::optional<Index> FindNamespace(NamespaceNumber number) const;
-  // From everything down to the branch.
+  // The branches from kEverything down to `index`.
   std::vector<Index> PathTo(Index index) const;
 
  private:

@@ -8,14 +8,15 @@
 
 namespace pando {
 
-// A namespace as the page names it; never its salt.
+// A namespace as the page shows it, without its salt.
 nlohmann::json NamespaceJson(const NamespaceCopy& ns);
 
-// The picture of what is below `root`, and the way to it.
+// The picture of the branches below `root`, and the path to it.
 nlohmann::json TreeJson(const Forest& forest, Forest::Index root,
                         uint32_t limit, uint32_t min_pages);
 
-// One branch, the way to it, and some of its children, from one on.
+// One branch, the path to it, and at most `limit` of its children, from number
+// `first_child` on.
 nlohmann::json BranchJson(const Forest& forest, Forest::Index index,
                           uint32_t first_child, uint32_t limit);
 

@@ -6,7 +6,7 @@
 
 namespace pando {
 
-// A file of the page, as it is in the program.
+// A file of the page, embedded in the program.
 struct PageFile {
   std::string_view content_type;
   std::string_view content;

@@ -8,17 +8,17 @@
 
 namespace pando {
 
-// A branch as it is shown, and what is below it that is not.
+// A branch that is shown, and the totals of its children that are not.
 struct ShownBranch {
   Forest::Index index;
-  uint32_t merged_children = 0;  // that are not shown
-  Totals merged = {};            // of those children and all below them
+  uint32_t merged_children = 0;  // how many children are not shown
+  Totals merged = {};            // those children and everything below them
 };
 
-// What to show of a part of the forest, so that it can be read: from `root` on
-// the `limit` largest branches of at least `min_pages` pages, the rest merged.
-// Each comes after its parent; what is equal in size comes in the order of the
-// forest.
+// Chooses the branches to show, so that the picture stays readable: from `root`
+// on, the `limit` largest branches of at least `min_pages` pages; the others
+// are merged. Parents come first; branches of equal size keep the forest's
+// order.
 std::vector<ShownBranch> MakePicture(const Forest& forest, Forest::Index root,
                                      uint32_t limit, uint32_t min_pages);
 

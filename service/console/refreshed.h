@@ -13,8 +13,9 @@
 
 namespace pando {
 
-// A value that is made anew when somebody asks for it and it is too old: the
-// more it costs to make, the more seldom, however many ask. Thread-safe.
+// A value that is made anew when somebody asks for it and it is too old. The
+// more expensive it is to make, the less often it is made, however many callers
+// ask. Thread-safe.
 template <typename T>
 class Refreshed {
  public:

@@ -9,8 +9,9 @@
 
 namespace pando {
 
-// What is meant by `text`: the node, namespace or session of this number, and
-// namespaces and sessions whose names contain it; not more than a page shows.
+// Searches for `text`: the node, namespace or session with this number, and the
+// namespaces and sessions whose names contain it; at most as many as the page
+// shows.
 nlohmann::json SearchJson(const std::string& text, const Forest& forest,
                           const SessionList& sessions);
 

@@ -8,11 +8,11 @@
 
 namespace pando {
 
-// Who is there. `locks` are the oldest of all.
+// The open sessions. `locks` are the oldest of all.
 nlohmann::json SessionsJson(const SessionList& sessions, const LockList& locks);
 
-// The locks of one session, with the way to the node of each; it is empty when
-// the forest was made before the node.
+// The locks of one session, with the path to the node of each. The path is
+// empty when the node is newer than the forest.
 nlohmann::json LocksJson(const LockList& locks, const Forest& forest);
 
 }  // namespace pando

@@ -9,10 +9,11 @@
 
 namespace pando {
 
-// Pages by state, and what was counted since the start: consistent in itself.
+// Pages by state, and the counts since the start, all of one moment.
 nlohmann::json CacheJson(const CacheStats& stats);
 
-// Of the unary methods that were called: the calls by their time.
+// For each unary method that was called: how its calls are distributed over
+// time.
 nlohmann::json RpcJson(const std::vector<MethodFigures>& methods);
 
 }  // namespace pando

@@ -12,9 +12,9 @@ struct TreeCopy {
   std::vector<NamespaceCopy> namespaces;
 };
 
-// Copies the whole tree part by part, so that nobody waits long for the cache.
-// What changes meanwhile may be in the copy twice or not at all, and nodes
-// whose parent went may be left.
+// Copies the whole tree part by part, so that no call waits long for the cache.
+// Nodes that change meanwhile may be in the copy twice or not at all, and nodes
+// may be in it whose parent is gone.
 TreeCopy CopyWholeTree(PrefixCache& cache);
 
 }  // namespace pando

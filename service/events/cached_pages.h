@@ -15,9 +15,9 @@
 
 namespace pando {
 
-// The cached pages as the events of the cache tell them, each with its hash,
-// its tokens and its place in its prompt. Whoever publishes events looks them
-// up here. Owned by EventPublisher; not thread-safe.
+// The cached pages as far as events have reported them, each with its hash, its
+// tokens and its place in its prompt. Sinks look pages up here. Owned by
+// EventPublisher; not thread-safe.
 //
 // It keeps a copy of each page's tokens, not the segment they came in, which
 // would keep evicted tokens in memory.
@@ -35,14 +35,15 @@ class CachedPages {
 
   uint32_t page_tokens() const { return page_tokens_; }
 
-  // Of a cached page.
+  // REQUIRES, here and below: the page is cached.
   const PageHash& hash(PageId page) const { return At(page).hash; }
   // The page before it in its prompt; kPaddingPage: it begins the prompt.
   PageId parent(PageId page) const { return At(page).parent; }
   // How many pages of the prompt end with it: 1 for the first page.
   uint32_t ordinal(PageId page) const { return At(page).ordinal; }
   const NamespaceKey& ns(PageId page) const { return *At(page).ns; }
-  // Those that it compares: one more than page_tokens in a bigram namespace.
+  // The tokens that spell the page: page_tokens of them, one more in a bigram
+  // namespace.
   std::span<const Token> tokens(PageId page) const;
 
   // Calls `visit` with runs of pages that follow one another in one prompt.

@@ -9,11 +9,11 @@
 
 namespace pando {
 
-// Parts of a WatchResponse in its wire form. As protobuf defines it, the bytes
-// of several parts, one after the other, are those of the whole: so an event is
+// Encodes parts of a WatchResponse. In protobuf's encoding, the bytes of parts
+// one after the other are the bytes of the whole message. So an event is
 // encoded once, for all watchers.
 grpc::Slice EncodeEpoch(uint64_t epoch);
-// Changes nothing of `event` but its number.
+// Changes only the number of `event`.
 grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence);
 
 }  // namespace pando

@@ -15,11 +15,11 @@ namespace pando {
 // history are thread-safe; the rest is for the publisher's thread.
 class EventFeed : public EventSink {
  public:
-  // `on_news` is called from the publisher's thread after there are new events,
-  // or a snapshot.
+  // `on_news` is called on the publisher's thread when there are new events, or
+  // a snapshot is ready.
   EventFeed(EventHistory::Limits limits, std::function<void()> on_news);
 
-  // There is a watcher. Idempotent.
+  // Begins to keep events, because there is a watcher. Idempotent.
   void Start() { is_wanted_ = true; }
 
   EventHistory& history() { return history_; }
@@ -33,9 +33,9 @@ class EventFeed : public EventSink {
 
  private:
   void Publish(v1::Event& event);
-  // The history begins with all that is cached.
+  // Begins the history with everything that is cached.
   void Begin(const CachedPages& pages);
-  // False when nobody wants one.
+  // Makes the snapshot that watchers wait for. False: nobody waits.
   bool MakeSnapshot(const CachedPages& pages);
 
   const std::function<void()> on_news_;

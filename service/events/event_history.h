@@ -13,22 +13,22 @@
 
 namespace pando {
 
-// All that is cached at one moment, as events. Made on request by the
-// feed, read by any number of watchers, kept alive by them alone.
+// Everything that is cached at one moment, as events. The feed makes it on
+// request; any number of watchers read it, and they alone keep it alive.
 struct EventSnapshot {
   // Guarded by the history's mutex, and constant once the snapshot is made.
   bool is_made = false;
-  uint64_t sequence = 0;  // of the last event that it contains
+  uint64_t sequence = 0;  // the number of the last event that it contains
   std::vector<grpc::Slice> events;
 };
 
-// The last published events and the snapshot that watchers begin with, encoded:
-// each event is a WatchResponse of its own, so that a message to a watcher is
-// some of them one after the other. Owned by EventFeed; thread-safe.
+// The last published events, and the snapshot that watchers begin with. Each
+// event is encoded as a WatchResponse of its own, so that a message to a
+// watcher is a sequence of them. Owned by EventFeed; thread-safe.
 //
-// However many watchers there are, however slow, it holds no more than its
-// limits and one snapshot: a watcher that is still reading a snapshot whose
-// next events are gone has to begin again.
+// However many watchers there are and however slow they are, it holds no more
+// than its limits and one snapshot. A watcher that is still reading a snapshot
+// when the events after it are dropped has to begin again.
 class EventHistory {
  public:
   struct Limits {
@@ -38,28 +38,28 @@ class EventHistory {
 
   explicit EventHistory(Limits limits) : limits_(limits) {}
 
-  // For the feed. The number that the next event gets, from 1 on.
+  // For the feed: the number that the next event gets, from 1 on.
   uint64_t next_sequence() const;
   void Append(grpc::Slice event);
-  // The snapshot that watchers wait for; null: none.
+  // The snapshot that watchers wait for; null: there is none.
   std::shared_ptr<EventSnapshot> WantedSnapshot();
-  // Gives them `events`, which are what is cached after the last event.
+  // Completes that snapshot: `events` are what is cached after the last event.
   void Finish(EventSnapshot& snapshot, std::vector<grpc::Slice> events);
 
-  // For watchers. Appends the events after number `after`, up to about
-  // `max_bytes` of them; none when there are none yet. False when the history
+  // For watchers: appends the events after number `after`, up to about
+  // `max_bytes`; none when there are none yet. Returns false when the history
   // does not have them any more, or never had event `after`.
   bool Read(uint64_t after, size_t max_bytes,
             std::vector<grpc::Slice>& events) const;
-  // A watcher is told that so many events are lost to it.
+  // Counts the events that a watcher is told it has lost.
   void NoteLost(uint64_t events);
-  // All of them.
+  // The sum over all watchers.
   uint64_t lost_events() const;
-  // The snapshot to begin with: it may not be made yet.
+  // The snapshot to begin with, which may not be made yet.
   std::shared_ptr<const EventSnapshot> RequestSnapshot();
 
   enum class SnapshotState { kWanted, kMade, kOutdated };
-  // Outdated: the history does not have what follows it any more.
+  // kOutdated: the history does not have the events after it any more.
   SnapshotState StateOf(const EventSnapshot& snapshot) const;
 
  private:

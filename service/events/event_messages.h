@@ -12,11 +12,12 @@
 
 namespace pando {
 
-// Says what enters and leaves the cache as events of pando.v1.Events, each of a
-// bounded size. Owned by EventFeed; not thread-safe.
+// Makes events of pando.v1.Events, each of a bounded size, from what enters and
+// leaves the cache. Owned by EventFeed; not thread-safe.
 class EventMessages {
  public:
-  // Is given an event without its number; the event is reused afterwards.
+  // Called with an event that has no number yet; the event is reused
+  // afterwards.
   using Emit = std::function<void(v1::Event& event)>;
 
   // `run` is cached: pages that follow one another in one prompt.

@@ -9,9 +9,8 @@
 
 namespace pando {
 
-// Who is told what enters and leaves the cache, and tells others in a form of
-// its own. All calls come from the publisher's thread, in the order of the
-// events.
+// Is told what enters and leaves the cache, and passes it on in a form of its
+// own. All calls come from the publisher's thread, in the order of the events.
 class EventSink {
  public:
   virtual ~EventSink() = default;

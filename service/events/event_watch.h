@@ -14,9 +14,9 @@
 
 namespace pando {
 
-// What one watcher is sent: the events of the history, in order; a snapshot
-// first when it knows nothing or has fallen behind. Its position is all that it
-// holds. Lives on the polling thread.
+// Sends one watcher the events of the history, in order, and a snapshot first
+// when it knows nothing or has fallen behind. It holds nothing but its
+// position. Lives on the polling thread.
 class EventWatch : public StreamSource<grpc::ByteBuffer> {
  public:
   // `history` outlives this.
@@ -31,12 +31,12 @@ class EventWatch : public StreamSource<grpc::ByteBuffer> {
   void AddFromSnapshot(std::vector<grpc::Slice>& parts);
 
   EventHistory* const history_;
-  const grpc::Slice epoch_;  // the part of each message that says it
-  // The last event that the watcher knows of; none: it knows nothing.
+  const grpc::Slice epoch_;  // the encoded epoch, part of each message
+  // The last event that the watcher knows; none: it knows nothing.
   std::optional<uint64_t> known_;
-  // What it is being sent; null: live events.
+  // The snapshot that is being sent; null: live events are.
   std::shared_ptr<const EventSnapshot> snapshot_;
-  size_t sent_ = 0;  // events of the snapshot
+  size_t sent_ = 0;  // how many events of the snapshot were sent
 };
 
 }  // namespace pando

@@ -22,18 +22,19 @@ namespace pando {
 // Server; lives on the polling thread.
 class EventsService {
  public:
-  // `cache`, `server` and `routers` outlive the service. `history_events` are
-  // kept for watchers that fall behind or come back. `routers` are told of the
-  // same events, whether there are watchers or not; null: nobody else is.
+  // `cache`, `server` and `routers` outlive the service. `history_events`
+  // events are kept for watchers that fall behind or come back. `routers` gets
+  // the same events, even when there are no watchers; null: there is no such
+  // sink.
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
                 uint32_t history_events, EventSink* routers);
 
   void Register(RpcMetrics& metrics);
 
-  // Ends the watches of those who may not watch any more.
+  // Ends the watches of callers who may not watch any more.
   void EndIfNotAdmitted() { watches_->EndIfNotAdmitted(); }
 
-  // Events that watchers were told they lost. Thread-safe.
+  // How many events watchers were told they lost. Thread-safe.
   uint64_t dropped_events() const { return feed_.history().lost_events(); }
 
  private:

@@ -15,11 +15,12 @@ struct evp_md_st;
 
 namespace pando {
 
-// Names a cached page anywhere: SHA-256 over its namespace and all tokens up to
-// its end, as a chain of pages (docs/protocol.md says exactly how).
+// Names a page by its contents, the same on every machine: SHA-256 over its
+// namespace and all tokens up to its end, chained page by page
+// (docs/protocol.md says exactly how).
 using PageHash = std::array<uint8_t, 32>;
 
-// Computes page hashes. Not thread-safe; keep one, making it is slow.
+// Computes page hashes. Not thread-safe. Keep one: it is slow to construct.
 class PageHasher {
  public:
   PageHasher();
@@ -27,11 +28,12 @@ class PageHasher {
   PageHasher(const PageHasher&) = delete;
   PageHasher& operator=(const PageHasher&) = delete;
 
-  // What stands in place of a hash before the first page of a prompt.
+  // The value that takes the place of a previous hash for the first page of a
+  // prompt.
   PageHash Seed(const NamespaceKey& ns);
 
-  // Of the page after `before`. `tokens` are those that the page compares: in a
-  // bigram namespace one more than a page's, as its units are pairs.
+  // The hash of the page after the one with hash `before`. `tokens` spell the
+  // page: in a bigram namespace they are one more than page_tokens.
   PageHash Next(const PageHash& before, std::span<const Token> tokens,
                 bool bigram);
 

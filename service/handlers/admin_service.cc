@@ -52,7 +52,7 @@ class CheckWork final : public SteppedCalls::Work {
 
 }  // namespace
 
-void AdminService::Offer(DataPath& data_path) {
+void AdminService::AddMethodsTo(DataPath& data_path) {
   data_path.get_stats = MakeMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
       v1::Admin::service_full_name(), "GetStats",
       [this](const auto& in, auto& out, const WaitingCall& call) {
@@ -300,7 +300,7 @@ std::optional<absl::Status> AdminService::FreeQuarantine(
       });
 }
 
-absl::Status AdminService::ExplainMatchHere(
+absl::Status AdminService::ExplainMatchBlocking(
     const v1::ExplainMatchRequest& request,
     v1::ExplainMatchResponse& response) {
   ASSIGN_OR_RETURN(Explanation explanation, MakeExplanation(request));

@@ -26,8 +26,9 @@
 namespace pando {
 
 // The handlers of pando.v1.Admin. Owned by Server; runs on the polling thread;
-// holds no state but the dumps that are being sent. What takes long is done in
-// steps (SteppedCalls): these handlers return none while their call waits.
+// its only state are the dumps that are being sent. Long work is done in steps
+// (SteppedCalls): such a handler returns none while its call waits for the next
+// step.
 class AdminService {
  public:
   struct Config {
@@ -48,9 +49,10 @@ class AdminService {
         config_(std::move(config)),
         tree_dumps_(cache) {}
 
-  // Fills in the methods that this service carries out.
-  void Offer(DataPath& data_path);
-  // `data_path` has them.
+  // Adds the methods of the data path that this service carries out.
+  void AddMethodsTo(DataPath& data_path);
+  // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
+  // called.
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
@@ -88,10 +90,10 @@ class AdminService {
   absl::Status Drain(const v1::DrainRequest& request,
                      v1::DrainResponse& response);
 
-  // The same as ExplainMatch, for another thread than the polling one: returns
-  // when it is done.
-  absl::Status ExplainMatchHere(const v1::ExplainMatchRequest& request,
-                                v1::ExplainMatchResponse& response);
+  // As ExplainMatch, for another thread than the polling one: takes all steps
+  // and returns when they are done.
+  absl::Status ExplainMatchBlocking(const v1::ExplainMatchRequest& request,
+                                    v1::ExplainMatchResponse& response);
 
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;

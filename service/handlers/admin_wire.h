@@ -13,13 +13,13 @@
 
 namespace pando {
 
-// From what the core tells operators to messages.
+// Converts the core's results for operators to messages.
 
 void FillFlush(const FlushResult& result, v1::FlushResponse* out);
 void FillNamespaces(const NamespaceList& list, v1::ListNamespacesResponse* out);
 void FillSessions(const SessionList& list, v1::ListSessionsResponse* out);
 void FillLocks(const LockList& list, v1::ListLocksResponse* out);
-// `pid_of` names the process of a writer, if that can be seen.
+// `pid_of` returns the process of a writer, if it is visible.
 void FillQuarantine(const QuarantineList& list,
                     const std::function<std::optional<pid_t>(WriterId)>& pid_of,
                     v1::ListQuarantineResponse* out);

@@ -12,12 +12,12 @@
 
 namespace pando {
 
-// How the calls in batches are counted: like those that come by themselves. By
-// their places in a oneof.
+// The metrics of calls in batches, which count like calls that come alone.
+// Indexed by the field number of the call in BatchedRequest.
 struct BatchMetrics {
   explicit BatchMetrics(RpcMetrics& metrics, const DataPath& data_path);
 
-  std::vector<MethodMetrics> by_number;  // 0 is no method
+  std::vector<MethodMetrics> by_number;  // entry 0 is unused
 };
 
 // One of the calls in a batch.
@@ -26,26 +26,26 @@ class BatchedCall {
   virtual ~BatchedCall() = default;
   virtual void Start() = 0;
   virtual bool IsAnswered() const = 0;
-  // The caller is gone: it is answered now.
+  // Answers the call now, because its caller is gone.
   virtual void End() = 0;
 };
 
-// The calls of one batch, as the service carries them out: each with an answer
-// of its own, which is the same as if it had come by itself. Used in the turn.
+// Carries out the calls of one batch. Each gets the answer that it would have
+// got alone. Used in the turn.
 class BatchedCalls {
  public:
-  // All outlive this. `batch` is resumed once, if it waits, when the last call
+  // All outlive this. If `batch` waits, it is resumed once, when the last call
   // was answered.
   BatchedCalls(CallPolicy* policy, const DataPath& data_path,
                const BatchMetrics& metrics, const v1::BatchRequest& request,
                v1::BatchResponse& response, WaitingCall& batch);
 
-  // Begins all of them, in order. True: all are answered.
+  // Begins all calls, in order. Returns whether all of them were answered.
   bool Start();
-  // Answers those that wait: the caller is gone.
+  // Answers the calls that wait, because the caller is gone.
   void End();
 
-  // For a call: it was answered.
+  // A call of the batch reports here that it was answered.
   void Answered();
 
  private:

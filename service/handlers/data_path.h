@@ -9,9 +9,9 @@
 
 namespace pando {
 
-// The methods that an engine calls for each request, which are offered in other
-// ways than one by one over gRPC: on lanes, and in batches. Filled in by the
-// services that carry them out.
+// The methods that an engine calls for each request. Lanes and batches offer
+// them, beside gRPC. The services that carry them out fill them in
+// (AddMethodsTo).
 struct DataPath {
   MethodPointer<v1::MatchPrefixRequest, v1::MatchPrefixResponse> match_prefix;
   MethodPointer<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>

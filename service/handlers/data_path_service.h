@@ -19,10 +19,10 @@
 namespace pando {
 
 // The handlers of pando.v1.DataPath. Owned by Server; used in the turn; holds
-// the batches that wait.
+// the waiting batches.
 class DataPathService {
  public:
-  // All outlive the service. `has_lanes`: this server opens lanes at all.
+  // All outlive the service. `has_lanes` tells whether this server opens lanes.
   DataPathService(CallPolicy* policy, PrefixCache* cache, MemorySocket* memory,
                   bool has_lanes)
       : policy_(policy),
@@ -30,14 +30,15 @@ class DataPathService {
         memory_(memory),
         has_lanes_(has_lanes) {}
 
-  // `data_path` is complete.
+  // Serves its methods over gRPC. REQUIRES: every service has called
+  // AddMethodsTo(data_path).
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
   absl::Status OpenLane(const v1::OpenLaneRequest& request,
                         v1::OpenLaneResponse& response,
                         const WaitingCall& call);
-  // None: some of its calls wait.
+  // Returns none while calls of the batch wait.
   std::optional<absl::Status> Batch(const v1::BatchRequest& request,
                                     v1::BatchResponse& response,
                                     WaitingCall& call);

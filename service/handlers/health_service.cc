@@ -42,9 +42,10 @@ class HealthWatch {
                          &on_arrived_);
   }
 
-  // Sends the status of now, after the write that runs if there is one.
+  // Sends the present status, after the write that is under way, if there is
+  // one.
   void SendStatus() {
-    owes_status_ = is_writing_;
+    has_unsent_status_ = is_writing_;
     if (is_writing_ || is_done_ || service_->server_->is_stopping()) return;
     response_.set_status(is_served_ ? service_->StatusOf(name_)
                                     : HealthService::Response::SERVICE_UNKNOWN);
@@ -63,10 +64,10 @@ class HealthWatch {
     }
     operations_ = 1;  // OnDone
     service_->Arm();
-    // One of them waits for the next.
+    // One of the watches is armed for the next caller.
     if (service_->watches_.size() > kMaxWatches + 1) return Refuse();
-    // Anybody may send a long name, and stay: no name is kept that is not
-    // served.
+    // A caller may send a long name and never leave. So only names that are
+    // served are kept.
     HealthCheckRequest request;
     if (ParseRequest(bytes_, request).ok() &&
         service_->services_.contains(request.service())) {
@@ -88,11 +89,11 @@ class HealthWatch {
 
   void OnWritten(bool ok) {
     is_writing_ = false;
-    if (ok && owes_status_) SendStatus();
+    if (ok && has_unsent_status_) SendStatus();
     OperationDone();
   }
 
-  // The watcher went away; it never ends otherwise.
+  // The watcher has left; a watch ends in no other way.
   void OnDone() {
     is_done_ = true;
     OperationDone();
@@ -105,13 +106,13 @@ class HealthWatch {
   HealthService* const service_;
   grpc::ServerContext context_;
   grpc::ServerAsyncWriter<HealthService::Response> writer_;
-  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
-  std::string name_;        // of the service, if it is served
+  grpc::ByteBuffer bytes_;  // the request, until it is parsed
+  std::string name_;        // the service's, if it is served
   HealthService::Response response_;
-  int operations_ = 0;  // that have not completed
+  int operations_ = 0;  // those that have not completed
   bool is_served_ = false;
   bool is_writing_ = false;
-  bool owes_status_ = false;
+  bool has_unsent_status_ = false;
   bool is_done_ = false;
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};

@@ -24,25 +24,25 @@ v1::PendingOutcome ToWire(PendingOutcome outcome) {
 
 PendingMatches::PendingMatches(PrefixCache* cache, RpcServer* server)
     : cache_(cache),
-      some_are_over_(server->AddWakeup([this] { ResumeOver(); })),
-      look_for_late_(
-          server->AddTimer(absl::ZeroDuration(), [this] { ResumeLate(); })) {}
+      ended_wakeup_(server->AddWakeup([this] { ResumeEnded(); })),
+      deadline_timer_(server->AddTimer(absl::ZeroDuration(),
+                                       [this] { ResumeTimedOut(); })) {}
 
 void PendingMatches::WaitOver(WaitId wait, PendingOutcome outcome) {
   {
     absl::MutexLock hold(&mutex_);
-    over_.emplace_back(wait, outcome);
+    ended_.emplace_back(wait, outcome);
   }
-  some_are_over_->Request();
+  ended_wakeup_->Request();
 }
 
-void PendingMatches::ResumeOver() {
-  std::vector<std::pair<WaitId, PendingOutcome>> over;
+void PendingMatches::ResumeEnded() {
+  std::vector<std::pair<WaitId, PendingOutcome>> ended;
   {
     absl::MutexLock hold(&mutex_);
-    over.swap(over_);
+    ended.swap(ended_);
   }
-  for (const auto& [id, outcome] : over) {
+  for (const auto& [id, outcome] : ended) {
     const auto it = by_id_.find(id);
     if (it == by_id_.end()) continue;  // its time was up meanwhile
     Wait& wait = by_call_.at(it->second);
@@ -52,7 +52,7 @@ void PendingMatches::ResumeOver() {
 }
 
 void PendingMatches::Begin(WaitingCall& call, WaitId id, absl::Time deadline) {
-  if (by_call_.empty()) look_for_late_->SetPeriod(kLatePeriod);
+  if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
   by_id_[id] = &call;
   by_call_[&call] = {.call = &call,
                      .id = id,
@@ -68,7 +68,7 @@ std::optional<PendingMatches::Waited> PendingMatches::End(
   const Wait wait = it->second;
   by_call_.erase(it);
   by_id_.erase(wait.id);
-  if (by_call_.empty()) look_for_late_->SetPeriod(absl::ZeroDuration());
+  if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
   seconds_.Record(absl::ToDoubleSeconds(MonotonicNow() - wait.began));
   Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.deadline};
   if (wait.outcome.has_value()) {
@@ -79,12 +79,16 @@ std::optional<PendingMatches::Waited> PendingMatches::End(
   return waited;
 }
 
-void PendingMatches::ResumeAll() { ResumeThoseUntil(absl::InfiniteFuture()); }
+void PendingMatches::ResumeAll() {
+  ResumeWithDeadlineUntil(absl::InfiniteFuture());
+}
 
-void PendingMatches::ResumeLate() { ResumeThoseUntil(MonotonicNow()); }
+void PendingMatches::ResumeTimedOut() {
+  ResumeWithDeadlineUntil(MonotonicNow());
+}
 
 // A handler that runs again may end this wait or begin another.
-void PendingMatches::ResumeThoseUntil(absl::Time deadline) {
+void PendingMatches::ResumeWithDeadlineUntil(absl::Time deadline) {
   std::vector<WaitingCall*> calls;
   for (const auto& [_, wait] : by_call_) {
     if (wait.deadline <= deadline) calls.push_back(wait.call);

@@ -29,10 +29,9 @@ inline constexpr auto kPendingWaitSeconds =
 // the handler of each again when its wait is over or its time is up. Owned by
 // Server; WaitOver is thread-safe, all else is for the polling thread.
 //
-// Waits can be over in the middle of another handler or on another thread. So
-// they are queued and looked at later, on the polling thread, in the order in
-// which they were over: by then each is known here, even if it was over before
-// the handler that began it had returned.
+// A wait can end in the middle of another handler, on another thread, or even
+// before the handler that began it has returned. So ended waits are queued, and
+// resumed later on the polling thread, in the order in which they ended.
 class PendingMatches {
  public:
   // How a wait ended, and until when the call may go on waiting, by
@@ -45,16 +44,16 @@ class PendingMatches {
   // All outlive this; `server` has not started yet.
   PendingMatches(PrefixCache* cache, RpcServer* server);
 
-  // What the cache's on_wait_over calls.
+  // The cache's on_wait_over calls this.
   void WaitOver(WaitId wait, PendingOutcome outcome);
 
-  // `call`, whose match was told to wait, is run again when `wait` is over, at
-  // the latest at `deadline`.
+  // Runs the handler of `call` again when `wait` has ended, at the latest at
+  // `deadline`.
   void Begin(WaitingCall& call, WaitId wait, absl::Time deadline);
-  // The handler of `call` runs: whatever the reason, it waits no more. None if
-  // it did not wait.
+  // To be called when the handler of `call` runs again, whatever the reason:
+  // the call waits no more. Returns none if it did not wait.
   std::optional<Waited> End(const WaitingCall& call);
-  // Runs the handlers of all calls again, which must answer.
+  // Runs the handlers of all waiting calls again; they must answer.
   void ResumeAll();
 
   // How long the calls waited. Thread-safe.
@@ -69,23 +68,23 @@ class PendingMatches {
     WaitId id;
     absl::Time began;
     absl::Time deadline;
-    std::optional<PendingOutcome> outcome;  // none while it is not over
+    std::optional<PendingOutcome> outcome;  // none until it has ended
   };
 
-  void ResumeOver();
-  void ResumeLate();
-  void ResumeThoseUntil(absl::Time deadline);
+  void ResumeEnded();
+  void ResumeTimedOut();
+  void ResumeWithDeadlineUntil(absl::Time deadline);
 
   PrefixCache* const cache_;
-  Wakeup* const some_are_over_;
-  // Runs while somebody waits.
-  Timer* const look_for_late_;
+  Wakeup* const ended_wakeup_;
+  // Its period is set while a call waits.
+  Timer* const deadline_timer_;
   SharedHistogram<kPendingWaitSeconds> seconds_;
   absl::flat_hash_map<const WaitingCall*, Wait> by_call_;
   absl::flat_hash_map<WaitId, const WaitingCall*> by_id_;
 
   absl::Mutex mutex_;
-  std::vector<std::pair<WaitId, PendingOutcome>> over_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<WaitId, PendingOutcome>> ended_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

@@ -11,7 +11,7 @@
 
 namespace pando {
 
-void PoolService::Offer(DataPath& data_path) {
+void PoolService::AddMethodsTo(DataPath& data_path) {
   const std::string service = v1::PagePool::service_full_name();
   data_path.allocate_pages =
       MakeMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(

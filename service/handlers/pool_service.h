@@ -31,9 +31,10 @@ class PoolService {
         description_(std::move(description)),
         epoch_(epoch) {}
 
-  // Fills in the methods that this service carries out.
-  void Offer(DataPath& data_path);
-  // `data_path` has them.
+  // Adds the methods of the data path that this service carries out.
+  void AddMethodsTo(DataPath& data_path);
+  // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
+  // called.
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 

@@ -68,7 +68,7 @@ absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
 
 }  // namespace
 
-void PrefixCacheService::Offer(DataPath& data_path) {
+void PrefixCacheService::AddMethodsTo(DataPath& data_path) {
   const std::string service = v1::PrefixCache::service_full_name();
   data_path.match_prefix =
       MakeWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(

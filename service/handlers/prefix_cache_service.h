@@ -18,9 +18,9 @@
 
 namespace pando {
 
-// The handlers of pando.v1.PrefixCache: check, convert, call the cache,
-// convert. Owned by Server; runs on the polling thread; holds no state. The
-// calls that wait are held by PendingMatches.
+// The handlers of pando.v1.PrefixCache. Each checks and converts its request,
+// calls the cache, and converts the result. Owned by Server; runs on the
+// polling thread; holds no state. PendingMatches holds the calls that wait.
 class PrefixCacheService {
  public:
   // `cache`, `pending` and `stepped` outlive the service. `verifier` may be
@@ -35,13 +35,15 @@ class PrefixCacheService {
         max_tokens_(max_tokens),
         epoch_(epoch) {}
 
-  // Fills in the methods that this service carries out.
-  void Offer(DataPath& data_path);
-  // `data_path` has them.
+  // Adds the methods of the data path that this service carries out.
+  void AddMethodsTo(DataPath& data_path);
+  // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
+  // called.
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
-  // None: `call` waits, and this is run again when it need not any more.
+  // Returns none when `call` waits for a pending page; it is run again when the
+  // wait has ended.
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
                                           v1::MatchPrefixResponse& response,
                                           WaitingCall& call);
@@ -52,7 +54,7 @@ class PrefixCacheService {
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
   absl::Status Unlock(const v1::UnlockRequest& request,
                       v1::UnlockResponse& response);
-  // None: as MatchPrefix, between two steps.
+  // Returns none between two steps; it is run again for the next one.
   std::optional<absl::Status> Evict(const v1::EvictRequest& request,
                                     v1::EvictResponse& response,
                                     WaitingCall& call);

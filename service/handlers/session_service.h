@@ -32,7 +32,7 @@ class SessionService {
   struct Config {
     v1::PoolDescription pool;
     uint64_t epoch = 0;
-    // Told when a worker closes its session, or one that is lost.
+    // Called when a worker ends its session, also one that was lost before.
     std::function<void(SessionId)> on_closed;
   };
 
@@ -46,8 +46,8 @@ class SessionService {
                    v1::EndSessionResponse& response);
   // How long a session whose stream broke may be resumed.
   void set_grace(absl::Duration grace) { grace_ = grace; }
-  // Breaks off the sessions of those who may not hold one any more: what they
-  // held goes as that of a worker whose stream broke.
+  // Breaks the streams of callers who may not hold a session any more. Their
+  // sessions end as those of workers whose streams broke.
   void EndIfNotAdmitted();
   // Tells every session, once, that the server is draining.
   void AnnounceDrain();
@@ -67,13 +67,14 @@ class SessionService {
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
                                  const grpc::ServerContext& call,
                                  SessionStream* stream);
-  // Ok, or why the caller may not open or resume this session.
+  // OK if the caller may open or resume this session, else why not.
   absl::Status Admit(const v1::OpenSessionRequest& request,
                      const grpc::ServerContext& call) const;
-  // `stream` ended: by the worker, or it broke.
+  // `stream` has ended: the worker closed it, or it broke.
   void StreamClosed(SessionId session, SessionStream* stream);
   void StreamBroke(SessionId session, SessionStream* stream);
-  // Forgets the session's stream, and returns its number, if that is `stream`.
+  // If `stream` is the session's current one: forgets it, and returns the
+  // number of the session.
   std::optional<SessionNumber> TakeCurrent(SessionId session,
                                            const SessionStream* stream);
 

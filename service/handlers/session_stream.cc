@@ -72,22 +72,23 @@ void SessionStream::OnWritten(bool ok) {
   is_writing_ = false;
   if (finish_after_write_.has_value()) {
     Finish(*finish_after_write_);
-  } else if (ok && owes_draining_) {
+  } else if (ok && has_unsent_draining_) {
     SendDraining();
   }
   OperationDone();
 }
 
-// Only a worker that took our last word, to its own, has closed its session; in
-// all other cases it may not know that the stream is gone, and may come back.
+// A worker has closed its session only if it half-closed the stream and
+// received the final status. Otherwise it may not know that the stream has
+// ended, and may resume the session.
 void SessionStream::OnDone() {
   is_done_ = true;
   service_->metrics_->Record(context_.IsCancelled()
                                  ? absl::CancelledError("the stream broke")
-                                 : finished_with_,
+                                 : final_status_,
                              MonotonicNow() - arrived_at_);
   if (session_ != SessionId()) {
-    if (context_.IsCancelled() || !finished_with_.ok()) {
+    if (context_.IsCancelled() || !final_status_.ok()) {
       service_->StreamBroke(session_, this);
     } else {
       service_->StreamClosed(session_, this);
@@ -113,7 +114,7 @@ void SessionStream::Refuse(const absl::Status& status) {
 }
 
 void SessionStream::SendDraining() {
-  owes_draining_ = is_writing_;
+  has_unsent_draining_ = is_writing_;
   if (is_writing_ || is_finishing_) return;
   event_.mutable_draining();
   Write();
@@ -138,7 +139,7 @@ void SessionStream::Finish(const absl::Status& status) {
     finish_after_write_ = status;
     return;
   }
-  finished_with_ = status;
+  final_status_ = status;
   if (service_->server_->is_stopping()) return;
   ++operations_;
   is_finishing_ = true;

@@ -24,9 +24,12 @@ class SessionStream {
  public:
   explicit SessionStream(SessionService* service);
 
+  // Waits for the next call of Sessions.Open.
   void Arm();
+  // Tells the worker that the server is draining, after the write that is under
+  // way, if there is one.
   void SendDraining();
-  // Ends, as by a refusal, if its caller may not resume the session.
+  // Ends the stream with an error if its caller may not resume the session now.
   void EndIfNotAdmitted();
 
  private:
@@ -37,7 +40,7 @@ class SessionStream {
   // The call is over on both sides.
   void OnDone();
 
-  // With what the first message asks for.
+  // Opens or resumes the session that the first message asks for.
   absl::StatusOr<SessionId> Open();
   void Read(Step& then);
   void Write();
@@ -48,17 +51,17 @@ class SessionStream {
   SessionService* const service_;
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<v1::SessionEvent, grpc::ByteBuffer> stream_;
-  grpc::ByteBuffer bytes_;  // of the message that was read last
+  grpc::ByteBuffer bytes_;  // the message that was read last
   v1::OpenSessionRequest request_;
   v1::SessionEvent event_;
   SessionId session_;  // none until opened
   absl::Time arrived_at_;
-  int operations_ = 0;  // that have not completed
+  int operations_ = 0;  // those that have not completed
   bool is_writing_ = false;
   bool is_finishing_ = false;
   bool is_done_ = false;
-  bool owes_draining_ = false;
-  absl::Status finished_with_;
+  bool has_unsent_draining_ = false;
+  absl::Status final_status_;
   std::optional<absl::Status>
       finish_after_write_;  // set while a write is under way
 

@@ -16,15 +16,15 @@
 
 namespace pando {
 
-// Answers calls whose work takes long: a step of it, then other calls, then the
-// next step. Handlers run on the one polling thread, so that a handler which
-// took all steps at once would hold up every caller.
+// Answers calls whose work takes long: it does one step, lets other calls run,
+// then does the next step. A handler that took all steps at once would hold up
+// every caller, because all handlers run on one polling thread.
 //
 // Owned by Server; lives on the polling thread. Steps of several calls take
 // turns.
 class SteppedCalls {
  public:
-  // What a call has to do, while it is under way.
+  // The work of one call.
   class Work {
    public:
     virtual ~Work() = default;
@@ -37,10 +37,10 @@ class SteppedCalls {
       : cache_(cache),
         next_step_(server->AddWakeup([this] { ResumeNext(); })) {}
 
-  // For a handler, which is run again for each step: `begin` gives the work
-  // when the call arrives, `finish` fills in the answer from it when it is
-  // done. None: the call waits. CANCELLED when its caller is gone; what has
-  // been done until then stays done.
+  // For a handler, which is run again for each step. `begin` makes the work
+  // when the call arrives; `finish` fills in the answer when the work is done.
+  // Returns none while there is more to do, and CANCELLED when the caller is
+  // gone; the steps taken until then are not undone.
   template <typename W>
   std::optional<absl::Status> Answer(
       WaitingCall& call, const std::function<std::unique_ptr<W>()>& begin,
@@ -53,7 +53,7 @@ class SteppedCalls {
     return std::nullopt;
   }
 
-  // The same for work of the cache, which `work` begins with.
+  // The same for SteppedWork of the cache, which `begin` returns.
   template <typename W>
   std::optional<absl::Status> AnswerFromCache(
       WaitingCall& call, const std::function<W()>& begin,
@@ -73,7 +73,7 @@ class SteppedCalls {
     W work;
   };
 
-  // What the call has begun; null when it has just arrived.
+  // The work that the call has begun; null when it has just arrived.
   std::unique_ptr<Work> Take(WaitingCall& call);
   void Wait(WaitingCall& call, std::unique_ptr<Work> work);
   void ResumeNext();
@@ -81,7 +81,8 @@ class SteppedCalls {
   PrefixCache* const cache_;
   Wakeup* const next_step_;
   absl::flat_hash_map<WaitingCall*, std::unique_ptr<Work>> under_way_;
-  // Whose turn it is. A call that is not under way any more is passed over.
+  // The calls in the order of their next steps. One that is not under way any
+  // more is skipped.
   std::deque<WaitingCall*> turns_;
 };
 

@@ -11,10 +11,10 @@
 
 namespace pando {
 
-// The dumps of the tree that are being sent: each message is a step of the
-// work. A dump that is read slowly, or not at all, keeps the places in memory
-// that it has still to go to. So there is a bounded number of dumps; when one
-// more begins, the one ends whose caller has not read for the longest time.
+// The dumps of the tree that are being sent; each message is one step of the
+// work. A dump that is read slowly, or not at all, keeps in memory the places
+// that it has still to visit. So the number of dumps is bounded: when one more
+// begins, the one whose caller has not read for the longest time ends.
 //
 // Owned by AdminService; lives on the polling thread.
 class TreeDumps {
@@ -31,7 +31,7 @@ class TreeDumps {
   class Stream;
 
   PrefixCache* const cache_;
-  // Those that are not over, the one whose last message is oldest first.
+  // The unfinished dumps; the one whose last message is oldest comes first.
   std::list<Stream*> under_way_;
 };
 

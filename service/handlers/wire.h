@@ -20,7 +20,7 @@
 
 namespace pando {
 
-// Between messages and the plain types of core and gpu.
+// Converts between messages and the plain types of core and gpu.
 
 using PackedIds = google::protobuf::RepeatedField<uint32_t>;
 

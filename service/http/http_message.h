@@ -12,7 +12,7 @@ namespace pando {
 struct HttpRequest {
   std::string method;
   std::string path;
-  std::string query = {};  // what comes after "?"
+  std::string query = {};  // the part after "?"
   std::string body = {};
 };
 
@@ -23,7 +23,7 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-// A field of an HTML form or of a query, decoded; empty when it is not there.
+// Decodes a field of an HTML form or of a query; none when it is missing.
 std::optional<std::string> FormField(std::string_view form,
                                      const std::string& name);
 

@@ -22,30 +22,31 @@ struct mg_context;
 
 namespace pando {
 
-// What operators look at over HTTP:
+// Serves operators over HTTP:
 //   GET /metrics   all metrics in the text format of Prometheus
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
-//   /console/...   what the console answers, if there is one; 403 to whoever
-//                  asks by a name that is not the server's, or for a page of
-//                  another server; 401 to whoever shows no token that is wanted
-// Most of its threads serve no requests for the console, however many there are
-// and however slowly their bodies come: metrics and probes do not wait for
+//   /console/...   the console, if there is one; 403 for a Host that is not
+//   this
+//                  server's name or an Origin of another page; 401 without a
+//                  token where one is needed
+// Only a few of its threads serve the console, however many requests there are
+// and however slowly their bodies arrive: so metrics and probes never wait for
 // them. Owned by Server. Its threads call the collectables, is_ready, admits
-// and the console, at the same time too; nothing is called after destruction.
+// and the console, also concurrently; nothing is called after destruction.
 class HttpServer {
  public:
   struct Config {
     // host:port; port 0 takes any free one.
     std::string address;
-    // Other names by which the console may be asked.
+    // Further host names that the console answers to.
     std::vector<std::string> hosts = {};
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
     std::function<bool()> is_ready;
-    // Null: there is none. Bodies are no longer than this many bytes.
+    // Null: there is no console. It gets bodies of at most max_body_bytes.
     std::function<HttpReply(const HttpRequest&)> console = nullptr;
     size_t max_body_bytes = 0;
-    // Whether somebody with this bearer token, empty if none, may ask the
+    // Whether a caller with this bearer token (empty: none) may use the
     // console. Null: everybody may.
     std::function<bool(const std::string& token)> admits = nullptr;
   };
@@ -70,14 +71,14 @@ class HttpServer {
   int Respond(mg_connection* connection) const;
   int RespondConsole(mg_connection* connection) const;
   HttpReply AnswerConsole(mg_connection* connection) const;
-  // Whoever may not ask gets this; none: he may.
+  // The reply to a caller who may not use the console; none: the caller may.
   std::optional<HttpReply> Refusal(mg_connection* connection) const;
   HttpReply Answer(std::string_view method, std::string_view path) const;
   std::string Metrics() const;
 
   const Config config_;
   const ServedHosts hosts_;
-  mutable std::atomic<int> console_requests_ = 0;  // that are being served
+  mutable std::atomic<int> console_requests_ = 0;  // now being served
   // Last, so that its threads are gone before what they use.
   std::unique_ptr<mg_context, StopContext> context_;
 };

@@ -7,17 +7,18 @@
 
 namespace pando {
 
-// The names by which the console may be asked: IP addresses, localhost, and
-// what is given. A browser that a foreign page has sent here asks by that
-// page's name. Immutable.
+// The host names that the console answers to: IP addresses, localhost, and the
+// configured names. This is a defence against DNS rebinding: a browser that a
+// foreign page has directed here sends the name of that page. Immutable.
 class ServedHosts {
  public:
   // `address` is host:port; `names` are other names.
   ServedHosts(const std::string& address, std::vector<std::string> names);
 
-  // Of a Host header, with or without a port.
+  // Whether the value of a Host header, with or without a port, is among them.
   bool Include(std::string_view host) const;
-  // Of an Origin header, which says what page a browser asks for.
+  // The same for the value of an Origin header, which names the page that sends
+  // a request.
   bool IncludeOrigin(std::string_view origin) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace pando {
 
-// The bearer token of an Authorization header: that of "Bearer", or the
-// password of "Basic", which browsers ask their users for. Empty: none.
+// The token in an Authorization header: that of "Bearer", or the password of
+// "Basic", which browsers ask their users for. Empty: none.
 std::string ShownToken(std::string_view authorization);
 
 }  // namespace pando

@@ -8,9 +8,9 @@
 
 namespace pando {
 
-// Counters, gauges and histograms in the text format of Prometheus. The
-// library's own serializer writes the same through streams, which takes most of
-// the time of a scrape; that time is taken from those who are served.
+// Writes counters, gauges and histograms in the text format of Prometheus. The
+// library's own serializer writes the same through streams, which would take
+// most of the time of a scrape, on the CPUs that serve calls.
 std::string MetricsText(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace pando

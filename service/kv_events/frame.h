@@ -7,8 +7,8 @@
 
 namespace pando {
 
-// One numbered message of the stream. The payload is shared between all who are
-// sent it and the history, and never copied.
+// One numbered message of the stream. The payload is shared between the history
+// and all subscribers, and never copied.
 struct Frame {
   uint64_t sequence = 0;
   std::shared_ptr<const std::string> payload;

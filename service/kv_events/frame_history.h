@@ -10,8 +10,8 @@
 
 namespace pando {
 
-// The last frames of the stream, for subscribers that ask for those they
-// missed. Holds no more than its limits. Not thread-safe.
+// Keeps the last frames of the stream, within its limits, for subscribers that
+// ask for those they missed. Not thread-safe.
 class FrameHistory {
  public:
   struct Limits {
@@ -21,12 +21,12 @@ class FrameHistory {
 
   explicit FrameHistory(Limits limits) : limits_(limits) {}
 
-  // REQUIRES: its number is one more than that of the frame before.
+  // REQUIRES: the number is one more than that of the frame before.
   void Append(Frame frame);
 
-  // All frames from number `first` on are held, up to and including the last.
+  // Whether all frames from number `first` to the last one are held.
   bool HoldsAllFrom(uint64_t first) const;
-  // None: it is not held.
+  // None: the frame is not held.
   std::optional<Frame> Find(uint64_t sequence) const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace pando {
 
-// How an event is written: vLLM 0.33 and SGLang 0.5.23 write maps, older
+// The encoding of an event: vLLM 0.33 and SGLang 0.5.23 write maps, older
 // engines write arrays. docs/fleet.md says which router reads which.
 enum class KvEventForm { kMap, kArray };
 
@@ -27,21 +27,21 @@ struct StoredBlocks {
   std::span<const BlockId> ids;
   // The block before the first; none: they begin a prompt.
   std::optional<BlockId> parent = {};
-  // block_tokens for each block; of pairs one more at the end.
+  // block_tokens for each block; one more at the end if are_pairs.
   std::span<const Token> tokens;
   uint32_t block_tokens = 0;
   // The tokens are compared in pairs (a bigram namespace).
   bool are_pairs = false;
   std::optional<std::string_view> lora_name = {};
-  // Only in the map form.
+  // Written only in the map form.
   std::optional<std::string_view> cache_salt = {};
 };
 
-// The payload of one frame, as vLLM and SGLang publish it: a MessagePack array
-// of a time, the events, and a data-parallel rank. The engines' own types
-// (vllm/distributed/kv_events.py, sglang/srt/disaggregation/kv_events.py) say
-// what the fields are. What an engine may leave out is always there, as some
-// routers refuse an event without it. Not thread-safe.
+// Builds the payload of one frame, as vLLM and SGLang publish it: a MessagePack
+// array of a time, the events, and a data-parallel rank. The engines' own types
+// (vllm/distributed/kv_events.py, sglang/srt/disaggregation/kv_events.py)
+// define the fields. Fields that are optional there are always written, because
+// some routers refuse an event without them. Not thread-safe.
 class KvEventBatch {
  public:
   explicit KvEventBatch(KvEventForm form) : form_(form) {}
@@ -51,16 +51,16 @@ class KvEventBatch {
   void AddCleared();
 
   bool is_empty() const { return count_ == 0; }
-  // Of the events so far.
+  // The size of the events so far.
   size_t bytes() const { return events_.size(); }
 
-  // The payload with all events so far; begins a new one.
+  // Returns the payload with all events so far, and begins a new one.
   std::string Take(absl::Time now);
 
  private:
-  // Begins an event of this type, with so many fields.
+  // Begins an event of this type with `fields` fields.
   void BeginEvent(std::string_view type, uint32_t fields);
-  // The name of the next field, where fields have names.
+  // Writes the name of the next field, in the form that has names.
   void Name(std::string_view name);
   void PackText(std::string_view text);
   void PackText(const std::optional<std::string_view>& text);

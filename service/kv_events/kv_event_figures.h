@@ -5,18 +5,19 @@
 
 namespace pando {
 
-// What the metrics say of the events for routers. All but the subscribers count
-// up from the start of the process.
+// The figures of the event stream for routers, for the metrics. All but the
+// subscribers count up from the start of the process.
 struct KvEventFigures {
   uint64_t subscribers = 0;
-  // Sent, one for each worker's stream, whether or not somebody subscribes.
+  // Frames that were sent, one for each worker's stream, whether or not
+  // somebody subscribes.
   uint64_t frames = 0;
-  // Of those: not sent to somebody who does not read.
+  // Those of them that a subscriber missed because it did not read.
   uint64_t dropped_frames = 0;
   uint64_t answered_replays = 0;
-  // Those for frames that are not held any more.
+  // Replays refused because the frames are not held any more.
   uint64_t refused_replays = 0;
-  // Of everything that is cached.
+  // How often everything that is cached was announced anew.
   uint64_t announcements = 0;
 };
 

@@ -39,7 +39,7 @@ class KvEventStream : public KvEvents {
       std::string topic = {};
     };
     std::vector<Worker> workers = {};
-    // Of the sequence file.
+    // The path of the sequence file.
     std::string path;
     FrameHistory::Limits history = {.frames = 10'000,
                                     .bytes = size_t{128} << 20};
@@ -76,7 +76,7 @@ class KvEventStream : public KvEvents {
   void EndEvent();
   // Publishes the batch, unless it is empty.
   void Publish();
-  // Notes who has subscribed, and what replays have come to.
+  // Takes new subscriptions, and answers requests for replays.
   void ServeSubscribers();
   void Announce(const CachedPages& pages);
 

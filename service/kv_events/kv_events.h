@@ -10,17 +10,17 @@
 
 namespace pando {
 
-// What is cached here, told to routers on other machines over ZMQ, as vLLM and
-// SGLang tell it (docs/fleet.md). Owned by Server; the calls of a sink come
-// from the publisher's thread, which has ended before this does.
+// Tells routers on other machines over ZMQ what is cached here, in the form
+// that vLLM and SGLang use (docs/fleet.md). Owned by Server; the calls of a
+// sink come from the publisher's thread, which ends before this object does.
 class KvEvents : public EventSink {
  public:
   // Thread-safe.
   virtual KvEventFigures figures() const = 0;
 };
 
-// Serves it as the options kv-events and its companions say. An error says
-// which of them cannot be had, and why. REQUIRES: kv-events is not empty.
+// Starts the stream that the options kv-events and its companions describe. An
+// error names the option at fault, and why. REQUIRES: kv-events is not empty.
 absl::StatusOr<std::unique_ptr<KvEvents>> StartKvEvents(const Options& options);
 
 }  // namespace pando

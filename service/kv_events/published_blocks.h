@@ -11,33 +11,33 @@
 
 namespace pando {
 
-// Which blocks routers are told of. A block is `pages_per_block` pages of one
-// prompt, counted from its beginning, and is named by the hash of its last
-// page; it is cached exactly while that page is. Not thread-safe.
+// Decides which blocks routers are told about. A block is `pages_per_block`
+// pages of one prompt, counted from its beginning. The hash of its last page
+// names it, and it is cached exactly while that page is. Not thread-safe.
 class PublishedBlocks {
  public:
   struct Config {
     uint32_t pages_per_block = 1;
-    // Also those of namespaces with a cache salt, and of bigram namespaces.
+    // Whether to include namespaces with a cache salt, and bigram namespaces.
     bool salted = false;
     bool bigram = false;
   };
 
   explicit PublishedBlocks(Config config) : config_(config) {}
 
-  // Whether routers are told of this namespace at all. They read an empty
-  // extra key or salt as none, so they are not told of a namespace with one:
-  // they would take its blocks for those of another.
+  // Whether routers are told about this namespace at all. They take an empty
+  // extra key or salt for none; so a namespace with an empty one is left out,
+  // as its blocks would be taken for those of another namespace.
   bool Includes(const NamespaceKey& ns) const;
 
-  // Calls `visit` with the blocks that end in `run`, which is cached: pages
-  // that follow one another in one prompt. What `visit` is given is of a
-  // bounded size, and valid until it returns.
+  // Calls `visit` with the blocks that end in `run`: cached pages that follow
+  // one another in one prompt. Each call gets a bounded number of blocks, which
+  // are valid until `visit` returns.
   void ForEachStored(const CachedPages& pages, std::span<const PageId> run,
                      const std::function<void(const StoredBlocks&)>& visit);
 
-  // The blocks that end in `removed`, which are still in `pages`. Valid until
-  // the next call.
+  // The blocks that end in `removed`, whose pages are still in `pages`. Valid
+  // until the next call.
   std::span<const BlockId> Removed(const CachedPages& pages,
                                    std::span<const PageId> removed);
 

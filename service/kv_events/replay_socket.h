@@ -13,26 +13,26 @@
 
 namespace pando {
 
-// Where subscribers of one worker's stream ask for the frames from a number on:
-// a ZMQ ROUTER socket. A request is answered only if the history has all of
-// them, and else with the end mark alone; an answer with a hole would be
-// believed. A peer that does not read its answers holds up no other peer.
-// For one thread at a time.
+// A ZMQ ROUTER socket where subscribers of one worker's stream ask for all
+// frames from a number on. If the history does not have all of them, the answer
+// is the end mark alone, because a subscriber would not notice a gap. A peer
+// that does not read its answers holds up no other peer. For one thread at a
+// time.
 class ReplaySocket {
  public:
   struct Outcome {
     uint32_t answered = 0;
-    // Those whose frames the history does not have.
+    // Requests whose frames the history does not have.
     uint32_t refused = 0;
   };
 
-  // As SubscriberSocket::Bind.
+  // The arguments and errors are those of SubscriberSocket::Bind.
   static absl::StatusOr<ReplaySocket> Bind(zmq::context_t& context,
                                            const std::string& endpoint,
                                            std::string topic);
 
-  // Takes requests and sends what can be sent without waiting; says which
-  // requests have been dealt with.
+  // Takes requests, and sends what can be sent without waiting. Returns how
+  // many requests it has finished.
   Outcome Serve(const FrameHistory& history);
 
  private:
@@ -44,13 +44,13 @@ class ReplaySocket {
   ReplaySocket(zmq::socket_t socket, std::string topic)
       : socket_(std::move(socket)), topic_(std::move(topic)) {}
 
-  // False when there is none.
+  // Returns false when there is no request.
   bool TakeRequest();
-  // True if nothing of them is left to be sent.
+  // Returns whether the requests are fully answered.
   bool Answer(const std::string& peer, Requests& requests,
               const FrameHistory& history, Outcome& outcome);
-  // Sends frames up to the last one, and the end mark. `next` is the first that
-  // has not been sent yet.
+  // Sends frames up to the last one, then the end mark. `next` is the number of
+  // the first frame that has not been sent yet.
   Sent SendFrames(const std::string& peer, const FrameHistory& history,
                   uint64_t& next);
   Sent SendFrame(const std::string& peer, const Frame& frame);

@@ -12,25 +12,25 @@
 
 namespace pando {
 
-// Counts frames, and goes on where an earlier process ended, however it ended:
-// routers take a number that goes back for a stale one. The next number is in a
-// mapped file, so that counting is one store into memory. Not thread-safe.
+// Numbers the frames, and goes on where an earlier process stopped, even if
+// that crashed: routers take a number lower than the last one for a stale
+// frame. The next number is in a mapped file, so that counting is one store
+// into memory. Not thread-safe.
 //
-// The file lives as long as the folder of the sockets, which a reboot empties.
-// Without it the count begins at the wall clock's microseconds: ahead of all
+// The file is in the folder of the sockets, which a reboot empties. Without it
+// the count begins at the wall clock's microseconds: that is ahead of all
 // earlier numbers, as no process publishes a million frames a second.
 class SequenceFile {
  public:
-  // Makes the file if it is not there. Errors: a file that is no sequence file,
-  // which is somebody else's; one in which another process counts; a symbolic
-  // link; no room.
+  // Creates the file if it does not exist. Fails when it is no sequence file,
+  // another process counts in it, it is a symbolic link, or the disk is full.
   static absl::StatusOr<std::unique_ptr<SequenceFile>> Open(
       const std::string& path, absl::Time now);
   ~SequenceFile();
   SequenceFile(const SequenceFile&) = delete;
   SequenceFile& operator=(const SequenceFile&) = delete;
 
-  // Each is one more than the one before.
+  // The next number, one more than the one before.
   uint64_t Next();
 
  private:

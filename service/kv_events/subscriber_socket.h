@@ -11,25 +11,27 @@
 
 namespace pando {
 
-// What subscribers of one worker's stream connect to: a ZMQ XPUB socket, which
-// says who comes and goes. It waits for nobody: a subscriber that does not read
-// misses frames once kMaxWaitingFrames wait for it. For one thread at a time.
+// A ZMQ XPUB socket that subscribers of one worker's stream connect to; it
+// reports who subscribes and leaves. It waits for nobody: a subscriber that
+// does not read misses frames once kMaxWaitingFrames wait for it. For one
+// thread at a time.
 class SubscriberSocket {
  public:
   static constexpr int kMaxWaitingFrames = 1'000;
-  // Longer ones cannot be subscribed to: see BindZmqSocket.
+  // Nobody could subscribe to a longer topic: see BindZmqSocket.
   static constexpr size_t kMaxTopicBytes = 1'000;
 
-  // `endpoint` is "tcp://host:port"; each frame begins with `topic`. Errors:
-  // the topic is too long; why the endpoint cannot be bound.
+  // `endpoint` is "tcp://host:port"; each frame begins with `topic`. Fails when
+  // the topic is too long, or the endpoint cannot be bound.
   static absl::StatusOr<SubscriberSocket> Bind(zmq::context_t& context,
                                                const std::string& endpoint,
                                                std::string topic);
 
-  // False when a subscriber is among those who do not read, and misses it.
+  // Returns false when a subscriber misses the frame, because it does not read.
   bool Send(const Frame& frame);
 
-  // Reads who has come and gone; true if somebody has come.
+  // Reads new subscriptions and cancellations. Returns whether there is a new
+  // subscription.
   bool TakeArrivals();
   // Subscriptions, as of the last TakeArrivals.
   uint32_t subscribers() const { return subscribers_; }
@@ -38,7 +40,7 @@ class SubscriberSocket {
   SubscriberSocket(zmq::socket_t socket, std::string topic)
       : socket_(std::move(socket)), topic_(std::move(topic)) {}
 
-  // False when it would drop the message for somebody.
+  // Returns false when a subscriber would miss the message.
   bool SendTopic();
 
   zmq::socket_t socket_;

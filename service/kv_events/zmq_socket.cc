@@ -18,7 +18,7 @@ constexpr int64_t kMaxReceivedBytes = 1'024;
 constexpr int kLingerMs = 200;
 
 // ZMQ looks up no names here, and calls one that it does not know a device.
-std::string WhyNot(const zmq::error_t& error) {
+std::string BindErrorText(const zmq::error_t& error) {
   if (error.num() != ENODEV) return error.what();
   return "its host must be an IP address, a network interface or *";
 }
@@ -39,8 +39,8 @@ absl::StatusOr<zmq::socket_t> BindZmqSocket(
     socket.bind(endpoint);
     return socket;
   } catch (const zmq::error_t& error) {
-    return absl::UnavailableError(
-        absl::StrFormat("%s cannot be bound: %s", endpoint, WhyNot(error)));
+    return absl::UnavailableError(absl::StrFormat(
+        "%s cannot be bound: %s", endpoint, BindErrorText(error)));
   }
 }
 

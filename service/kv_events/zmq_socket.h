@@ -11,17 +11,16 @@
 
 namespace pando {
 
-// A socket that serves whoever connects to `endpoint`, and ends connections by
-// which messages of more than a kilobyte come. `configure` sets what is its own
-// before it is bound. An error says why the endpoint cannot be had.
+// Makes a socket that serves whoever connects to `endpoint`. A connection that
+// sends a message of more than a kilobyte is closed. `configure` sets further
+// socket options before it is bound. An error says why it cannot be bound.
 absl::StatusOr<zmq::socket_t> BindZmqSocket(
     zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
     const std::function<void(zmq::socket_t&)>& configure);
 
-// The parts of a frame after its topic.
-// 8 bytes, big-endian.
+// The parts of a frame after its topic: the number in 8 bytes, big-endian, and
+// the payload, which is not copied.
 zmq::message_t NumberMessage(uint64_t number);
-// Shares the payload.
 zmq::message_t PayloadMessage(const Frame& frame);
 
 }  // namespace pando

@@ -11,8 +11,9 @@
 
 namespace pando {
 
-// The gauge page: what workers may read of the cache without a call. Owned by
-// Server. Show is called by one thread at a time; Share by any.
+// The gauge page: figures of the cache that workers read from shared memory,
+// without a call. Owned by Server. One thread at a time may call Show; any
+// thread may call Share.
 class GaugeBoard {
  public:
   static absl::StatusOr<std::unique_ptr<GaugeBoard>> Create() {
@@ -28,7 +29,7 @@ class GaugeBoard {
     lane::WriteGauges(gauges, page());
   }
 
-  // A descriptor that cannot be written through.
+  // A read-only descriptor for a worker.
   absl::StatusOr<UniqueFd> Share() const { return memory_.Share(); }
 
  private:

@@ -14,24 +14,24 @@
 
 namespace pando {
 
-// A call that came by a lane and waits.
+// A waiting call that came over a lane.
 class WaitingLaneCall {
  public:
   virtual ~WaitingLaneCall() = default;
-  // The lane is being closed: the call is answered now, and gone.
+  // Answers the call and deletes it, because the lane is being closed.
   virtual void End() = 0;
 };
 
-// Who is at the other end of a lane: known since it was opened, and the same
-// for all calls on it.
+// The worker at the other end of a lane: the caller of all calls on it.
 struct LanePeer {
   SessionId session;
   UnixPeer process;
-  std::string authorization;  // that it showed; empty: none
+  std::string authorization;  // the one it showed; empty: none
 };
 
-// A lane that is open: its memory, its peer, and its calls that wait. Owned by
-// LaneServer, whose thread takes from the lane; all else is used in the turn.
+// An open lane: its memory, its peer, and its waiting calls. Owned by
+// LaneServer, whose thread takes calls from the lane; everything else is used
+// in the turn.
 class LaneConnection {
  public:
   LaneConnection(std::unique_ptr<ServedLane> lane, LanePeer peer)
@@ -52,10 +52,11 @@ class LaneConnection {
     WaitingLaneCall* const key = call.get();
     waiting_.emplace(key, std::move(call));
   }
-  // It was answered; deletes it.
+  // Deletes a call that was answered.
   void RemoveWaiting(WaitingLaneCall* call) { waiting_.erase(call); }
 
-  // Answers all calls, and tells the worker that there will be no more answers.
+  // Answers the waiting calls, and tells the worker that there will be no more
+  // answers.
   void Close() {
     while (!waiting_.empty()) waiting_.begin()->first->End();
     lane_->Close();

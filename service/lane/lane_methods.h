@@ -13,11 +13,12 @@
 
 namespace pando {
 
-// One method as lanes offer it.
+// One method that can be called on a lane.
 class LaneMethod {
  public:
   virtual ~LaneMethod() = default;
-  // Carries a call out, or lets it wait. Not in the turn, which it takes.
+  // Carries a call out, or lets it wait. Takes the turn: the caller must not
+  // have it.
   virtual void Serve(LaneConnection& lane, const ServedLane::Taken& call) = 0;
 };
 
@@ -29,7 +30,7 @@ class LaneMethods {
   LaneMethods(CallPolicy* policy, const DataPath& data_path,
               RpcMetrics& metrics);
 
-  // Not in the turn.
+  // Takes the turn: the caller must not have it.
   void Serve(LaneConnection& lane, const ServedLane::Taken& call);
 
  private:

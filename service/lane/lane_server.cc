@@ -21,9 +21,9 @@ namespace pando {
 namespace {
 
 // Of an event for the thread itself, not for a lane.
-constexpr uint64_t kOrders = 0;
+constexpr uint64_t kChanges = 0;
 // Looks at the active lanes between two looks at the clock.
-constexpr int kLooks = 16;
+constexpr int kSpins = 16;
 // That one lane may have copied before others have their turn.
 constexpr size_t kBytesInARow = size_t{4} << 20;
 // A request of more bytes does not leave its memory for the next one.
@@ -43,11 +43,12 @@ absl::StatusOr<std::unique_ptr<LaneServer>> LaneServer::Start(
     RpcMetrics& metrics) {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
-  UniqueFd orders(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!orders.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  auto server = absl::WrapUnique(new LaneServer(
-      config, policy, data_path, metrics, std::move(epoll), std::move(orders)));
-  if (absl::Status s = server->Listen(server->orders_.get(), kOrders);
+  UniqueFd changes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!changes.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  auto server =
+      absl::WrapUnique(new LaneServer(config, policy, data_path, metrics,
+                                      std::move(epoll), std::move(changes)));
+  if (absl::Status s = server->Listen(server->changes_.get(), kChanges);
       !s.ok()) {
     return s;
   }
@@ -57,11 +58,11 @@ absl::StatusOr<std::unique_ptr<LaneServer>> LaneServer::Start(
 
 LaneServer::LaneServer(const Config& config, CallPolicy* policy,
                        const DataPath& data_path, RpcMetrics& metrics,
-                       UniqueFd epoll, UniqueFd orders)
+                       UniqueFd epoll, UniqueFd changes)
     : config_(config),
       policy_(policy),
       epoll_(std::move(epoll)),
-      orders_(std::move(orders)),
+      changes_(std::move(changes)),
       methods_(policy, data_path, metrics) {}
 
 absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
@@ -94,7 +95,7 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
   by_session_[session] = id;
   to_open_.push_back({id, std::make_unique<LaneConnection>(*std::move(lane),
                                                            std::move(peer))});
-  Order();
+  WakeThread();
   return descriptors;
 }
 
@@ -104,7 +105,7 @@ void LaneServer::Close(SessionId session) {
   if (found == by_session_.end()) return;
   to_close_.push_back(found->second);
   by_session_.erase(found);
-  Order();
+  WakeThread();
 }
 
 uint32_t LaneServer::count() const {
@@ -116,14 +117,14 @@ void LaneServer::Stop() {
   {
     absl::MutexLock hold(&mutex_);
     is_stopped_ = true;
-    Order();
+    WakeThread();
   }
   if (thread_.joinable()) thread_.join();
 }
 
-void LaneServer::Order() {
-  has_orders_.store(true);
-  eventfd_write(orders_.get(), 1);
+void LaneServer::WakeThread() {
+  has_changes_.store(true);
+  eventfd_write(changes_.get(), 1);
 }
 
 absl::Status LaneServer::Listen(int fd, LaneId id) {
@@ -141,26 +142,27 @@ absl::Status LaneServer::Listen(int fd, LaneId id) {
 void LaneServer::Run() {
   pthread_setname_np(pthread_self(), "lanes");
   while (true) {
-    if (has_orders_.load(std::memory_order_relaxed) && !CarryOutOrders()) break;
+    if (has_changes_.load(std::memory_order_relaxed) && !OpenAndCloseLanes())
+      break;
     if (ServeActive()) {
       // Lanes that are not active have their turn, too.
       if (++passes_ % kPassesBetweenRings == 0) TakeRings(kNow);
     } else if (MaySpin()) {
-      Look();
-    } else if (MayRest()) {
+      SpinOnActive();
+    } else if (PrepareToSleep()) {
       TakeRings(kWhenRung);
     }
   }
   while (!lanes_.empty()) Drop(lanes_.begin()->first);
 }
 
-bool LaneServer::CarryOutOrders() {
+bool LaneServer::OpenAndCloseLanes() {
   std::vector<OpenedLane> to_open;
   std::vector<LaneId> to_close;
   bool goes_on = true;
   {
     absl::MutexLock hold(&mutex_);
-    has_orders_.store(false);
+    has_changes_.store(false);
     to_open.swap(to_open_);
     to_close.swap(to_close_);
     goes_on = !is_stopped_;
@@ -223,8 +225,8 @@ bool LaneServer::MaySpin() const {
          Clock::now() - last_call_ < absl::ToChronoNanoseconds(config_.spin);
 }
 
-void LaneServer::Look() const {
-  for (int look = 0; look < kLooks; ++look) {
+void LaneServer::SpinOnActive() const {
+  for (int spin = 0; spin < kSpins; ++spin) {
     for (const LaneId id : active_) {
       if (lanes_.at(id)->lane().HasCalls()) return;
     }
@@ -232,7 +234,7 @@ void LaneServer::Look() const {
   }
 }
 
-bool LaneServer::MayRest() {
+bool LaneServer::PrepareToSleep() {
   for (const LaneId id : active_) lanes_.at(id)->lane().SetAwake(false);
   const auto has_calls = [this](LaneId id) {
     return lanes_.at(id)->lane().HasCalls();
@@ -249,7 +251,7 @@ void LaneServer::TakeRings(int timeout_ms) {
   for (int i = 0; i < count; ++i) {
     const LaneId id = events[i].data.u64;
     const auto lane = lanes_.find(id);
-    if (lane == lanes_.end()) continue;  // orders, or dropped meanwhile
+    if (lane == lanes_.end()) continue;  // kChanges, or dropped meanwhile
     lane->second->lane().SetAwake(true);
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);

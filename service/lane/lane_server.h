@@ -24,7 +24,7 @@
 
 namespace pando {
 
-// What a worker gets of its lane.
+// The file descriptors that a worker receives for its lane.
 struct LaneDescriptors {
   UniqueFd memory;
   uint64_t memory_bytes = 0;
@@ -42,8 +42,9 @@ class LaneServer {
     uint32_t arena_bytes = 0;
     uint32_t max_lanes = 0;
     uint32_t slots = lane::kSlots;
-    // How long it looks for the next call. Only while callers run on other
-    // CPUs: on its own, looking keeps them from calling.
+    // How long the thread spins for the next call before it sleeps. It spins
+    // only while the last caller ran on another CPU: on its own CPU, spinning
+    // would keep the caller from running.
     absl::Duration spin;
   };
 
@@ -55,12 +56,12 @@ class LaneServer {
   LaneServer(const LaneServer&) = delete;
   LaneServer& operator=(const LaneServer&) = delete;
 
-  // A new lane, in place of the one that its session may have had.
-  // RESOURCE_EXHAUSTED: there are as many as there may be.
+  // Opens a lane, in place of the one that its session may have had.
+  // RESOURCE_EXHAUSTED when there are max_lanes already.
   absl::StatusOr<LaneDescriptors> Open(LanePeer peer);
   // Closes the lane of a session, if it has one.
   void Close(SessionId session);
-  // Lanes that are open.
+  // How many lanes are open.
   uint32_t count() const;
   // Closes all lanes, and opens none. Idempotent.
   void Stop();
@@ -77,35 +78,38 @@ class LaneServer {
 
   LaneServer(const Config& config, CallPolicy* policy,
              const DataPath& data_path, RpcMetrics& metrics, UniqueFd epoll,
-             UniqueFd orders);
+             UniqueFd changes);
 
-  // Tells the thread that there are new lanes, or lanes to close.
-  void Order();
+  // Wakes the thread because lanes are to be opened or closed, or it must stop.
+  void WakeThread();
   absl::Status Listen(int fd, LaneId id);
 
   // All of these run on the thread.
   void Run();
-  // Does what others have ordered. False: that it stop.
-  bool CarryOutOrders();
-  // Serves what is there on the lanes that were called lately; true if there
-  // was something.
+  // Opens and closes the lanes that other threads have asked for. Returns false
+  // when the thread must stop.
+  bool OpenAndCloseLanes();
+  // Serves the calls on the active lanes. Returns whether there were any.
   bool ServeActive();
-  // True if there was something. Drops the lane if its worker broke the rules.
+  // Serves the calls on one lane. Returns whether there were any. Drops the
+  // lane if its worker broke the protocol.
   bool Serve(LaneId id, LaneConnection& connection);
-  // Whether it goes on looking.
+  // Whether the thread may spin for the next call instead of sleeping.
   bool MaySpin() const;
-  // Until an active lane was called, but not for long.
-  void Look() const;
-  // Lets the active lanes ring again. False: one of them was called meanwhile.
-  bool MayRest();
-  // Waits for rings, and for orders, and makes the lanes that rang active.
+  // Spins until a call arrives on an active lane, but not for long.
+  void SpinOnActive() const;
+  // Tells the workers of the active lanes to ring again. Returns false when a
+  // call arrived meanwhile, so that the thread must not sleep yet.
+  bool PrepareToSleep();
+  // Waits for doorbells and for WakeThread, and makes the lanes that rang
+  // active.
   void TakeRings(int timeout_ms);
   void Drop(LaneId id);
 
   const Config config_;
   CallPolicy* const policy_;
   const UniqueFd epoll_;
-  const UniqueFd orders_;  // an eventfd, among what epoll_ waits for
+  const UniqueFd changes_;  // the eventfd that WakeThread writes to
 
   mutable absl::Mutex mutex_;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
@@ -113,16 +117,16 @@ class LaneServer {
   absl::flat_hash_map<SessionId, LaneId> by_session_ ABSL_GUARDED_BY(mutex_);
   std::vector<OpenedLane> to_open_ ABSL_GUARDED_BY(mutex_);
   std::vector<LaneId> to_close_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> has_orders_ = false;
+  std::atomic<bool> has_changes_ = false;
 
   // The thread's own.
   LaneMethods methods_;
   absl::flat_hash_map<LaneId, std::unique_ptr<LaneConnection>> lanes_;
   std::vector<LaneId> active_;  // called since it slept
   ServedLane::Taken taken_;
-  uint32_t passes_ = 0;  // in which there was something
+  uint32_t passes_ = 0;  // over the active lanes, with calls to serve
   Clock::time_point last_call_;
-  bool caller_is_elsewhere_ = false;  // of the last call: on another CPU
+  bool caller_is_elsewhere_ = false;  // the last caller ran on another CPU
   std::thread thread_;
 };
 

@@ -27,15 +27,15 @@ class ServedLane {
  public:
   struct Config {
     uint32_t arena_bytes = 0;
-    uint32_t slots = lane::kSlots;  // that may be used
-    absl::Duration spin;            // what the worker is told
+    uint32_t slots = lane::kSlots;  // how many may be used
+    absl::Duration spin;            // how long the worker may spin
   };
 
   // A call that was taken. Its slot is busy until it is answered.
   struct Taken {
     uint32_t slot = 0;
-    uint32_t method = 0;  // maybe none that is known
-    uint32_t cpu = 0;     // what the caller says it ran on
+    uint32_t method = 0;  // as the worker wrote it: may be unknown
+    uint32_t cpu = 0;     // the one that the caller says it ran on
     std::string request;  // reused from call to call
   };
 
@@ -44,30 +44,31 @@ class ServedLane {
   static absl::StatusOr<std::unique_ptr<ServedLane>> Create(
       const Config& config);
 
-  // What the worker gets: a descriptor of the memory, and one of the doorbell.
+  // Descriptors for the worker: one of the memory, one of the doorbell.
   absl::StatusOr<UniqueFd> ShareMemory() const { return memory_.Share(); }
   absl::StatusOr<UniqueFd> ShareDoorbell() const;
   // Readable when the worker has rung.
   int doorbell() const { return doorbell_.get(); }
 
-  // The next call that the worker published. kBroken: it broke the rules, and
-  // nothing more is to be taken.
+  // Takes the next call that the worker published. kBroken: the worker broke
+  // the protocol, and Take must not be called again.
   Next Take(Taken& taken);
-  // Whether something was published that was not taken.
+  // Whether a published call was not taken yet.
   bool HasCalls() const {
     return header().submitted.load(std::memory_order_relaxed) != taken_;
   }
 
-  // Whether pandod looks by itself, so that the worker need not ring. After
-  // false, look once more before you sleep.
+  // Tells the worker whether pandod polls the lane, so that it need not ring.
+  // After SetAwake(false), call HasCalls once more before going to sleep.
   void SetAwake(bool is_awake);
-  // The CPU that calls of this lane are served on.
+  // Tells the worker which CPU serves its calls.
   void SetCpu(uint32_t cpu) {
     header().cpu.store(cpu, std::memory_order_relaxed);
   }
 
-  // Answers the call of a busy slot. `write` is given room for `bytes` bytes,
-  // if the worker left so much: void write(std::byte*).
+  // Answers the call of a busy slot. If the worker left room for `bytes` bytes,
+  // void write(std::byte*) writes them there; otherwise the worker learns that
+  // the answer is too large.
   template <typename Write>
   void Answer(uint32_t slot, uint32_t code, size_t bytes, Write&& write) {
     if (bytes <= answers_[slot].capacity) {
@@ -78,11 +79,13 @@ class ServedLane {
     }
   }
 
-  // Tells the worker that nobody answers any more, and wakes who waits.
+  // Tells the worker that nobody answers any more, and wakes its waiting
+  // threads.
   void Close();
 
  private:
-  // Where the answer of a busy slot goes: checked, and not to be read again.
+  // Where the answer of a busy slot goes: copied from the shared memory once,
+  // and checked.
   struct AnswerRoom {
     std::atomic<bool> is_busy = false;
     uint32_t offset = 0;  // both are written only while it is not busy
@@ -103,7 +106,7 @@ class ServedLane {
   const uint32_t slots_;
   const SharedMemory memory_;
   const UniqueFd doorbell_;
-  uint32_t taken_ = 0;  // of header().submitted
+  uint32_t taken_ = 0;  // how many of header().submitted were taken
   std::array<AnswerRoom, lane::kSlots> answers_;
 };
 

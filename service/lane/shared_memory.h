@@ -9,9 +9,9 @@
 
 namespace pando {
 
-// Memory that this process maps and hands to others: a memfd, sealed so that
-// nobody can change its size and make us fault. Zeros at first. Movable; unmaps
-// itself.
+// Memory that this process maps and shares with others: a memfd, sealed so that
+// nobody can shrink it and make this process fault. Zeros at first. Movable;
+// the destructor unmaps it.
 class SharedMemory {
  public:
   enum class Peers { kMayWrite, kMayRead };

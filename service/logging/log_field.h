@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// What an event of the log says beside its words: a name and a value.
+// A name and a value that an event of the log carries beside its words.
 struct LogField {
   template <std::signed_integral T>
   LogField(absl::string_view field, T number)

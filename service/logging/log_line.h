@@ -18,9 +18,9 @@ struct LogEvent {
   std::span<const LogField> fields;
 };
 
-// In one line without its end, whatever bytes the fields hold: for people,
-// "TIME LEVEL WORDS name=value ..."; or a JSON object with ts, level, msg and
-// the fields.
+// Formats an event as one line, without the newline, whatever bytes the fields
+// hold. TextLine is for people: "TIME LEVEL WORDS name=value ...". JsonLine is
+// a JSON object with ts, level, msg and the fields.
 std::string TextLine(const LogEvent& event);
 std::string JsonLine(const LogEvent& event);
 

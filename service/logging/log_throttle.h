@@ -16,24 +16,24 @@
 namespace pando {
 
 // Lets the same words into the log at most kPerSecond times in a second, and
-// counts those that it keeps out until somebody is told. The words are
-// constants of the program, so that it remembers few. Thread-safe.
+// counts the events that it keeps out. The words are constants of the program,
+// so there are few to remember. Thread-safe.
 class LogThrottle {
  public:
   static constexpr uint32_t kPerSecond = 10;
 
-  // What was kept out.
+  // How many events with the same words were kept out.
   struct KeptOut {
-    LogLevel level;  // of the last one
+    LogLevel level;  // the level of the last one
     std::string words;
     uint64_t count;
   };
 
-  // None: to be kept out. Otherwise how many were kept out since the last one
-  // that was let in.
+  // None: the event is to be kept out. Otherwise the number of events that were
+  // kept out since the last one that was let in.
   std::optional<uint64_t> Admit(LogLevel level, absl::string_view words,
                                 absl::Time now);
-  // What was kept out in seconds that are over, and was not told.
+  // Takes the counts of seconds that are over; they are not told by Admit then.
   std::vector<KeptOut> TakeKeptOut(absl::Time now);
 
  private:

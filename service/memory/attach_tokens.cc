@@ -63,7 +63,7 @@ std::optional<AttachGrant> AttachTokens::Redeem(const AttachToken& token,
   return std::move(issued.grant);
 }
 
-bool AttachTokens::AreFor(const UnixPeer& peer) {
+bool AttachTokens::HasTokenFor(const UnixPeer& peer) {
   const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
   return absl::c_any_of(sessions_, [&](const auto& session) {

@@ -17,44 +17,44 @@
 
 namespace pando {
 
-// 16 random bytes that let their holder have memory once. A secret: never
-// logged.
+// 16 random bytes that entitle their holder to receive memory once. A secret:
+// never logged.
 using AttachToken = std::array<char, 16>;
 
-// What a token stands for.
+// What the holder of a token may receive.
 struct AttachGrant {
   enum class What { kPool, kLane };
 
   SessionId session;
   What what = What::kPool;
-  // Of a lane: what the caller showed who asked for it; empty: nothing.
+  // For a lane: the authorization that its caller showed; empty: none.
   std::string authorization = {};
 };
 
-// The tokens handed out and not yet shown. Owned by MemorySocket; any thread
-// may call it. Holds at most max_per_session of a session, each valid once and
-// for ttl at most. How many there are in all is bounded by how many sessions
-// there are: what one session does with its tokens leaves those of the others
-// alone.
+// The tokens that were issued and not yet redeemed. Owned by MemorySocket; any
+// thread may call it. Each is valid once, and for `ttl` at most. Each session
+// has at most max_per_session of them, so that no session can use up the tokens
+// of the others.
 class AttachTokens {
  public:
   AttachTokens(absl::Duration ttl, size_t max_per_session)
       : ttl_(absl::ToChronoNanoseconds(ttl)),
         max_per_session_(max_per_session) {}
 
-  // For `holder` alone, who asked for it; none: it is not known who did.
+  // Issues a token that `holder`, who asked for it, alone may redeem; none: it
+  // is not known who asked, and anybody may.
   absl::StatusOr<AttachToken> Issue(AttachGrant grant,
                                     std::optional<UnixPeer> holder);
 
-  // What the token was issued for; nothing when it is unknown, used, too old,
-  // or another's. In any case it is not valid any more.
+  // Returns what the token was issued for, or none when it is unknown, used,
+  // too old, or another holder's. In any case the token is void afterwards.
   std::optional<AttachGrant> Redeem(const AttachToken& token,
                                     const UnixPeer& shown_by);
 
-  // Whether this peer may show a token that is outstanding.
-  bool AreFor(const UnixPeer& peer);
+  // Whether there is a token that this peer may redeem.
+  bool HasTokenFor(const UnixPeer& peer);
 
-  // The session has ended.
+  // Drops the tokens of a session that has ended.
   void Forget(SessionId session);
 
  private:
@@ -72,7 +72,7 @@ class AttachTokens {
   const std::chrono::nanoseconds ttl_;
   const size_t max_per_session_;
   absl::Mutex mutex_;
-  // No session without tokens, and no more than max_per_session_ of one.
+  // Has an entry only for sessions with tokens, at most max_per_session_ each.
   absl::flat_hash_map<SessionId, IssuedTokens> sessions_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<AttachToken, SessionId> owners_ ABSL_GUARDED_BY(mutex_);

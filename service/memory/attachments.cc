@@ -142,8 +142,8 @@ void Attachments::End(WriterId writer) {
   cache_->WriterGone(writer);
 }
 
-void Attachments::Look() {
-  for (WriterId writer : WithoutProcess()) EndUnlessHeld(writer);
+void Attachments::CheckUnwatched() {
+  for (WriterId writer : WritersWithoutProcess()) EndUnlessHeld(writer);
   // A session that is lost is not resumed, so that nothing is lost when a
   // living process has unmapped the pool.
   constexpr uint32_t kAll = std::numeric_limits<uint32_t>::max();
@@ -154,7 +154,7 @@ void Attachments::Look() {
   }
 }
 
-std::vector<WriterId> Attachments::WithoutProcess() const {
+std::vector<WriterId> Attachments::WritersWithoutProcess() const {
   absl::MutexLock lock(&mutex_);
   std::vector<WriterId> found;
   for (const auto& [writer, attachment] : attachments_) {

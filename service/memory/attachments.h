@@ -20,63 +20,63 @@
 
 namespace pando {
 
-// Who has mapped the pool, for which session, and when they are gone: tells the
-// cache, which gives the pages of a lost session to nobody before that. Owned
-// by Server; any thread may call it.
+// Knows who has mapped the pool for which session, and tells the cache when
+// they are gone: only then does the cache give the pages of a lost session to
+// others. Owned by Server; any thread may call it.
 //
-// A writer is a process that attached, with all that it passed the memory on
-// to, by fork or otherwise. The end of the process is told by its pidfd.
-// Whether somebody else still holds the memory is asked of the memory itself,
-// where that can tell; it also tells of processes that cannot be seen from
-// here, and of mappings that a living process has given up.
+// A writer is a process that attached, together with all processes that it
+// passed the memory on to, by fork or otherwise. A pidfd reports the end of the
+// process. Host memory itself can tell whether anybody still holds it; it is
+// asked about heirs of the process, about processes that are not visible from
+// here, and about mappings that a living process has given up.
 class Attachments {
  public:
   // Both outlive it.
   static absl::StatusOr<std::unique_ptr<Attachments>> Start(PrefixCache* cache,
                                                             const KvPool* pool);
 
-  // Takes a process down as a writer, and returns a descriptor of each shard
-  // for it. FAILED_PRECONDITION: its session is over. pid is 0 when the process
-  // is not visible in this PID namespace.
+  // Records a process as a writer, and returns a descriptor of each shard for
+  // it. FAILED_PRECONDITION: its session is over. pid is 0 when the process is
+  // not visible in this PID namespace.
   absl::StatusOr<std::vector<UniqueFd>> Attach(SessionId session, pid_t pid);
 
-  // Asks the memory about writers whose end no process will tell. To be called
-  // every now and then.
-  void Look();
+  // Asks the memory about writers whose end no pidfd will report. To be called
+  // periodically.
+  void CheckUnwatched();
 
   // The session has ended and left no pages.
   void Forget(SessionId session);
 
-  // The process of a writer, while it lives and can be seen.
+  // The process of a writer, while it lives and is visible.
   std::optional<pid_t> PidOf(WriterId writer) const;
 
  private:
   struct Attachment {
     SessionId session;
-    pid_t pid = 0;  // 0: it has ended, or cannot be seen
+    pid_t pid = 0;  // 0: it has ended, or is not visible
     bool is_known_to_memory = true;
   };
   struct Exported {
     std::vector<UniqueFd> shards;
-    bool is_known_to_memory = true;  // the writer they are for
+    bool is_known_to_memory = true;  // IsHeldBy can tell of the writer
   };
 
   Attachments(PrefixCache* cache, const KvPool* pool)
       : cache_(cache), pool_(pool) {}
 
   absl::StatusOr<Exported> ExportTo(WriterId writer) const;
-  // Of the same living process for the session.
+  // The writer that this living process already is for the session.
   std::optional<WriterId> Find(SessionId session, pid_t pid) const;
   // False: the session is over.
   bool Watch(WriterId writer, const Attachment& attachment);
-  // Whether somebody holds the memory that was exported to the writer; none:
-  // that is not known.
+  // Whether anybody holds the memory that was exported to the writer; none: the
+  // memory cannot tell.
   std::optional<bool> IsHeldBy(WriterId writer) const;
   void OnProcessEnded(WriterId writer);
-  // The writer is gone, unless the memory is still held.
+  // Ends the writer, unless its memory is still held.
   void EndUnlessHeld(WriterId writer);
   void End(WriterId writer);
-  std::vector<WriterId> WithoutProcess() const;
+  std::vector<WriterId> WritersWithoutProcess() const;
 
   PrefixCache* const cache_;
   const KvPool* const pool_;

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// The pool that the options ask for. Sets options.pool_pages where they ask for
-// a fraction of the memory that is free.
+// Makes the pool that the options ask for. Sets options.pool_pages where they
+// ask for a fraction of the free memory.
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options);
 
 }  // namespace pando

@@ -153,11 +153,11 @@ void MemorySocket::AcceptPeers() {
       continue;
     }
     const bool is_full = peers_.size() == config_.max_peers;
-    if (is_full && !tokens_.AreFor(identity)) {
+    if (is_full && !tokens_.HasTokenFor(identity)) {
       ++dropped_;
       continue;
     }
-    if (is_full && !DropIntruder()) {
+    if (is_full && !DropPeerWithoutToken()) {
       // One too many, until the oldest has had its time.
       accept_after_ = peers_.front().arrived + kFairTime;
     }
@@ -167,10 +167,10 @@ void MemorySocket::AcceptPeers() {
 }
 
 // Whoever has no token can only have come to take a place.
-bool MemorySocket::DropIntruder() {
+bool MemorySocket::DropPeerWithoutToken() {
   const auto intruder = std::find_if(
       peers_.begin(), peers_.end(),
-      [this](const Peer& peer) { return !tokens_.AreFor(peer.identity); });
+      [this](const Peer& peer) { return !tokens_.HasTokenFor(peer.identity); });
   if (intruder == peers_.end()) return false;
   ++dropped_;
   peers_.erase(intruder);

@@ -40,7 +40,7 @@ enum class MemorySocketStatus : uint32_t {
 // A descriptor of memory on its way to a worker.
 struct SharedDescriptor {
   UniqueFd fd;
-  uint64_t bytes = 0;  // to map; 0: it is no memory
+  uint64_t bytes = 0;  // how many to map; 0: it is not memory
 };
 
 // The Unix stream socket that hands out memory, that of the pool or of a lane,
@@ -64,15 +64,15 @@ class MemorySocket {
  public:
   struct Config {
     UnixSocket socket;
-    // Who may connect; outlives the socket. Null: all.
+    // Decides who may connect; outlives the socket. Null: everybody.
     PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
     size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // Beyond it nobody is let in who cannot have a token. Others take the place
-    // of a peer who cannot, or else of the one that has been silent longest,
-    // once it has had a fair time.
+    // When there are so many peers, one for whom there is no token is refused.
+    // One who may have a token replaces a peer who may not, or else the peer
+    // that has been silent longest, once that has had a fair time.
     size_t max_peers = 64;
   };
 
@@ -85,9 +85,10 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread: the descriptors of the shards, for a process
-  // that may write to them from now on. FAILED_PRECONDITION: the session is
-  // over. pid is the peer's, 0 when it is not visible in this PID namespace.
+  // Called on the socket's thread: returns the descriptors of the shards for a
+  // process, which may write to them from now on. FAILED_PRECONDITION: the
+  // session is over. pid is the peer's, 0 when it is not visible in this PID
+  // namespace.
   using Attach = std::function<absl::StatusOr<std::vector<UniqueFd>>(
       SessionId session, pid_t pid)>;
 
@@ -96,7 +97,7 @@ class MemorySocket {
   using OpenLane = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
       const AttachGrant& grant, const UnixPeer& peer)>;
 
-  // pool must outlive the socket. `open_lane` null: no token is for a lane.
+  // `pool` outlives the socket. `open_lane` is null where there are no lanes.
   static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
       Config config, const KvPool* pool, Attach attach,
       OpenLane open_lane = nullptr);
@@ -126,7 +127,7 @@ class MemorySocket {
     size_t received = 0;
   };
 
-  // What a peer gets.
+  // The descriptors that a peer receives.
   using Share = absl::StatusOr<std::vector<SharedDescriptor>>;
 
   MemorySocket(Config config, const KvPool* pool, Attach attach,
@@ -135,15 +136,15 @@ class MemorySocket {
 
   // All of these run on the socket's thread.
   void Run();
-  // Also to when new peers are accepted again, if they are not. -1: no
-  // deadline.
+  // The time to the next deadline of a peer, or, unless it `accepts` now, until
+  // new peers are accepted again. -1: there is none.
   int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
-  // A peer who cannot have a token. False: there is none.
-  bool DropIntruder();
+  // Drops a peer who may not redeem any token. False: there is none.
+  bool DropPeerWithoutToken();
   void DropOldest();
   void DropLatePeers();
-  // False when the connection is done with.
+  // Returns false when the connection is to be closed.
   bool ReceiveToken(Peer& peer);
   void Answer(const Peer& peer);
   MemorySocketStatus Grant(const Peer& peer,
@@ -159,7 +160,8 @@ class MemorySocket {
   AttachTokens tokens_;
   // In order of arrival, hence of deadline. Used by the thread alone.
   std::deque<Peer> peers_;
-  // New peers wait until then: no descriptor is left, or all peers are new.
+  // New peers are not accepted before this time, because no descriptor is left,
+  // or because all peers are new.
   Clock::time_point accept_after_ = {};
   std::atomic<uint64_t> attached_ = 0;
   std::atomic<uint64_t> refused_ = 0;

@@ -14,18 +14,18 @@
 
 namespace pando {
 
-// Finds pages that were written while they were cached: keeps a checksum of a
-// share of the pages from when they are inserted, and compares it each time
-// they are handed out, and when they are reused. A difference is logged, with
-// the page id alone, and counted.
+// Finds pages that were written while they were cached. It takes a checksum of
+// a share of the pages when they are inserted, and compares it each time they
+// are handed out, and when they are reused. A difference is counted and logged,
+// with the page id alone.
 //
-// Owned by Server. Called by the handlers, on the polling thread, before they
-// answer: nothing is evicted or handed out meanwhile, and nobody writes to a
-// page before he was told that it is his. So no page changes rightfully while
-// it is read, and the cache's mutex is not held.
+// Owned by Server. The handlers call it on the polling thread before they
+// answer. Meanwhile nothing is evicted or handed out, and no worker writes to a
+// page before it was told that the page is its own. So no page may rightfully
+// change while it is read, and the cache's mutex need not be held.
 class PageVerifier {
  public:
-  // Pages that were compared, and of these those that had changed.
+  // How many pages were compared, and how many of them had changed.
   struct Counts {
     uint64_t checks = 0;
     uint64_t violations = 0;
@@ -35,22 +35,23 @@ class PageVerifier {
   PageVerifier(std::unique_ptr<PageChecksummer> checksummer,
                uint32_t capacity_pages, double share);
 
-  // The pages have entered the tree in this call.
+  // This call has inserted the pages into the tree.
   void Inserted(std::span<const PageId> pages);
-  // The pages are in the tree.
+  // This call hands out pages of the tree.
   void HandedOut(std::span<const PageId> pages);
-  // The pages were free until this call.
+  // This call has reserved the pages, which were free before.
   void Reserved(std::span<const PageId> pages);
 
   // Any thread may call this.
   Counts counts() const { return {checks_, violations_}; }
 
  private:
-  // Those of `pages` that have a checksum, in sampled_.
+  // Puts those of `pages` that have a checksum into sampled_.
   void Sample(std::span<const PageId> pages);
   // Compares the pages of sampled_.
   void Check(const char* found_when);
-  // None: the pages cannot be read, which is logged.
+  // The checksums of sampled_; none when the pages cannot be read, which is
+  // logged.
   std::optional<std::vector<uint64_t>> Read();
 
   const std::unique_ptr<PageChecksummer> checksummer_;
@@ -59,7 +60,7 @@ class PageVerifier {
   std::atomic<uint64_t> violations_ = 0;
   absl::InsecureBitGen random_;
   std::vector<std::optional<uint64_t>> checksums_;  // by page
-  std::vector<uint32_t> sampled_;                   // of the present call
+  std::vector<uint32_t> sampled_;                   // in this call
 };
 
 }  // namespace pando

@@ -18,8 +18,8 @@
 
 namespace pando {
 
-// Tells when processes have ended. Owned by Attachments. Any thread may call
-// it; on_exit is called on its own thread and not after destruction.
+// Reports the end of processes. Owned by Attachments. Any thread may call it;
+// on_exit is called on its own thread, and not after destruction.
 class ProcessWatcher {
  public:
   using OnExit = std::function<void(WriterId writer)>;
@@ -35,10 +35,10 @@ class ProcessWatcher {
   // watched twice.
   absl::Status Watch(WriterId writer, pid_t pid);
 
-  // Whether the process of a writer who is watched lives.
+  // Whether the process of a watched writer lives.
   bool IsLiving(WriterId writer) const;
 
-  // Does not wait for a call of on_exit that is on its way.
+  // Stops watching. A call of on_exit may still be under way when it returns.
   void Forget(WriterId writer);
 
  private:
@@ -50,8 +50,8 @@ class ProcessWatcher {
   const UniqueFd epoll_;
   const UniqueFd stop_;
   mutable absl::Mutex mutex_;
-  // The pidfds. A late event of a writer who was forgotten means nothing,
-  // because no number is used again.
+  // The pidfds. A late event for a writer that was forgotten is ignored; it
+  // cannot hit another writer, because numbers are not used again.
   absl::flat_hash_map<WriterId, UniqueFd> watched_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -13,11 +13,10 @@ struct MetricGroup {
   std::vector<Metric> metrics;
 };
 
-// Every metric of pandod. What /metrics serves and what the documentation says
-// both come from here.
+// Every metric of pandod. Both /metrics and docs/metrics.md are made from it.
 const std::vector<MetricGroup>& MetricCatalogue();
 
-// The label of what is told by classes of namespaces.
+// The label of metrics that have a series for each class of namespaces.
 MetricLabel NamespaceClassLabel();
 
 // The parts of the catalogue, each in a file of its own.
@@ -33,8 +32,8 @@ std::vector<Metric> RpcCallMetrics();
 std::vector<Metric> ProcessMetrics();
 
 // The catalogue for programs: a JSON list of {group, name, type, help, labels,
-// buckets}. A label has the list `values`, or a text `any` that says what they
-// are when they differ from server to server.
+// buckets}. A label has the list `values`, or, when they differ from server to
+// server, a text `any` that describes them.
 std::string MetricCatalogueJson();
 
 }  // namespace pando

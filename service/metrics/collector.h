@@ -20,9 +20,9 @@
 
 namespace pando {
 
-// The metrics of the catalogue, made at each scrape from one picture of
-// everything. What comes from the cache is consistent: pages by state always
-// sum to the capacity. Owned by Server; thread-safe.
+// Makes the metrics of the catalogue at each scrape, from one snapshot. The
+// figures of the cache are all of one moment: pages by state always sum to the
+// capacity. Owned by Server; thread-safe.
 class MetricsCollector : public prometheus::Collectable {
  public:
   // All outlive this.

@@ -20,12 +20,12 @@ class Samples;
 
 struct MetricLabel {
   std::string name;
-  // Which values it has when that is not the same everywhere; empty: those that
-  // it has at once, from the start.
+  // Describes the values when they differ from server to server; empty when all
+  // of them have a series from the start.
   std::string values;
 };
 
-// One metric: what it is, and what it is now.
+// One metric: its description, and the function that reads its present value.
 struct Metric {
   using Collect = std::function<void(const MetricsSnapshot&, Samples&)>;
 
@@ -33,13 +33,14 @@ struct Metric {
   std::string name;
   std::string help;
   std::vector<MetricLabel> labels;
-  std::span<const double> bounds;  // upper ones of a histogram's buckets
+  std::span<const double> bounds;  // upper bounds of a histogram's buckets
   Collect collect;
 };
 
-// The series of one metric, as `collect` adds them: each with a value for every
-// label, all that there can ever be (but for workers, who come and go), in the
-// same order always. What no reader could see of a value is escaped.
+// The series of one metric; Metric::collect adds them, each with a value for
+// every label. A metric must always add all series that it can have, in the
+// same order (only workers come and go). Invisible characters in label values
+// are escaped.
 class Samples {
  public:
   explicit Samples(const Metric& metric);
@@ -58,11 +59,11 @@ class Samples {
   prometheus::MetricFamily family_;
 };
 
-// All series of `metric`.
+// Collects all series of `metric`.
 prometheus::MetricFamily CollectMetric(const Metric& metric,
                                        const MetricsSnapshot& snapshot);
 
-// Short forms: metrics without labels, of one number.
+// Shorthands for metrics with one number and no labels.
 using NumberOf = std::function<double(const MetricsSnapshot&)>;
 Metric Counter(std::string name, std::string help, NumberOf number);
 Metric Gauge(std::string name, std::string help, NumberOf number);

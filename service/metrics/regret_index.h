@@ -14,24 +14,24 @@
 
 namespace pando {
 
-// Pages that were evicted and then inserted again, with the same tokens after
-// the same prefix: estimates.
+// Estimates of the pages that were evicted and then inserted again, with the
+// same tokens after the same prefix.
 struct RegretFigures {
   uint64_t refetched_pages = 0;
-  // Of each of them: from its eviction to the insert.
+  // The time of each of them from its eviction to the insert.
   Histogram<kAgeSeconds> refetch_seconds;
 };
 
-// Follows what enters and leaves the cache, to tell what a larger one would
-// have kept: a pool without limit finds what this one finds and, beside it,
-// just the pages that had to be fetched again. Flushed pages do not count, as
-// no pool keeps them.
+// Estimates what a larger pool would have kept, from what enters and leaves the
+// cache: a pool without limit would find what this one finds, plus exactly the
+// pages that were inserted again after their eviction. Flushed pages do not
+// count, because no pool would keep them.
 //
-// A page is known by a hash of all tokens up to its end. Of the evicted ones it
-// remembers those whose hash says so (spatial sampling), each for as many as
-// its share of all; when they are too many, half of them go and the others
-// count twice from then on. So memory is bounded: 8 bytes for each page of the
-// pool, and `max_samples` evicted ones. Owned by RegretMeter; not thread-safe.
+// A page is known by a hash of all tokens up to its end. Only a sample of the
+// evicted pages is remembered, chosen by their hashes (spatial sampling); each
+// stands for weight() pages. When the sample is full, half of it is dropped and
+// the weight doubles. So memory is bounded: 8 bytes for each page of the pool,
+// and `max_samples` evicted pages. Owned by RegretMeter; not thread-safe.
 class RegretIndex {
  public:
   static constexpr size_t kMaxSamples = 65'536;
@@ -42,11 +42,11 @@ class RegretIndex {
         max_samples_(max_samples),
         hashes_(capacity_pages) {}
 
-  // The next of PrefixCache::TakeChurn, taken at `now`.
+  // Applies the next event of PrefixCache::TakeChurn, which was taken at `now`.
   void Apply(const RawEvent& event, absl::Time now);
 
   const RegretFigures& figures() const { return figures_; }
-  // So many evicted pages does each that is remembered stand for.
+  // The number of evicted pages that each page of the sample stands for.
   uint64_t weight() const { return mask_ + 1; }
   size_t samples() const { return evicted_.size(); }
 
@@ -56,7 +56,8 @@ class RegretIndex {
 
   void Apply(const PagesStored& stored, absl::Time now);
   void Apply(const PagesRemoved& removed, absl::Time now);
-  // Events were missed: what is not known stays so until it is stored anew.
+  // Events were missed. Pages that are not known then stay unknown until they
+  // are stored again.
   void Apply(const AllCleared&, absl::Time) {}
   Hash HashOfParent(const PagesStored& stored) const;
   void Fetched(Hash hash, absl::Time now);
@@ -65,9 +66,9 @@ class RegretIndex {
 
   const uint32_t page_tokens_;
   const size_t max_samples_;
-  std::vector<Hash> hashes_;  // of each page of the pool that is cached
-  uint64_t mask_ = 0;         // bits of a hash that are zero in the sample
-  absl::flat_hash_map<Hash, absl::Time> evicted_;  // the sample: when
+  std::vector<Hash> hashes_;  // by page; those of cached pages are set
+  uint64_t mask_ = 0;         // the bits that are zero in hashes of the sample
+  absl::flat_hash_map<Hash, absl::Time> evicted_;  // the sample, and when
   RegretFigures figures_;
 };
 

@@ -12,15 +12,15 @@
 namespace pando {
 
 // Feeds a RegretIndex with what enters and leaves the cache, on a thread of its
-// own: whoever uses the cache hashes nothing and waits for nobody. Owned by
-// Server; thread-safe.
+// own, so that calls neither hash pages nor wait for this. Owned by Server;
+// thread-safe.
 class RegretMeter {
  public:
   // `cache` outlives this.
   explicit RegretMeter(PrefixCache* cache);
   ~RegretMeter();
 
-  // As of some milliseconds ago.
+  // The figures of some milliseconds ago.
   RegretFigures Figures() const;
 
  private:

@@ -15,9 +15,9 @@
 
 namespace pando {
 
-// What never changes about the pool.
+// The figures of the pool that never change.
 struct PoolFigures {
-  uint64_t page_bytes = 0;  // of all shards
+  uint64_t page_bytes = 0;  // bytes of one page in all shards together
   uint32_t page_tokens = 0;
   uint32_t shards = 0;
   std::string device;
@@ -42,9 +42,9 @@ struct WorkerFigures {
   uint64_t reserved_pages = 0;
 };
 
-// All that the metrics are made from, at the time of one scrape.
+// Everything that the metrics are made from, at one scrape.
 struct MetricsSnapshot {
-  CacheStats cache;  // consistent in itself
+  CacheStats cache;  // all of one moment
   // The last one is "other".
   std::vector<NamespaceClassFigures> classes{1};
   // The last one is "other".

@@ -9,18 +9,18 @@
 
 namespace pando {
 
-// What becomes of a running server's options when others are given.
+// How a running server's options change when others are given.
 struct OptionChanges {
-  // The running ones, but for those that change live.
+  // The options that are in effect from now on.
   Options options;
-  // Those: "log-level (info, now debug)".
+  // The options that change while it runs: "log-level (info, now debug)".
   std::vector<std::string> live;
-  // The others that differ: "layers (32, given 40)".
+  // The options that differ but need a restart: "layers (32, given 40)".
   std::vector<std::string> need_restart;
 };
 
-// Both are complete. An error: what was given does not fit to what needs a
-// restart, so that nothing changes.
+// Both arguments are complete. Fails when a given option contradicts one that
+// needs a restart; then nothing must change.
 absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
                                         const Options& given);
 

@@ -9,14 +9,15 @@
 
 namespace pando {
 
-// Fills in what depends on other options, and checks what concerns several.
+// Sets the options that depend on others, and checks those that must agree.
 absl::Status CompleteOptions(Options& options);
 
-// Whether what counts pages fits to pool_pages, which is known.
+// Checks the options that count pages against pool_pages, which must be known.
 absl::Status CheckPages(const Options& options);
 
-// Sets pool_pages to what fits into `bytes` for each shard, and checks what
-// depends on it. `size` names what gave the bytes.
+// Sets pool_pages to the number of pages that fit into `bytes` of each shard,
+// and checks the options that depend on it. `size` names the option that gave
+// the bytes, for errors.
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
                           Options& options);
 

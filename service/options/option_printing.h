@@ -8,11 +8,12 @@
 
 namespace pando {
 
-// What the options come to, for people. They are complete.
+// A summary of complete options, for people.
 std::string Summary(const Options& options);
 
-// The options as a YAML file that is read as the same options, each with where
-// its value is from. `source_of` tells that for an option, or for "quotas".
+// Writes the options as a YAML file that is read as the same options; a comment
+// tells where each value is from. `source_of` returns that for an option, or
+// for "quotas".
 std::string ConfigFile(
     const Options& options,
     const std::function<std::string(const std::string& name)>& source_of);

@@ -14,24 +14,25 @@ namespace pando {
 // PANDO_POOL_PAGES, and the YAML key pool-pages, or pages in a map pool.
 struct OptionSpec {
   std::string name;
-  // Stands for the value in the help.
+  // The placeholder of the value in the help.
   std::string value_name;
   std::string help;
   // Parses and checks the text, then stores its value.
   std::function<absl::Status(const std::string& text, Options& options)> set;
   std::function<std::string(const Options& options)> get;
-  // A running server takes another value when its options are read again.
+  // Whether a running server takes a new value when its options are reloaded.
   bool is_live = false;
 };
 
 const std::vector<OptionSpec>& OptionTable();
 
-// What the variables of pandod begin with, and that of an option.
+// The prefix of pandod's environment variables, and the variable of an option.
 inline constexpr char kEnvironmentPrefix[] = "PANDO_";
 std::string EnvironmentName(const std::string& option);
 
-// Of the options that say how large the pool is, one has a say; what a page is
-// is said by page-bytes or by the others.
+// Whether an option has an effect beside the others. Only one of the options
+// for the size of the pool has; and a page is described either by page-bytes or
+// by layers, heads and so on.
 bool IsInEffect(const OptionSpec& spec, const Options& options);
 
 }  // namespace pando

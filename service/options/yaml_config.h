@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// What the file has beside options.
+// The lists in the file, which are not options.
 struct ConfigLists {
   std::vector<QuotaClass> quotas;
   std::vector<Credential> credentials;
@@ -20,14 +20,15 @@ struct ConfigLists {
 
 // Lets CLI11 read its config file as YAML. Owned by the CLI::App of one parse.
 // Keys of nested maps are joined with '-', so that {pool: {pages: 1}} and
-// {pool-pages: 1} are the same. The lists, which are no options, go their own
-// way. Reports errors as CLI11 wants it: by throwing a CLI::ConfigError.
+// {pool-pages: 1} are the same. The lists are read into ConfigLists instead.
+// Reports errors as CLI11 requires: it throws a CLI::ConfigError.
 class YamlConfig final : public CLI::Config {
  public:
   static constexpr char kQuotas[] = "quotas";
   static constexpr char kCredentials[] = "credentials";
 
-  // Keys that are not among these are errors. `lists` gets the lists.
+  // A key that is not among `known_keys` is an error. The lists are stored in
+  // `lists`.
   YamlConfig(std::vector<std::string> known_keys, ConfigLists* lists)
       : known_keys_(std::move(known_keys)), lists_(lists) {
     known_keys_.push_back(kQuotas);

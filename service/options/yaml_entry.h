@@ -9,17 +9,18 @@
 
 namespace pando {
 
-// Throws what CLI11 takes for an error in its config file, with the line.
+// Throws the CLI::ConfigError that CLI11 expects, with the line of `node`.
 [[noreturn]] void FailInConfig(const YAML::Node& node,
                                const std::string& message);
 
-// The fields of `entry`, a map of some of `keys`, each given once. `where` is
-// its place: "quotas[1]". Fails as above.
+// The fields of the map `entry`, by key. A key that is not in `keys`, or is
+// given twice, fails as FailInConfig. `where` is the place for errors:
+// "quotas[1]".
 std::map<std::string, YAML::Node> ReadEntry(
     const YAML::Node& entry, const std::string& where,
     const std::vector<std::string>& keys);
 
-// A text that is not empty, the value of `key` there.
+// The text of `value`, which belongs to `key` at `where`; an empty one fails.
 std::string ReadText(const YAML::Node& value, const std::string& where,
                      const std::string& key);
 

@@ -10,9 +10,9 @@
 
 namespace pando {
 
-// The quota classes that a list in the config file describes. Each is a map of
-// class, extra_key, floor_pages and cap_pages; the last two may be left out.
-// Throws CLI::ConfigError.
+// Reads the list of quota classes of the config file. Each is a map of class,
+// extra_key, floor_pages and cap_pages; the last two may be left out. Throws
+// CLI::ConfigError.
 std::vector<QuotaClass> ReadQuotas(const YAML::Node& list);
 
 }  // namespace pando

@@ -9,7 +9,7 @@
 namespace pando {
 
 // Time that only goes forward, whatever is done to the system's clock; its zero
-// means nothing. For deadlines and for what is measured.
+// means nothing. For deadlines and measurements.
 inline int64_t MonotonicNanoseconds() {
   return std::chrono::nanoseconds(
              std::chrono::steady_clock::now().time_since_epoch())

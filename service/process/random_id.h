@@ -5,7 +5,7 @@
 
 namespace pando {
 
-// A number from the kernel's random source, not 0: nobody can guess it.
+// A number from the kernel's random source that nobody can guess; never 0.
 uint64_t RandomId();
 
 }  // namespace pando

@@ -8,9 +8,9 @@
 
 namespace pando {
 
-// Tells the service manager (systemd, or what speaks its protocol) that started
-// the process: assignments as in sd_notify(3), one a line. Without effect when
-// there is none, or when built without libsystemd.
+// Sends assignments as in sd_notify(3), one a line, to the service manager that
+// started the process (systemd, or a program that speaks its protocol). Has no
+// effect when there is none, or when built without libsystemd.
 void TellServiceManager(const std::string& assignments);
 
 // How soon after the last sign of life, "WATCHDOG=1", it kills the process;

@@ -8,9 +8,9 @@
 
 namespace pando {
 
-// Ends a thread that does something every so often. Abseil's waits last until a
-// time of the wall clock, and go on for an hour when that is set back by one;
-// these do not. Thread-safe.
+// Stops a thread that works periodically: the thread waits here between two
+// times. Abseil's waits end at a time of the wall clock, and last an hour
+// longer when that is set back by an hour; this one does not. Thread-safe.
 class StopSignal {
  public:
   void Notify() {

@@ -11,20 +11,20 @@
 
 namespace pando {
 
-// Gives the service manager signs of life while the polling thread gives them.
-// Owned by main, whose thread is another: a polling thread that is stuck is
-// seen by the signs that stay away.
+// Tells the service manager's watchdog that the process is alive, as long as
+// the polling thread makes progress: when that is stuck, the signs stop. Owned
+// by main and used on its thread.
 class Watchdog {
  public:
-  // `turns` counts up as long as the polling thread turns.
+  // `turns` returns a count that goes up as long as the polling thread works.
   explicit Watchdog(std::function<uint64_t()> turns)
       : turns_(std::move(turns)) {}
 
-  // How often GiveSign is to be called, at least. No hurry without a watchdog.
+  // GiveSign must be called at least this often.
   absl::Duration period() const {
     return time_.has_value() ? *time_ / 4 : absl::Hours(1);
   }
-  // Gives a sign if the polling thread has turned since the last call.
+  // Sends "WATCHDOG=1" if the polling thread has worked since the last call.
   void GiveSign();
 
  private:

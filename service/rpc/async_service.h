@@ -11,10 +11,9 @@
 
 namespace pando {
 
-// A generated service whose requests arrive as bytes, so that it can be decided
-// what becomes of them before they are parsed. For example
-// AsyncService<v1::Admin>. Owned by who handles its calls; lives on the polling
-// thread.
+// A generated service whose requests arrive as unparsed bytes, so that a call
+// can be refused before it is parsed. For example AsyncService<v1::Admin>.
+// Owned by the object that handles its calls; lives on the polling thread.
 template <typename Generated>
 class AsyncService final : public Generated::AsyncService {
  public:
@@ -39,7 +38,8 @@ class AsyncService final : public Generated::AsyncService {
       this->RequestAsyncServerStreaming(index, call...);
     };
   }
-  // Of a method whose messages are read as bytes, one after the other.
+  // Asks gRPC for the next call of a method whose messages are read as bytes,
+  // one after the other.
   template <typename Response>
   void RequestBidiStream(
       const std::string& method, grpc::ServerContext* context,

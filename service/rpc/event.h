@@ -3,8 +3,9 @@
 
 namespace pando {
 
-// A tag on the completion queue: what happens when its operation is done.
-// Outlives the operation. Run is called on the polling thread.
+// A tag on the completion queue. Run is called on the polling thread when the
+// operation that was started with this tag is done; the event must live until
+// then.
 class Event {
  public:
   virtual ~Event() = default;

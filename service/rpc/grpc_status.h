@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// The same status on the wire, with the details that ToStatusMessage gives it.
+// Converts a status to gRPC's, with the details that ToStatusMessage adds.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace pando

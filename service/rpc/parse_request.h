@@ -10,8 +10,8 @@
 
 namespace pando {
 
-// Makes a message of the bytes of a request and releases them. `request` is
-// empty before.
+// Parses the bytes of a request into `request`, which must be empty, and
+// releases the bytes.
 template <typename Request>
 absl::Status ParseRequest(grpc::ByteBuffer& bytes, Request& request) {
   {

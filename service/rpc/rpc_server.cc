@@ -23,10 +23,10 @@ constexpr int kMaxGrpcThreads = 4;  // one of them waits for the next stream
 
 }  // namespace
 
-// Something to be done on the polling thread, once.
-class RpcServer::Errand : public Event {
+// An action that runs on the polling thread, once.
+class RpcServer::OneTimeAction : public Event {
  public:
-  Errand(RpcServer* server, std::function<void()> action)
+  OneTimeAction(RpcServer* server, std::function<void()> action)
       : action_(std::move(action)) {
     alarm_.Set(server->queue(), gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
   }
@@ -88,7 +88,7 @@ absl::Status RpcServer::Start(const Config& config) {
     tcp_credentials_ = config.tcp_credentials != nullptr
                            ? config.tcp_credentials
                            : grpc::InsecureServerCredentials();
-    tcp_door_ = builder.experimental().AddExternalConnectionAcceptor(
+    tcp_connections_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         tcp_credentials_);
   }
@@ -146,7 +146,7 @@ void RpcServer::AddTcpConnection(UniqueFd fd) {
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       connection;
   connection.fd = fd.release();
-  tcp_door_->HandleNewConnection(&connection);
+  tcp_connections_->HandleNewConnection(&connection);
 }
 
 Caller RpcServer::CallerOf(const grpc::ServerContext& call) const {
@@ -175,8 +175,8 @@ void RpcServer::Poll() {
 }
 
 void RpcServer::RunOnPollingThread(std::function<void()> action) {
-  Errand errand(this, std::move(action));
-  errand.Wait();
+  OneTimeAction once(this, std::move(action));
+  once.Wait();
 }
 
 void RpcServer::Shutdown(absl::Duration grace) {

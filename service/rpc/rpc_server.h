@@ -44,16 +44,16 @@ namespace pando {
 class RpcServer {
  public:
   struct Config {
-    // With no path: none.
+    // An empty path: no Unix socket.
     UnixSocket socket;
-    // Who may connect to it; outlives the server. Null: all.
+    // Decides who may connect to it; outlives the server. Null: everybody.
     PeerFilter* filter = nullptr;
-    // host:port; empty: none.
+    // host:port; empty: no TCP.
     std::string tcp = {};
-    // Null: in the clear.
+    // Null: TCP connections are not encrypted.
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
     int max_receive_bytes = 0;
-    // That run at the same time; more wait in the client.
+    // Calls that run at the same time; more of them wait in the client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
   };
 
@@ -63,9 +63,10 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // Before Start. `service` outlives the server.
+  // These are called before Start. `service` outlives the server.
   void AddService(grpc::Service* service) { services_.push_back(service); }
-  // What receives a call of one method. It is armed when the server starts.
+  // Adds an event that receives a call of one method. It is armed when the
+  // server starts.
   void AddCall(std::unique_ptr<Event> call) { calls_.insert(std::move(call)); }
   // Runs `action` every `period` while the server runs; lives as long as it.
   Timer* AddTimer(absl::Duration period, std::function<void()> action);
@@ -73,33 +74,33 @@ class RpcServer {
   Wakeup* AddWakeup(std::function<void()> action);
 
   absl::Status Start(const Config& config);
-  // Runs `action` on the polling thread, between two calls, and returns when it
-  // has. From the thread that started the server.
+  // Runs `action` on the polling thread, between two calls, and waits for it.
+  // To be called by the thread that started the server.
   void RunOnPollingThread(std::function<void()> action);
   // Ends running calls after `grace`, then stops the thread. Idempotent.
   void Shutdown(absl::Duration grace);
 
-  // For calls, on the polling thread. One more, which is armed at once; and one
-  // less, which has no operation running and is deleted.
+  // For calls, on the polling thread. StartCall adds a call and arms it at
+  // once. RemoveCall deletes one that has no operation under way.
   void StartCall(std::unique_ptr<Event> call);
   void RemoveCall(Event* call) { calls_.erase(call); }
-  // The queue that operations are started on; none may be once the server is
-  // stopping.
+  // The queue that operations are started on. None may be started once
+  // is_stopping().
   grpc::ServerCompletionQueue* queue() { return queue_.get(); }
   bool is_stopping() const { return is_stopping_; }
-  // Shutdown has begun: calls that break now are cut off by it.
+  // Whether Shutdown has begun: calls that break now are cut off by it.
   bool is_ending() const { return is_ending_; }
   CallPolicy* policy() { return policy_; }
-  // Who makes a call; and its name, "unix:uid=1000,pid=42" or what gRPC has.
+  // The caller of a call; and its name for the log, "unix:uid=1000,pid=42" or
+  // the one that gRPC gives.
   Caller CallerOf(const grpc::ServerContext& call) const;
   std::string PeerNameOf(const grpc::ServerContext& call) const;
-  // Who calls, or why whoever it is may not make such a call, whatever it
-  // requests. Null: everybody may.
+  // As CallPolicy::Identify.
   absl::StatusOr<const Credential*> Identify(
       const Permission& needed, const grpc::ServerContext& call) const {
     return policy_->Identify(needed, [&] { return CallerOf(call); });
   }
-  // Ok, or why a call with this request is refused.
+  // OK if the caller may make this call with this request, else why not.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
@@ -107,13 +108,13 @@ class RpcServer {
                      Identify(needed, call));
     return policy_->Admit(needed, credential, request);
   }
-  // The call has opened this session, which is its caller's from now on.
+  // As CallPolicy::Own.
   void Own(SessionId session, const grpc::ServerContext& call) {
     policy_->Own(session, [&] { return CallerOf(call); });
   }
 
  private:
-  class Errand;
+  class OneTimeAction;
   class Stop;
 
   absl::Status Listen(const Config& config);
@@ -130,7 +131,8 @@ class RpcServer {
   std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
   std::unique_ptr<grpc::Server> server_;
   PeerTable peers_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_door_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>
+      tcp_connections_;
   std::unique_ptr<UnixListener> unix_listener_;
   std::unique_ptr<TcpListener> tcp_listener_;
   std::unique_ptr<Acceptor> acceptor_;

@@ -22,21 +22,22 @@
 
 namespace pando {
 
-// What one server-streaming call sends. It is asked for a message whenever the
-// one before is on its way: a slow client asks rarely, and nothing piles up.
+// Produces the messages of one server-streaming call. It is asked for the next
+// message when the one before is on its way: so a slow client slows it down,
+// and nothing piles up.
 template <typename Response>
 class StreamSource {
  public:
   enum class Next {
     kMessage,
-    kNothingYet,  // it is asked again when the method resumes its streams
+    kNothingYet,  // asked again after StreamMethod::Resume
     kEnd,
   };
 
   virtual ~StreamSource() = default;
   // Fills in `message`, which is empty.
   virtual Next Fill(Response& message) = 0;
-  // What the call ends with, after kEnd.
+  // The status that the call ends with, after kEnd.
   virtual absl::Status end() const { return absl::OkStatus(); }
 };
 
@@ -180,7 +181,7 @@ class ServerStream {
     return method_->handler_(request_);
   }
 
-  // Nothing is made of the bytes of a caller who may not call.
+  // The bytes of a caller without a credential are never parsed.
   absl::Status AdmitArrived() {
     ASSIGN_OR_RETURN(
         const Credential* const credential,
@@ -214,7 +215,7 @@ class ServerStream {
   void OnDone() {
     method_->metrics_.Record(context_.IsCancelled()
                                  ? absl::CancelledError("the client left")
-                                 : finished_with_,
+                                 : final_status_,
                              MonotonicNow() - arrived_at_);
     is_over_ = true;
     source_.reset();
@@ -223,7 +224,7 @@ class ServerStream {
 
   void Finish(const absl::Status& status) {
     if (method_->server_->is_stopping()) return;
-    finished_with_ = status;
+    final_status_ = status;
     is_over_ = true;
     ++operations_;
     writer_.Finish(ToGrpcStatus(status), &on_finished_);
@@ -236,16 +237,16 @@ class ServerStream {
   Method* const method_;
   grpc::ServerContext context_;
   typename Method::Writer writer_;
-  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
+  grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response message_;
   std::unique_ptr<StreamSource<Response>> source_;
   absl::Time arrived_at_;
-  int operations_ = 0;  // that have not completed
+  int operations_ = 0;  // those that have not completed
   bool is_writing_ = false;
   bool is_over_ = false;  // nothing is written any more
-  absl::Status refusal_;  // of a caller who had been admitted
-  absl::Status finished_with_;
+  absl::Status refusal_;  // set when EndIfNotAdmitted ends the stream
+  absl::Status final_status_;
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
   Step on_written_{[this](bool ok) { OnWritten(ok); }};

@@ -18,7 +18,7 @@ class Timers;
 // Requests a wakeup again and again. Owned by Timers; thread-safe.
 class Timer {
  public:
-  // What passes between two times, from now on; zero: there are none.
+  // The time between two wakeups from now on; zero: no wakeups.
   void SetPeriod(absl::Duration period);
 
  private:
@@ -31,8 +31,7 @@ class Timer {
   }
 
   void Set(absl::Duration period);
-  // Requests its wakeup if the time for that has come. Returns when it is due
-  // next.
+  // Requests the wakeup if it is due. Returns when it is due next.
   Clock::time_point RequestIfDue(Clock::time_point now);
 
   Timers* const owner_;
@@ -42,9 +41,9 @@ class Timer {
   Clock::time_point due_;
 };
 
-// The timers of a server, and the thread that waits for them. gRPC's alarms
-// could do so, but wait by the wall clock (Abseil's waits do), and none would
-// come for as long as that is set back. Owned by RpcServer.
+// The timers of a server, and the thread that waits for them. gRPC's alarms are
+// not used, because they wait by the wall clock (as Abseil's waits do): set
+// back by an hour, none would come for an hour. Owned by RpcServer.
 class Timers {
  public:
   ~Timers() { Stop(); }
@@ -60,7 +59,7 @@ class Timers {
 
   void Run();
 
-  std::mutex mutex_;  // of the timers and of what follows
+  std::mutex mutex_;  // guards the timers and what follows
   std::condition_variable changed_;
   bool is_stopped_ = false;
   std::vector<std::unique_ptr<Timer>> timers_;

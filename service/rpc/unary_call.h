@@ -20,10 +20,10 @@
 
 namespace pando {
 
-// One place where calls of one unary method arrive over gRPC, one after the
-// other. The messages are reused, so that a call allocates little. A call that
-// waits has its place for itself: a new place receives the next call, and this
-// one is gone when its call has been answered. Lives on the polling thread.
+// Receives the calls of one unary method over gRPC, one after the other. The
+// messages are reused, so that a call allocates little. When a call waits,
+// another UnaryCall is made to receive the next one, and this one is deleted
+// when its call has been answered. Lives on the polling thread.
 template <typename Request, typename Response>
 class UnaryCall final : public Event, public ServedCall<Request, Response> {
  public:
@@ -79,7 +79,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
 
   void Send(const absl::Status& status) override {
     next_ = Next::kArm;
-    bytes_.Clear();  // of a call that was refused before it was parsed
+    bytes_.Clear();  // they remain when the call was refused unparsed
     if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
@@ -107,7 +107,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     }
   }
 
-  // Keeps the memory for the next call, unless it is a lot.
+  // Empties the message. Keeps its memory for the next call, unless it is
+  // large.
   template <typename Message>
   static void Empty(Message& message) {
     constexpr size_t kKeptBytes = size_t{1} << 20;
@@ -122,8 +123,9 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   const Arm arm_;
   const MethodMetrics metrics_;
   Next next_ = Next::kArm;
-  int operations_ = 1;      // that have not completed; the first: to be started
-  grpc::ByteBuffer bytes_;  // of the request, until it is parsed
+  // Those that have not completed; at first, the event that arms the call.
+  int operations_ = 1;
+  grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
@@ -135,7 +137,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
 // thread; more wait inside gRPC.
 inline constexpr int kArmedCalls = 16;
 
-// Adds the places where calls of one unary method arrive.
+// Adds the UnaryCalls that receive the calls of one method.
 template <typename Request, typename Response>
 void AddMethod(RpcServer& server,
                typename UnaryCall<Request, Response>::Arm arm,

@@ -13,14 +13,15 @@
 
 namespace pando {
 
-// Runs an action on the polling thread, soon after any thread has asked for it,
-// and never inside another handler. Asking again before the action has begun
-// changes nothing. Owned by RpcServer, which opens and closes it; thread-safe.
+// Runs an action on the polling thread, soon after any thread has requested it,
+// and never inside another handler. A second request before the action has
+// begun changes nothing. Owned by RpcServer, which opens and closes it;
+// thread-safe.
 class Wakeup final : public Event {
  public:
   explicit Wakeup(std::function<void()> action) : action_(std::move(action)) {}
 
-  // Nothing happens before the server starts and once it stops.
+  // Has no effect before the server starts and once it stops.
   void Request();
 
   void Open(grpc::CompletionQueue* queue);

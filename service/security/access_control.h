@@ -26,50 +26,53 @@
 
 namespace pando {
 
-// Who makes a call, as far as its transport knows. Valid as long as the call.
+// The caller of a call, as far as its transport knows it. Valid as long as the
+// call.
 struct Caller {
-  // Names the connection to us alone.
+  // The transport's name of the connection.
   std::string connection;
-  // The process at the other end; none: it is on TCP.
+  // The process at the other end; none on TCP.
   std::optional<UnixPeer> peer = {};
-  // The value of "authorization" that it shows.
+  // The value of the metadata "authorization".
   std::optional<std::string_view> authorization = {};
-  // Where its certificate is, if it has one; null: not over gRPC.
+  // Gives access to its TLS certificate, if it has one; null on a lane.
   const grpc::ServerContext* tls_call = nullptr;
 };
 
-// "unix:uid=1000,pid=42", or what the transport calls it: for the log.
+// The caller's name for the log: "unix:uid=1000,pid=42", or the transport's
+// name of the connection.
 std::string NameOf(const Caller& caller);
 
 // Decides on each call by the list of credentials: who the caller is, what its
-// role permits, which namespaces it may name, whose session it is. Owned by
-// Server; lives on the polling thread, but for what says otherwise.
+// role permits, which namespaces it may name, whose session it uses. Identify
+// comes first and needs no request; Admit comes once the request is parsed.
+// Owned by Server; used in the turn, except where it says otherwise.
 class AccessControl {
  public:
-  // Whether a session is still open; those that are not are forgotten.
+  // Whether a session is still open; the owners of others are forgotten.
   using IsLive = std::function<bool(SessionId)>;
 
-  // An error: a token file cannot be read.
+  // Fails when a token file cannot be read.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
       std::vector<Credential> credentials, IsLive is_live);
 
-  // Whether whoever shows this bearer token may make such a call. Thread-safe.
+  // Whether this bearer token is enough for such a call. Thread-safe.
   bool AdmitsToken(const Permission& needed, std::string_view token) const;
 
-  // Reads token files that have changed. True: what was admitted before might
-  // not be any more.
+  // Reads token files that have changed. Returns whether some token may not be
+  // valid any more.
   bool RefreshTokens();
 
-  // The credential of a caller, who may make such a call with some request; or
-  // why not. REQUIRES: it needs a role.
+  // The credential of the caller, or an error if it may not call this method,
+  // whatever the request. REQUIRES: needed.role is set.
   absl::StatusOr<const Credential*> Identify(const Permission& needed,
                                              const Caller& caller) const {
     ASSIGN_OR_RETURN(const Credential* const credential, Identify(caller));
     RETURN_IF_ERROR(CheckRole(*credential, needed, *needed.role));
     return credential;
   }
-  // Ok, or why this credential may not make this call with this request.
-  // REQUIRES: Identify gave the credential.
+  // OK if this credential may make the call with this request, else why not.
+  // REQUIRES: Identify returned the credential.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const Credential& credential,
                      const Request& request) const {
@@ -78,14 +81,14 @@ class AccessControl {
     return CheckNamespaces(credential, request);
   }
 
-  // That of the credential of a caller whose call was admitted; empty: it needs
-  // none.
+  // The name of the caller's credential; empty if it has none, which is enough
+  // for some methods.
   std::string NameOf(const Caller& caller) const;
-  // Whether such a caller may see what is in all namespaces.
+  // Whether the caller may see the contents of all namespaces.
   bool SpansNamespaces(const Caller& caller) const;
 
-  // The session was opened by this caller, whose call was admitted: from now on
-  // its credential alone may use it.
+  // Records that an admitted caller has opened this session: from now on only
+  // the same credential may use it.
   void Own(SessionId session, const Caller& caller);
 
  private:
@@ -146,12 +149,12 @@ class AccessControl {
   const std::vector<Credential> credentials_;
   const IsLive is_live_;
   mutable absl::Mutex tokens_mutex_;
-  // Of each credential.
+  // One for each credential that has a token file.
   std::vector<std::optional<TokenFile>> token_files_
       ABSL_GUARDED_BY(tokens_mutex_);
   absl::flat_hash_map<SessionId, const Credential*> owners_;
-  size_t forget_at_ =
-      0;  // so many owners: time to forget those of old sessions
+  // At this size of owners_, those of sessions that have ended are removed.
+  size_t forget_at_ = 0;
 };
 
 }  // namespace pando

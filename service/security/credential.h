@@ -9,11 +9,11 @@
 
 namespace pando {
 
-// What a caller may do; each may do what those before it may.
+// What a caller may do. Each role includes those before it.
 enum class Role {
-  kReader,  // ask what is cached, and why
-  kWorker,  // and hold a session: lock, reserve, publish, map the pool
-  kAdmin,   // and evict, flush, drain, and take from others
+  kReader,  // asks what is cached, and why
+  kWorker,  // holds a session: locks, reserves, publishes, maps the pool
+  kAdmin,   // evicts, flushes, drains, and takes from others
 };
 
 // "reader" and so on.
@@ -21,7 +21,8 @@ std::string_view RoleName(Role role);
 // None: there is no such role.
 std::optional<Role> ParseRole(std::string_view name);
 
-// Namespaces, by patterns as for file names; unset is like empty.
+// Matches namespaces by patterns as for file names. An unset field of a
+// namespace is matched as an empty text.
 struct NamespacePattern {
   std::string extra_key = "*";
   std::string cache_salt = "*";
@@ -30,15 +31,15 @@ struct NamespacePattern {
   bool operator==(const NamespacePattern&) const = default;
 };
 
-// One kind of caller, and what it may do. It is recognised in one of three
-// ways.
+// One kind of caller, and what it may do. A caller is recognised by one of uid,
+// token_file and certificate_name.
 struct Credential {
   std::string name;
   Role role = Role::kReader;
-  std::optional<uint32_t> uid = {};   // of the process on a Unix socket
-  std::string token_file = {};        // a bearer token in each line
-  std::string certificate_name = {};  // a name of the certificate over TLS
-  // Which namespaces it may name; empty: all.
+  std::optional<uint32_t> uid = {};   // the user of a process on a Unix socket
+  std::string token_file = {};        // a file with a bearer token in each line
+  std::string certificate_name = {};  // a name in the client's TLS certificate
+  // The namespaces it may name; empty: all.
   std::vector<NamespacePattern> namespaces = {};
 
   bool MayName(const std::string& extra_key, const std::string& salt) const;

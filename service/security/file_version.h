@@ -8,7 +8,7 @@
 
 namespace pando {
 
-// By which it is noticed that a file has changed.
+// Tells whether a file has changed: two states of it have different versions.
 struct FileVersion {
   ino_t inode = 0;
   off_t size = 0;
@@ -17,7 +17,8 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-// Of the file at `path` now; one that no file has: there is none.
+// The version of the file at `path` now. If there is no file, a default one,
+// which no file has.
 FileVersion VersionOf(const std::string& path);
 
 }  // namespace pando

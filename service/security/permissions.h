@@ -9,15 +9,15 @@
 
 namespace pando {
 
-// What a method of the protocol needs of its caller.
+// The permission that a caller needs for a method of the protocol.
 struct Permission {
   std::string_view method;
-  std::optional<Role> role;  // at least; none: anybody may call it
-  // It shows or changes what is in all namespaces.
+  std::optional<Role> role;  // the least one; none: anybody may call it
+  // The method shows or changes the contents of all namespaces.
   bool spans_namespaces = false;
 };
 
-// Of one that is not known: all.
+// An unknown method needs the highest role, and spans all namespaces.
 Permission PermissionFor(const std::string& service, const std::string& method);
 
 }  // namespace pando

@@ -10,17 +10,18 @@
 
 namespace pando {
 
-// The files, PEM, of a server that shows a certificate and asks for one.
+// The PEM files of a server that has a certificate and requires one of its
+// clients.
 struct TlsFiles {
   std::string certificate;  // with its chain
   std::string key;
-  std::string client_ca;  // who signs the clients' certificates
+  std::string client_ca;  // of the authority that signs clients' certificates
 };
 
-// For connections whose both ends show certificates. The files are looked at
-// for each connection. While changed ones are no good together, those of before
-// count, and an error in the log names the one at fault, as this one does now.
-// Outlives the server.
+// Makes credentials for mutual TLS. An error names the file at fault. The files
+// are checked for changes at each connection. While changed files do not fit
+// together, the old ones stay in use, and the log names the file at fault. The
+// result must outlive the server.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files);
 

@@ -14,19 +14,20 @@
 
 namespace pando {
 
-// One file with a bearer token in each line, and one at least: an old and a new
-// one while tokens are changed. Only hashes of them are kept. For one thread.
+// A file with a bearer token in each line: usually one, and an old and a new
+// one while tokens are rotated. Only hashes of the tokens are kept in memory.
+// Not thread-safe.
 class TokenFile {
  public:
   static constexpr size_t kMinTokenBytes = 16;
 
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
-  // Reads the file if it is another one than before, and says whether it was.
-  // After an error the tokens are those of before; the error comes once for
-  // each state of the file.
+  // Reads the file if it has changed, and returns whether it had. After an
+  // error the tokens stay as they were; each state of the file fails only once.
   absl::StatusOr<bool> Refresh();
-  // Takes the same time whichever token is asked for.
+  // Whether the file has this token. Takes the same time for any token, so that
+  // nobody can guess one by measuring.
   bool Has(std::string_view token) const;
 
  private:

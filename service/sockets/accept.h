@@ -6,12 +6,13 @@
 namespace pando {
 
 struct AcceptResult {
-  UniqueFd fd;  // not valid: nobody waits
-  // Somebody waits, and must until descriptors are free again.
+  UniqueFd fd;  // not valid: no connection is waiting
+  // A connection is waiting, but no descriptor is free for it.
   bool is_out_of_descriptors = false;
 };
 
-// The next connection of a listening socket, non-blocking and close-on-exec.
+// Accepts the next connection of a listening socket, non-blocking and
+// close-on-exec.
 AcceptResult AcceptFrom(int listening_fd);
 
 }  // namespace pando

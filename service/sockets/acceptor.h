@@ -12,9 +12,10 @@
 
 namespace pando {
 
-// Accepts connections for gRPC, which does not say who connects, accepts nobody
-// again once the descriptors have run out, and treats all its connections
-// alike. One thread of its own; destruction stops it. Owned by RpcServer.
+// Accepts connections in place of gRPC, because gRPC does not say who connects,
+// stops accepting for good once the descriptors have run out, and cannot treat
+// connections differently. Has a thread of its own; destruction stops it. Owned
+// by RpcServer.
 class Acceptor {
  public:
   // A listening, non-blocking socket, which outlives the acceptor.
@@ -35,7 +36,7 @@ class Acceptor {
   Acceptor(std::vector<Source> sources, UniqueFd stop);
 
   void Run();
-  // False when no descriptor is left for the next connection.
+  // Returns false when no descriptor is left for the next connection.
   static bool AcceptAll(const Source& source);
 
   const std::vector<Source> sources_;

@@ -10,16 +10,16 @@
 
 namespace pando {
 
-// Which users' processes may connect to the Unix sockets. Owned by Server;
+// Decides whose processes may connect to the Unix sockets. Owned by Server;
 // thread-safe.
 class PeerFilter {
  public:
-  // Beside these the user of this process, who could do anything to it anyway.
-  // Empty: whoever the mode of a socket lets in.
+  // Allows these users, and the user of this process, who could do anything to
+  // it anyway. Empty: whoever the mode of a socket lets in.
   explicit PeerFilter(std::vector<uint32_t> allowed_uids);
 
-  // Whether `peer`, who has connected to `socket`, may stay. Counts and logs
-  // those who may not.
+  // Whether `peer`, which has connected to `socket`, may stay. A refusal is
+  // counted and logged.
   bool Admit(const UnixPeer& peer, const std::string& socket);
 
   uint64_t refused() const { return refused_; }

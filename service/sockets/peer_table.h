@@ -11,16 +11,16 @@
 
 namespace pando {
 
-// The processes at the other ends of the Unix connections that were handed to
-// gRPC, by the descriptor, after which gRPC names them: "fd:12". gRPC closes a
-// descriptor only when the last call on its connection is over, so while there
-// is a call its entry is the right one, and the next connection with the same
-// number replaces it. Owned by RpcServer; thread-safe.
+// Finds the process at the other end of a Unix connection that was handed to
+// gRPC. gRPC names such a peer after the descriptor: "fd:12". It closes the
+// descriptor only after the last call on the connection, so the entry is right
+// for as long as a call lives; the next connection with the same number
+// replaces it. Owned by RpcServer; thread-safe.
 class PeerTable {
  public:
   void Put(int fd, const UnixPeer& peer);
 
-  // None: `name` is not of a Unix connection.
+  // None: `name` does not name a Unix connection.
   std::optional<UnixPeer> Find(std::string_view name) const;
 
  private:

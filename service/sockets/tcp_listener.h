@@ -12,9 +12,9 @@
 namespace pando {
 
 // Listening, non-blocking sockets for all addresses that a host:port stands
-// for. Their connections are given up when the peer's host is gone: the kernel
-// asks it, however busy this process is, and needs no answer of the peer's
-// process. Owned by who serves on them.
+// for. TCP keepalive ends a connection when the peer's host is gone: the
+// kernels ask and answer, however busy the processes at both ends are. Owned by
+// the server that accepts from it.
 class TcpListener {
  public:
   // An error if a server listens there already.

@@ -21,15 +21,15 @@ struct UnixSocket {
   std::optional<gid_t> group = {};
 };
 
-// A listening, non-blocking stream socket and its file, which is removed with
-// it. Owned by who serves on it.
+// A listening, non-blocking stream socket and its file; the destructor removes
+// the file. Owned by the server that accepts from it.
 class UnixListener {
  public:
-  // Takes the place of one whose server is gone; an error if a server answers
-  // there, or if what is there is no socket: it is then left alone.
+  // Replaces a socket file whose server is gone. If a server answers there, or
+  // the file is no socket, it is left alone, and the result is an error.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Start(
       const UnixSocket& socket);
-  // Leaves a file alone that has taken the place of its own.
+  // Removes the file, unless another one has taken its place.
   ~UnixListener();
   UnixListener(const UnixListener&) = delete;
   UnixListener& operator=(const UnixListener&) = delete;
@@ -40,7 +40,7 @@ class UnixListener {
  private:
   using FileId = std::pair<dev_t, ino_t>;
 
-  // Of what is at the path; none: nothing.
+  // Identifies the file at the path; none: there is no file.
   static std::optional<FileId> FileAt(const std::string& path);
 
   UnixListener(std::string path, UniqueFd fd)

@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// The process at the other end of a Unix socket, as the kernel names it since
+// The process at the other end of a Unix socket, as the kernel recorded it when
 // the connection was made.
 struct UnixPeer {
   uid_t uid = 0;
@@ -16,7 +16,7 @@ struct UnixPeer {
   bool operator==(const UnixPeer&) const = default;
 };
 
-// Of a connected Unix socket.
+// The peer of a connected Unix socket.
 UnixPeer UnixPeerOf(int fd);
 
 // "unix:uid=1000,pid=42", for the log.

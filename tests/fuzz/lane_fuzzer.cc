@@ -55,9 +55,9 @@ class HostileWorker {
  public:
   explicit HostileWorker(FuzzedDataProvider& bytes) : bytes_(bytes) {
     cache_.OpenSession(kSession, "fuzz");
-    prefixes_.Offer(data_path_);
-    pool_.Offer(data_path_);
-    admin_.Offer(data_path_);
+    prefixes_.AddMethodsTo(data_path_);
+    pool_.AddMethodsTo(data_path_);
+    admin_.AddMethodsTo(data_path_);
     methods_ = std::make_unique<LaneMethods>(&policy_, data_path_, metrics_);
     Map();
   }

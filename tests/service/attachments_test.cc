@@ -77,7 +77,7 @@ class AttachmentsTest : public testing::Test {
 
   // After all that is known to be gone is told.
   uint32_t HeldPages() {
-    attachments_->Look();
+    attachments_->CheckUnwatched();
     Expire();
     return cache_.Stats().pages.quarantined + cache_.Stats().pages.reserved;
   }

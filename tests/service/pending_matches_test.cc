@@ -43,7 +43,7 @@ class PendingMatchesTest : public testing::Test {
             .string();
     folder_ = mkdtemp(folder.data());
     const std::string path = folder_ + "/grpc.sock";
-    service_.Offer(data_path_);
+    service_.AddMethodsTo(data_path_);
     service_.Register(server_, metrics_, data_path_);
     drain_ = server_.AddWakeup([this] { pending_.ResumeAll(); });
     EXPECT_TRUE(

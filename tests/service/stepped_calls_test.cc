@@ -69,8 +69,8 @@ class SteppedCallsTest : public testing::Test {
     folder_ = mkdtemp(folder.data());
     cache_.OpenSession(session_, "one");
     Fill();
-    admin_.Offer(data_path_);
-    prefixes_.Offer(data_path_);
+    admin_.AddMethodsTo(data_path_);
+    prefixes_.AddMethodsTo(data_path_);
     admin_.Register(server_, metrics_, data_path_);
     prefixes_.Register(server_, metrics_, data_path_);
     const std::string path = folder_ + "/grpc.sock";

@@ -38,16 +38,16 @@ class ConsoleTest : public testing::Test {
   }
 
   void Start(bool shows_tokens) {
-    console_ = std::make_unique<Console>(
-        Console::Config{.cache = &*cache_,
-                        .rpc = &rpc_metrics_,
-                        .is_draining = &is_draining_,
-                        .explain =
-                            [this](const auto& request, auto& response) {
-                              return admin_.ExplainMatchHere(request, response);
-                            },
-                        .max_tokens = 1'000,
-                        .shows_tokens = shows_tokens});
+    console_ = std::make_unique<Console>(Console::Config{
+        .cache = &*cache_,
+        .rpc = &rpc_metrics_,
+        .is_draining = &is_draining_,
+        .explain =
+            [this](const auto& request, auto& response) {
+              return admin_.ExplainMatchBlocking(request, response);
+            },
+        .max_tokens = 1'000,
+        .shows_tokens = shows_tokens});
   }
 
   HttpReply Get(const std::string& what, const std::string& query = "") {
