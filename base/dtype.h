@@ -20,7 +20,7 @@ enum class DType {
 
 uint32_t DTypeSize(DType dtype);
 std::string_view DTypeName(DType dtype);
-// kOpaque has no name that an operator could give.
+// Does not accept kOpaque, which operators do not choose by name.
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
 }  // namespace pando::kv

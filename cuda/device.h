@@ -19,12 +19,13 @@ struct Device {
 // "GPU 0 (01234567-89ab-...)", for messages.
 std::string ToString(const Device& device);
 
-// `name` is an ordinal, or a UUID with or without a prefix. NotFound names the
-// devices that there are; FailedPrecondition: there is no driver, or this was
-// built without the CUDA toolkit. Any thread may call these.
+// Finds a device by its ordinal, or by its UUID with or without a prefix.
+// NOT_FOUND lists the existing devices. FAILED_PRECONDITION: there is no
+// driver, or this was built without the CUDA toolkit. Any thread may call these
+// functions.
 absl::StatusOr<Device> FindDevice(const std::string& name);
 
-// Memory of the whole device, and what nobody has taken of it, in bytes.
+// The memory of the device, and the part of it that is free, in bytes.
 absl::StatusOr<uint64_t> TotalBytes(const Device& device);
 absl::StatusOr<uint64_t> FreeBytes(const Device& device);
 

@@ -12,7 +12,7 @@
 
 namespace pando::cuda {
 
-// What is used of the driver's interface, under NVIDIA's names.
+// The functions of the driver that are used, under NVIDIA's names.
 struct Driver {
   decltype(&::cuInit) cuInit;
   decltype(&::cuGetErrorName) cuGetErrorName;
@@ -40,15 +40,15 @@ struct Driver {
   decltype(&::cuMemsetD8) cuMemsetD8;
 };
 
-// The driver, loaded and initialised by the first call.
+// The driver; the first call loads and initialises it.
 absl::StatusOr<const Driver*> LoadDriver();
 
-// OK, or an error that names the call, the device and the driver's words.
+// OK, or an error with the call, the device and the driver's description.
 absl::Status ToStatus(CUresult result, std::string_view call,
                       const Device& device);
 
-// Holds the device's primary context, the one that the CUDA runtime and torch
-// use, and makes it current on this thread for its life.
+// Retains the device's primary context, the one that the CUDA runtime and torch
+// use, and makes it current on this thread as long as the object lives.
 class ContextScope {
  public:
   static absl::StatusOr<ContextScope> Enter(const Device& device);

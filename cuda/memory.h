@@ -13,18 +13,19 @@
 
 namespace pando::cuda {
 
-// Memory of a device, without an address. A copy is a reference; the memory
-// goes back to the device with the last reference, mapping and exported
-// descriptor, whichever processes they are in. Any thread may use it.
+// Memory of a device, without an address. A copy is another reference to it.
+// The memory is freed when the last reference, mapping and exported descriptor
+// are gone, in all processes. Any thread may use it.
 class Memory {
  public:
-  // At least `bytes`, rounded up to what the device allocates in.
+  // Allocates `bytes`, rounded up to the device's granularity.
   static absl::StatusOr<Memory> Allocate(const Device& device, uint64_t bytes);
-  // What another process exported; the descriptor stays the caller's.
+  // Imports memory that another process has exported. The caller keeps the
+  // descriptor.
   static absl::StatusOr<Memory> Import(const Device& device, int descriptor,
                                        uint64_t size_bytes);
 
-  // A new close-on-exec descriptor, which the caller closes.
+  // Makes a close-on-exec descriptor, which the caller closes.
   absl::StatusOr<int> Export() const;
 
   const Device& device() const { return device_; }
@@ -45,12 +46,12 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
-// Memory at an address of this process, for reading and writing on its device;
-// not by the CPU. A copy is a reference; the last one unmaps. Keeps the
-// device's primary context.
+// Memory mapped at an address of this process, where kernels on its device can
+// read and write it, but not the CPU. A copy is another reference; the last one
+// unmaps. Retains the device's primary context.
 class Mapping {
  public:
-  // At `wanted` if that is free, else anywhere.
+  // Maps the memory at `wanted` if that is free, else anywhere.
   static absl::StatusOr<Mapping> Map(const Memory& memory,
                                      std::byte* wanted = nullptr);
 

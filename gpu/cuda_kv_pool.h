@@ -15,13 +15,13 @@
 namespace pando {
 
 // A pool in the memory of GPUs: one allocation for each shard, which workers
-// map. It has no address in this process, and so takes no CUDA context.
-// A shard's device is "cuda:" and the UUID of its GPU.
+// map. This process does not map it, and therefore keeps no CUDA context. The
+// device of a shard is "cuda:" and the UUID of its GPU.
 class CudaKvPool final : public KvPool {
  public:
   // Shard i is on devices[i]: an ordinal of this process, or a UUID with or
-  // without GPU- or MIG-. `zero`: old bytes of the device's memory are
-  // overwritten first.
+  // without the prefix GPU- or MIG-. With `zero`, the memory is overwritten
+  // with zeros first, so that workers cannot read what was there before.
   static absl::StatusOr<std::unique_ptr<CudaKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages,
       const std::vector<std::string>& devices, bool zero);
@@ -37,8 +37,8 @@ class CudaKvPool final : public KvPool {
   const std::vector<cuda::Memory> memories_;
 };
 
-// The least memory that is free on any of the devices, in bytes, divided among
-// the shards that are on it.
+// How many bytes each shard can have: the free memory of each device is divided
+// among the shards on it, and the least share counts.
 absl::StatusOr<uint64_t> FreeBytesPerShard(
     const std::vector<std::string>& devices);
 

@@ -11,8 +11,8 @@
 
 namespace pando {
 
-// Of a pool whose shards are these memories, which it maps: this process then
-// has a CUDA context on each device.
+// Makes the checksummer of a pool with these shards. It maps them, so that this
+// process has a CUDA context on each device from then on.
 absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeCudaPageChecksummer(
     const KvLayout& layout, const std::vector<cuda::Memory>& shards);
 

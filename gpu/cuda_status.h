@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// OK, or an error that names the call, the current device and CUDA's words.
+// OK, or an error with the call, the current device and CUDA's description.
 inline absl::Status ToStatus(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return absl::OkStatus();
   int device = -1;

@@ -13,12 +13,13 @@
 namespace pando {
 
 // A pool in shared host memory: one memfd for each shard, sealed so that no
-// holder can change its size and make the others fault. Memory is not touched
-// here: the system provides it when a worker first writes.
+// holder can change its size and make the others fault. The memory is not
+// touched here: the kernel provides a page when a worker first writes to it.
 //
-// What a writer gets is an open file of its own, with a lock on the byte of his
-// number. Such a lock lives as long as the open file: until the last descriptor
-// and the last mapping of it are gone, in all processes that came by one.
+// Each writer gets an open file description of its own, with a lock on the byte
+// whose offset is the writer's number. The lock lives as long as the open file
+// description: until the last descriptor and the last mapping of it are gone,
+// in whichever process. So IsHeldBy needs only to test the lock.
 class HostKvPool final : public KvPool {
  public:
   static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(

@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// Checksums of the pages of a pool in host memory, which it maps to read.
+// Computes checksums of the pages of a pool in host memory. It maps the pool
+// for reading.
 class HostPageChecksummer final : public PageChecksummer {
  public:
   static absl::StatusOr<std::unique_ptr<HostPageChecksummer>> Create(

@@ -25,9 +25,9 @@ struct KvShard {
   uint64_t size_bytes = 0;
 };
 
-// The memory of all KV pages: bytes, no page states. Owned by Server; lives as
-// long as it. Immutable after creation, so any thread may call it. Every shard
-// has the same layout; the index of a shard is its position.
+// The memory of all KV pages. It knows bytes, not page states. Owned by Server.
+// Immutable after creation, so any thread may call it. All shards have the same
+// layout.
 class KvPool {
  public:
   // All descriptors of a pool travel in one SCM_RIGHTS message, which the
@@ -42,26 +42,27 @@ class KvPool {
   uint32_t capacity_pages() const { return capacity_pages_; }
   const std::vector<KvShard>& shards() const { return shards_; }
 
-  // A new close-on-exec descriptor of the shard's memory. It keeps the memory
-  // alive, whatever becomes of the pool.
+  // Makes a close-on-exec descriptor of the shard's memory, which keeps the
+  // memory alive even when the pool is gone.
   virtual absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const = 0;
 
-  // The same for a writer, whom the memory knows from now on, if it can tell
-  // who holds it. Any number of exports may be one writer's.
-  // FAILED_PRECONDITION: it cannot tell of him, because somebody who holds it
-  // prevents that.
+  // The same for a writer: if this kind of memory can tell who holds it,
+  // IsHeldBy tells of this writer from now on. One writer may have any number
+  // of exports. FAILED_PRECONDITION: the memory cannot tell of this writer,
+  // because somebody who holds it has taken the writer's lock.
   virtual absl::StatusOr<UniqueFd> ExportShardTo(WriterId /*writer*/,
                                                  uint32_t index) const {
     return ExportShard(index);
   }
-  // Whether anybody still holds a descriptor or a mapping that came from an
-  // export to the writer, however he got it: a child by fork, say. None: this
-  // memory cannot tell.
+  // Whether any process still holds a descriptor or a mapping that came from an
+  // export to the writer, even by inheritance (fork). None: this kind of memory
+  // cannot tell.
   virtual std::optional<bool> IsHeldBy(WriterId /*writer*/) const {
     return std::nullopt;
   }
 
-  // Maps the pool into this process, which it is not otherwise.
+  // Makes an object that reads the pages; only it maps the pool into this
+  // process.
   virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const = 0;
 

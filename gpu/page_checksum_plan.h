@@ -11,7 +11,8 @@
 
 namespace pando {
 
-// For one place, distinct words give distinct results.
+// Mixes a word with its place; at the same place, distinct words give distinct
+// results.
 PANDO_HOST_DEVICE inline uint64_t MixWord(uint64_t word, uint64_t place) {
   uint64_t x = word + (place + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93;
@@ -19,8 +20,7 @@ PANDO_HOST_DEVICE inline uint64_t MixWord(uint64_t word, uint64_t place) {
   return x ^ (x >> 32);
 }
 
-// The word that begins with these bytes; the end of a piece counts as followed
-// by zeros.
+// The word made of these bytes; missing bytes at the end of a piece are zeros.
 PANDO_HOST_DEVICE inline uint64_t WordAt(const std::byte* bytes,
                                          uint32_t count) {
   uint64_t word = 0;

@@ -9,19 +9,20 @@
 
 namespace pando {
 
-// Reads a pool's pages where they are. Made by KvPool, and keeps the pool's
-// memory itself; one thread at a time.
+// Computes checksums of a pool's pages in place. Made by
+// KvPool::MakeChecksummer; keeps the memory alive by itself. For one thread at
+// a time.
 class PageChecksummer {
  public:
   virtual ~PageChecksummer() = default;
 
-  // The checksum of each page, over all shards; returns when it is done.
+  // Returns the checksum of each page over all shards, once they are computed.
   // REQUIRES: the ids are within the pool.
   virtual absl::StatusOr<std::vector<uint64_t>> Checksum(
       std::span<const uint32_t> pages) = 0;
 };
 
-// Adds a shard's checksum of a page to those of the shards before it.
+// Combines a shard's checksum of a page with that of the shards before it.
 inline uint64_t JoinShards(uint64_t before, uint64_t shard) {
   return before * 0x9e3779b97f4a7c15 + shard;
 }

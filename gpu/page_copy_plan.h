@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// Tiles of one piece over all pages, side by side in both memories.
+// Where one tile is copied from and to.
 struct CopyTile {
   const std::byte* from;
   std::byte* to;
@@ -23,7 +23,7 @@ struct PageCopyPlan {
   PageCut cut;
   uint32_t num_pages;
 
-  // For each piece.
+  // The number of tiles for each piece.
   PANDO_HOST_DEVICE uint64_t num_tiles() const {
     return uint64_t{num_pages} * cut.tiles_per_piece;
   }

@@ -13,18 +13,18 @@ namespace pando {
 
 using CudaStream = CUstream_st*;
 
-// Pages in memory: of a pool's shard, or of a buffer. Who reads or writes them
-// must be able to reach `base` and `ids`: a kernel device memory or pinned host
-// memory, the CPU host memory.
+// Pages of a pool's shard, or of a buffer. `base` and `ids` must be addresses
+// that the reader or writer can use: device memory or pinned host memory for a
+// kernel, host memory for the CPU.
 struct PageMemory {
   KvLayout layout;
   std::byte* base = nullptr;
-  // The n-th page is page ids[n] of the layout, or page n where this is null.
-  // REQUIRES: within the pool.
+  // The n-th page is page ids[n] of the layout, or page n if this is null.
+  // REQUIRES: each is within the pool.
   const uint32_t* ids = nullptr;
 };
 
-// Whole pages like those of `layout`, one after the other.
+// A buffer of whole pages in the shape of `layout`, one after the other.
 PageMemory PageBuffer(const KvLayout& layout, std::byte* base);
 
 }  // namespace pando

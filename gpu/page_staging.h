@@ -18,21 +18,23 @@ struct CUevent_st;
 namespace pando {
 
 // Copies lists of pages between a pool on the current device and pinned host
-// memory, where they lie one after the other (PageBuffer). They pass through
-// two device buffers: while one is on the bus, the other is gathered or
-// scattered. Owns the buffers and a stream for the bus. One thread at a time,
-// and copies on one stream only; destroy it when they are done.
+// memory, where they lie one after the other (PageBuffer). The pages pass
+// through two device buffers: while one is being transferred over the bus, a
+// kernel fills or empties the other. Owns the buffers and a stream for the bus.
+// For one thread at a time, and for copies on one stream only; destroy it only
+// when they are done.
 class PageStaging {
  public:
-  // For pages like those of `layout`, chunk_pages (at least 1) in each buffer.
+  // For pages in the shape of `layout`; each buffer has room for `chunk_pages`
+  // pages, at least 1.
   static absl::StatusOr<std::unique_ptr<PageStaging>> Create(
       const KvLayout& layout, uint32_t chunk_pages);
   ~PageStaging();
   PageStaging(const PageStaging&) = delete;
   PageStaging& operator=(const PageStaging&) = delete;
 
-  // Both return before the copy is done: it is a step of `stream`, which may be
-  // in capture. `host` is pinned memory of num_pages pages.
+  // Both return before the copy is done: they enqueue it on `stream`, which may
+  // be capturing a graph. `host` is pinned memory of num_pages pages.
   absl::Status ToHost(const PageMemory& pool, uint32_t num_pages,
                       std::byte* host, CudaStream stream);
   absl::Status ToDevice(const std::byte* host, const PageMemory& pool,
@@ -55,8 +57,9 @@ class PageStaging {
       : layout_(layout), chunk_pages_(chunk_pages) {}
 
   absl::Status Allocate();
-  // `fill` adds its work to the stream `filler`, `drain` to `drainer`; no slot
-  // is filled before it is drained.
+  // For each chunk, `fill` enqueues the work that fills a slot on the stream
+  // `filler`, then `drain` the work that empties it on `drainer`. A slot is
+  // filled again only after it was drained.
   absl::Status ForEachChunk(uint32_t num_pages, CudaStream filler, Step fill,
                             CudaStream drainer, Step drain);
   uint64_t BytesOf(uint32_t pages) const { return pages * PageBytes(layout_); }

@@ -19,12 +19,13 @@
 
 namespace pando {
 
-// What a lane reads or writes at once where all is aligned to it.
+// The bytes that one thread of a warp reads or writes at once, if everything is
+// aligned to it.
 inline constexpr uint32_t kWordBytes = 16;
-// Four words for each lane of a warp.
+// Four words for each thread of a warp.
 inline constexpr uint32_t kTileBytes = 4 * 32 * kWordBytes;
 
-// What all pages of a copy or checksum are cut into.
+// How the pages of a copy or a checksum are cut into pieces and tiles.
 struct PageCut {
   uint64_t piece_bytes = 0;
   uint32_t pieces = 0;
@@ -47,7 +48,8 @@ struct PagePieces {
   uint64_t kv_stride = 0;
   uint32_t kv_planes = 0;
 
-  // Of the nth page. Pieces are counted by layer, then by plane.
+  // The address of a piece of the nth page. Pieces are numbered by layer, then
+  // by plane.
   PANDO_HOST_DEVICE std::byte* At(uint32_t nth, uint32_t piece) const {
     const uint64_t page = ids == nullptr ? nth : ids[nth];
     return base + page * page_stride + piece / kv_planes * layer_stride +
@@ -64,7 +66,7 @@ inline PagePieces PiecesOf(const PageMemory& memory) {
           .kv_planes = memory.layout.kv_planes};
 }
 
-// True when every piece begins and ends at a whole word.
+// Whether every piece begins and ends at a word.
 inline bool IsWordAligned(const PagePieces& pieces, const PageCut& cut) {
   const uint64_t bits = reinterpret_cast<uintptr_t>(pieces.base) |
                         pieces.page_stride | pieces.layer_stride |
@@ -72,7 +74,7 @@ inline bool IsWordAligned(const PagePieces& pieces, const PageCut& cut) {
   return bits % kWordBytes == 0;
 }
 
-// Part of a piece.
+// A part of a piece.
 struct Tile {
   uint64_t offset = 0;
   uint32_t bytes = 0;

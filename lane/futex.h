@@ -14,8 +14,8 @@
 
 namespace pando::lane {
 
-// Sleeps while `word` is `value`, at most for `limit`. May return early for no
-// reason: the caller looks again. The limit goes by the monotonic clock.
+// Sleeps while `word` equals `value`, at most for `limit` by the monotonic
+// clock. May return early for no reason, so the caller must check again.
 inline void FutexWait(const SharedWord& word, uint32_t value,
                       std::chrono::nanoseconds limit) {
   if (limit <= std::chrono::nanoseconds::zero()) return;
@@ -25,7 +25,7 @@ inline void FutexWait(const SharedWord& word, uint32_t value,
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
 }
 
-// Wakes all who sleep on `word`.
+// Wakes all threads, in whichever process, that sleep on `word`.
 inline void FutexWake(const SharedWord& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -18,9 +18,9 @@
 
 namespace pando::lane {
 
-// What the page says: all of one moment.
+// The figures on the page, all of one moment.
 struct Gauges {
-  uint64_t epoch = 0;  // of this boot of pandod
+  uint64_t epoch = 0;  // names this boot of pandod
   // Pages by state; with the padding page they sum to capacity.
   uint32_t free = 0;
   uint32_t evictable = 0;
@@ -29,7 +29,7 @@ struct Gauges {
   uint32_t quarantined = 0;
   uint32_t capacity = 0;
   uint32_t draining = 0;          // 1: pandod admits nothing new
-  std::array<char, 20> policy{};  // of eviction, by name, filled up with zeros
+  std::array<char, 20> policy{};  // the eviction policy's name, zero-padded
 
   friend bool operator==(const Gauges&, const Gauges&) = default;
 };
@@ -39,7 +39,7 @@ inline constexpr uint32_t kGaugeMagic = 0x47444e50;  // "PNDG"
 inline constexpr size_t kGaugePageBytes = 4096;
 
 // The page itself: a sequence lock around the figures. `sequence` is odd while
-// they are written.
+// pandod writes them.
 struct GaugePage {
   static constexpr size_t kWords = sizeof(Gauges) / sizeof(uint32_t);
 
@@ -52,7 +52,7 @@ struct GaugePage {
 static_assert(offsetof(GaugePage, words) == 16);
 static_assert(sizeof(GaugePage) <= kGaugePageBytes);
 
-// One writer at a time.
+// Publishes new figures. REQUIRES: there is one writer at a time.
 inline void WriteGauges(const Gauges& gauges, GaugePage& page) {
   const auto words =
       std::bit_cast<std::array<uint32_t, GaugePage::kWords>>(gauges);
@@ -65,8 +65,8 @@ inline void WriteGauges(const Gauges& gauges, GaugePage& page) {
   page.sequence.store(sequence + 2, std::memory_order_release);
 }
 
-// None: no moment was found in which nobody wrote, as when pandod was killed
-// while it did.
+// Reads the figures. None when the page was being written each time it looked,
+// which means that pandod was killed while it wrote.
 inline std::optional<Gauges> ReadGauges(const GaugePage& page) {
   constexpr int kAttempts = 1000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -86,7 +86,7 @@ inline std::optional<Gauges> ReadGauges(const GaugePage& page) {
   return std::nullopt;
 }
 
-// As text, whatever is in it.
+// The policy's name; safe whatever the page contains.
 inline std::string_view PolicyOf(const Gauges& gauges) {
   return {gauges.policy.data(),
           strnlen(gauges.policy.data(), gauges.policy.size())};

@@ -78,7 +78,7 @@ enum class SlotState : uint32_t {
   kClosed = 4,
 };
 
-// Who sleeps until a slot is answered.
+// How the worker sleeps until a slot is answered.
 enum class Sleeper : uint32_t {
   kNobody = 0,
   // A futex wait on the slot's `state`.
@@ -107,21 +107,23 @@ struct alignas(kCacheLine) Slot {
 static_assert(sizeof(Slot) == kCacheLine);
 
 struct Header {
-  // Written by pandod before the worker has the memory.
+  // Written by pandod before it shares the memory with the worker.
   SharedWord magic;
   SharedWord version;
-  SharedWord slots;  // that may be used, at most kSlots
+  SharedWord slots;  // how many may be used, at most kSlots
   SharedWord arena_bytes;
-  // How long pandod spins before it sleeps, and a caller may, too.
+  // How long pandod spins for a call before it sleeps; a caller may spin as
+  // long for its answer.
   SharedWord spin_nanoseconds;
 
   // Written by pandod.
-  alignas(kCacheLine) SharedWord awake;  // 1: it looks at `submitted` by itself
-  SharedWord cpu;                        // that it runs on
-  SharedWord closed;                     // 1: it looks no more
-  SharedWord answers;                    // counts them; a futex
+  alignas(kCacheLine) SharedWord awake;  // 1: it polls `submitted`: do not ring
+  SharedWord cpu;                        // the CPU that it runs on
+  SharedWord closed;                     // 1: it serves no more calls
+  SharedWord answers;                    // how many there were; a futex
 
-  // Written by the worker: calls that it has published, and their slots.
+  // Written by the worker: how many calls it has published, and a ring of their
+  // slots.
   alignas(kCacheLine) SharedWord submitted;
   alignas(kCacheLine) std::atomic<uint8_t> ring[kSlots];
 };
@@ -133,7 +135,7 @@ static_assert(offsetof(Header, awake) == 64);
 static_assert(offsetof(Header, submitted) == 128);
 static_assert(offsetof(Header, ring) == 192);
 
-// The parts of a lane that is mapped at `base`.
+// The parts of a lane whose memory is mapped at `base`.
 inline Header& HeaderAt(std::byte* base) {
   return *reinterpret_cast<Header*>(base);
 }

@@ -3,7 +3,7 @@
 
 namespace pando::lane {
 
-// Tells the CPU that this thread spins.
+// Tells the CPU that this thread is spinning.
 inline void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

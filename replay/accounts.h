@@ -7,7 +7,7 @@
 
 namespace pando::replay {
 
-// Pages by state.
+// How many pages are in each state.
 struct PagesByState {
   uint32_t free = 0;
   uint32_t reserved = 0;
@@ -23,9 +23,9 @@ struct PagesByState {
   }
 };
 
-// The cache's own numbers, to check a worker's against.
+// The cache's own figures, with which those of the workers are compared.
 struct Accounts {
-  // The order of eviction.
+  // The eviction policy.
   std::string policy = {};
   uint64_t matches = 0;
   uint64_t hit_tokens = 0;

@@ -9,24 +9,25 @@
 
 namespace pando::replay {
 
-// Which handle leads to the end of each block: what an engine remembers of the
-// conversations that it serves. Owned by a worker; thread-compatible.
+// Remembers a handle for the end of each block of a trace, as an engine does
+// for the conversations that it serves. Owned by a worker; thread-compatible.
 //
-// A handle also stands for the shorter prefixes on its way, with less tokens.
-// So a prompt that leaves its conversation's last one somewhere in the middle
-// still begins at a handle.
+// A handle also names the shorter prefixes on its path, with fewer tokens. So a
+// prompt that diverges in the middle of the conversation's last one still has a
+// handle to begin at.
 class BlockHandles {
  public:
   // `trace` outlives this.
   BlockHandles(const Trace& trace, uint32_t page_tokens)
       : trace_(trace), page_tokens_(page_tokens) {}
 
-  // To the end of the last block of the request that is known, but not to the
-  // end of the request, whose last token is never matched; none if no block is.
+  // The handle of the last known block of the request, before the end of the
+  // request, because its last token is never matched. Empty if no block is
+  // known.
   Handle Find(const TraceRequest& request) const;
 
-  // A call ended at `handle`, which leads to all blocks of the request that end
-  // after `begin_tokens`, as far as it goes.
+  // Records that a call ended at `handle`: it names the ends of the request's
+  // blocks from `begin_tokens` on, as far as it reaches.
   void Add(const TraceRequest& request, uint32_t begin_tokens,
            const Handle& handle);
 

@@ -12,8 +12,8 @@
 
 namespace pando::replay {
 
-// A prefix handle of the core or of the client library, whose names cannot be
-// used side by side.
+// A prefix handle of the core or of the client library; a type of its own,
+// because the two libraries use the same name.
 struct Handle {
   uint64_t epoch = 0;
   uint64_t node = 0;
@@ -21,16 +21,16 @@ struct Handle {
 };
 
 struct AdmitOptions {
-  // Begin there; its tokens are the first ones of the prompt.
+  // The handle to begin at: it covers the first tokens of the prompt.
   Handle after = {};
-  // Room for this many tokens, counted from the prompt's start.
+  // Reserve room for this many tokens, counted from the start of the prompt.
   uint32_t reserve_tokens = 0;
 };
 
 struct Admission {
   uint32_t matched_tokens = 0;
-  // Tokens at the prompt's start that the call did not carry: none if the
-  // handle was gone.
+  // How many tokens at the start of the prompt were not sent: 0 if the handle
+  // was gone.
   uint32_t skipped_tokens = 0;
   // Where the match ended.
   Handle handle = {};
@@ -44,13 +44,14 @@ class CacheCalls {
 
   virtual uint32_t page_tokens() const = 0;
 
-  // Match, lock and reserve, in one call. None: the pool is exhausted. The last
-  // token is never matched: an engine needs its logits.
+  // Matches, locks and reserves in one call. None: the pool is exhausted. The
+  // last token is never matched, because an engine needs its logits.
   virtual absl::StatusOr<std::optional<Admission>> Admit(
       std::span<const Token> prompt, const AdmitOptions& options) = 0;
 
-  // Publish the rest of the admitted prompt, which is with the lock since then,
-  // unlock and free what is left, in one call. Returns where the prompt ends.
+  // In one call: publishes the rest of the admitted prompt, whose tokens the
+  // lock holds since Admit, releases the lock and frees unused pages. Returns
+  // where the prompt ends.
   virtual absl::StatusOr<Handle> Finish() = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace pando::replay {
 
-// Through pandod, with the client library.
+// Makes the calls through pandod, with the client library.
 class ClientCalls : public CacheCalls {
  public:
   // `client` outlives this.
@@ -21,7 +21,7 @@ class ClientCalls : public CacheCalls {
  private:
   Client& client_;
   const uint32_t page_tokens_;
-  // The request in hand.
+  // The admitted request.
   uint32_t prompt_tokens_ = 0;
   Match match_;
 };

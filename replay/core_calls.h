@@ -10,7 +10,7 @@
 
 namespace pando::replay {
 
-// A cache of its own, in this process.
+// Makes the calls on a cache of its own, in this process.
 class CoreCalls : public CacheCalls {
  public:
   explicit CoreCalls(const PrefixCache::Options& options);
@@ -28,7 +28,7 @@ class CoreCalls : public CacheCalls {
  private:
   const NamespaceKey ns_;
   PrefixCache cache_;
-  // The request in hand.
+  // The admitted request.
   uint32_t prompt_tokens_ = 0;
   MatchResult match_;
 };

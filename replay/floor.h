@@ -14,23 +14,24 @@
 
 namespace pando::replay {
 
-// Runs beside the calls of a worker, after each request, so that what disturbs
-// the one disturbs the other. Owned by the worker; thread-compatible.
+// The least that a request could cost: the same bytes moved, without a cache.
+// A worker runs it after each request, so that both are measured under the same
+// disturbances. Owned by the worker; thread-compatible.
 class Floor {
  public:
   virtual ~Floor() = default;
 
-  // `sent`: the tokens that the admission carried; `inserted_pages`: the page
-  // ids that the finish did.
+  // `sent` are the tokens that the admission carried; `inserted_pages` is the
+  // number of page ids that the finish carried.
   virtual absl::Status Run(std::span<const Token> sent,
                            uint32_t inserted_pages) = 0;
 };
 
-// Two echoes of the same message sizes, by bench/rpc's echo_server.
+// Two calls of the same message sizes to bench/rpc's echo_server.
 absl::StatusOr<std::unique_ptr<Floor>> ConnectEchoFloor(
     const std::string& address);
 
-// In one process: a copy of the tokens.
+// For a cache in this process: a copy of the tokens.
 class CopyFloor : public Floor {
  public:
   absl::Status Run(std::span<const Token> sent, uint32_t) override {

@@ -7,8 +7,8 @@
 
 namespace pando::replay {
 
-// Chats of a service: each prompt begins with one of a few system prompts, and
-// goes on as no other does.
+// The traffic of a chat service: each prompt begins with one of a few system
+// prompts, and continues with tokens of its own.
 struct MadeUpChats {
   uint32_t requests = 2000;
   uint32_t prompt_tokens = 2048;
@@ -17,7 +17,8 @@ struct MadeUpChats {
   uint32_t system_prompt_tokens = 1024;
 };
 
-// Other tokens each time, so that nothing of it is cached before.
+// Makes a trace with new random tokens each time, so that none of it is cached
+// before.
 Trace MakeUpTrace(const MadeUpChats& chats);
 
 }  // namespace pando::replay

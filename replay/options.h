@@ -18,8 +18,8 @@ struct Options {
   bool use_handles = false;
   bool with_output = false;
 
-  // Where: in this process, through a pandod of our own, or through one that
-  // runs already.
+  // Where to replay: in this process, through the program `pandod`, which is
+  // started for it, or through a pandod that runs already at `address`.
   bool in_process = false;
   std::string pandod;
   std::string address;
@@ -35,7 +35,7 @@ struct Options {
   // "lane" or "grpc"; empty: a lane if there is one.
   std::string transport;
   absl::Duration timeout = absl::Seconds(30);
-  // Empty: without a floor.
+  // The address for ConnectEchoFloor; empty: no floor is measured.
   std::string echo_server;
   bool same_core = false;
   std::string json;

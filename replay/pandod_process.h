@@ -33,20 +33,20 @@ class PandodProcess {
 
   pid_t pid() const { return pid_; }
 
-  // As a crash: SIGKILL, and waits for the end.
+  // Ends it as a crash would, with SIGKILL, and waits for its end.
   void Kill();
 
-  // As an operator: SIGTERM, and waits for the end; fails unless it exits 0.
+  // Ends it as an operator would, with SIGTERM, and waits for its end. Fails
+  // unless it exits with status 0.
   absl::Status Stop();
 
  private:
   explicit PandodProcess(pid_t pid) : pid_(pid) {}
 
-  // Signals and reaps; returns what waitpid tells.
+  // Sends the signal and reaps the process; returns the status of waitpid.
   int End(int signal);
 
-  // Zero: ended.
-  pid_t pid_;
+  pid_t pid_;  // zero once it has ended
 };
 
 }  // namespace pando

@@ -13,17 +13,18 @@
 
 namespace pando::replay {
 
-// On a cache in this process.
+// Replays the trace on a cache in this process.
 absl::StatusOr<Report> ReplayInProcess(const Options& options,
                                        const Trace& trace,
                                        const std::string& policy,
                                        uint64_t pool_tokens);
 
-// Is told now and then how many requests are admitted.
+// Called periodically with the number of requests admitted so far.
 using OnProgress = std::function<void(uint64_t requests)>;
 
-// Through client processes against a pandod, with the first policy and pool of
-// the options. Once in a process: it forks, and uses gRPC then.
+// Replays the trace by client processes against a pandod, with the first policy
+// and pool size of the options. May be called once in a process, because it
+// forks and then uses gRPC.
 absl::StatusOr<Report> ReplayThroughPandod(
     const Options& options, const Trace& trace,
     const OnProgress& on_progress = [](uint64_t) {});

@@ -12,18 +12,18 @@
 
 namespace pando::replay {
 
-// In microseconds.
+// Durations in microseconds.
 struct Times {
   double mean = 0;
   double p50 = 0;
   double p99 = 0;
 };
 
-// Exact: of all the values, not of buckets.
+// Exact, because it uses all values and no buckets.
 Times Summarize(std::vector<uint32_t> nanoseconds);
 
 struct Report {
-  // What was replayed on.
+  // What the trace was replayed on.
   std::string policy;
   uint64_t pool_tokens = 0;
   uint64_t clients = 0;
@@ -31,24 +31,26 @@ struct Report {
   uint64_t requests = 0;
   WorkerTotals totals;
   HitTokens hits;
-  // The anchors: what a cache of blocks hits.
+  // For comparison: what an LRU cache of blocks, and one without limit, would
+  // hit.
   HitTokens block_lru;
   HitTokens unlimited;
-  // From the first worker's start to the last one's end, tokens made included.
+  // From the start of the first worker to the end of the last one, including
+  // the time to make the tokens.
   double wall_seconds = 0;
-  // Each worker's requests over the time it waited for its calls, summed.
+  // The sum over workers of requests per second of waiting for calls.
   double requests_per_second = 0;
   double calls_per_request = 0;
-  // The two calls of a request that was admitted, together and apart.
+  // The two calls of an admitted request, together and separately.
   Times request;
   Times match_prefix;
   Times insert;
-  // All zero: there was none.
+  // All zero when no floor was measured.
   Times floor;
   uint64_t evicted_pages = 0;
   PagesByState pages;
   std::vector<std::string> invariant_violations;
-  // Accounts that do not add up; empty when all is well.
+  // Figures of the cache and the workers that disagree; empty when all is well.
   std::vector<std::string> problems;
 
   bool is_ok() const {
@@ -56,18 +58,18 @@ struct Report {
   }
 };
 
-// Fills in all that follows from the workers' results.
+// Fills in everything that follows from the workers' results.
 void AddResults(const std::vector<WorkerResult>& results, Report* report);
 
-// Fills in what follows from the cache's numbers before and after, and checks
-// them against the workers'. REQUIRES: AddResults came first.
+// Fills in what follows from the cache's figures before and after, and compares
+// them with the workers'. REQUIRES: AddResults was called.
 void AddAccounts(const Accounts& before, const Accounts& after, Report* report);
 
-// One replay, a figure a line.
+// A table of one replay, with a figure in each line.
 std::string ToTable(const Report& report);
-// Many, a replay a line.
+// A table of several, with a replay in each line.
 std::string ToTable(const std::vector<Report>& reports);
-// A list.
+// A JSON list.
 std::string ToJson(const std::vector<Report>& reports);
 
 }  // namespace pando::replay

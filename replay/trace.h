@@ -23,12 +23,12 @@ struct TraceRequest {
 };
 
 struct Trace {
-  // Tokens of a whole block.
+  // The number of tokens in a whole block.
   uint32_t block_tokens = 0;
   // In the order of their times.
   std::vector<TraceRequest> requests = {};
 
-  // Tokens of the request up to the end of its block number `index`.
+  // How many tokens the request has up to the end of its block number `index`.
   uint32_t EndOfBlock(const TraceRequest& request, size_t index) const {
     return static_cast<uint32_t>(
         std::min<size_t>((index + 1) * block_tokens, request.input_tokens));
@@ -58,17 +58,17 @@ struct HitTokens {
   }
 };
 
-// What a cache that forgets nothing would hit: the longest prefix of blocks
-// that were seen before.
+// What a cache without limit would hit: for each request the longest prefix of
+// blocks that were seen before.
 HitTokens UnlimitedCacheHits(const Trace& trace);
 
-// What a cache of so many tokens would hit that keeps blocks in the order in
-// which they were last used; of a request's blocks the last goes first.
+// What an LRU cache of blocks with room for `capacity_tokens` would hit. Among
+// the blocks of one request, the last one is evicted first.
 HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens);
 
-// Replaces `tokens` by the input of `request`. Token number i of block b is
-// the upper half of splitmix64(b * block_tokens + i): the same everywhere and
-// always.
+// Sets `tokens` to the input of `request`. Token number i of block b is the
+// upper half of splitmix64(b * block_tokens + i), so that it is always the
+// same.
 void MakeTokens(const Trace& trace, const TraceRequest& request,
                 std::vector<Token>* tokens);
 

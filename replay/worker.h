@@ -18,49 +18,50 @@ struct WorkerOptions {
   // This worker serves the requests index, index + count, index + 2 count ...
   uint32_t index = 0;
   uint32_t count = 1;
-  // Reserve room for the output, too.
+  // Whether to reserve room for the output, too.
   bool with_output = false;
-  // Begin at handles of earlier requests and send only what comes after them.
+  // Whether to begin at handles of earlier requests, and send only the tokens
+  // after them.
   bool use_handles = false;
   // "lane" or "grpc"; empty: a lane if there is one.
   std::string transport = {};
-  // Of a call, and to find the pandod.
+  // The limit of a call, and of connecting.
   absl::Duration timeout = absl::Seconds(30);
 };
 
-// What became of a request, and the time of its calls as the worker waited.
+// How long the worker waited for the calls of one request.
 struct CallTimes {
   uint32_t match_ns = 0;
-  // Zero: not called, for the pool was exhausted.
+  // Zero: the call was not made, because the pool was exhausted.
   uint32_t insert_ns = 0;
-  // The same request without a cache; zero without a floor.
+  // The time of the floor; zero without one.
   uint32_t floor_ns = 0;
 };
 
-// Sums over the requests.
+// Sums over all requests.
 struct WorkerTotals {
   uint64_t input_tokens = 0;
   uint64_t matched_tokens = 0;
-  // What the admissions carried.
+  // The tokens that admissions carried.
   uint64_t sent_tokens = 0;
   // Requests that found too few pages.
   uint64_t exhausted = 0;
-  // Requests that began at a handle, and those of them whose handle was gone.
+  // Requests that began at a handle, and how many of these handles were gone.
   uint64_t handles = 0;
   uint64_t handles_gone = 0;
 };
 
 struct WorkerResult {
   WorkerTotals totals;
-  // On the monotonic clock of the machine.
+  // By the monotonic clock of the machine.
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   // One for each request served, in order.
   std::vector<CallTimes> calls;
 };
 
-// Serves the share as an engine would. Fails at the first error other than an
-// exhausted pool. `floor` may be null.
+// Serves this worker's share of the trace as an engine would. Fails at the
+// first error other than an exhausted pool. `floor` may be null.
 absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
                                    const Trace& trace,
                                    const WorkerOptions& options);

@@ -21,14 +21,18 @@ struct WorkerAddresses {
   // What pandod is shown, as in ConnectOptions.
   std::optional<TlsFiles> tls;
   std::string token;
-  // Empty: without a floor.
+  // Empty: no floor is measured.
   std::string echo_server;
 };
 
-// A worker in a process of its own, as engines are. It connects, says that it
-// is ready, waits for the word to go, serves its share and sends the result
-// over a socket pair. Owned by the caller; move-only; thread-compatible. An
-// error is printed by the worker itself.
+// A worker in a process of its own, as engines are. It connects, reports that it
+// is ready, waits for Go, serves its share of the trace, and sends the result over
+// a socket pair:
+//
+//   WaitReady of all workers; Go of all workers; Finish of all workers
+//
+// The worker process itself prints its errors. Owned by the caller; move-only;
+// thread-compatible.
 class WorkerProcess {
  public:
   // Forks. REQUIRES: this process has not used gRPC yet, for its threads do
@@ -46,10 +50,10 @@ class WorkerProcess {
 
   absl::Status WaitReady();
   absl::Status Go();
-  // Waits until it has sent its result, or is gone, or for `limit`.
+  // Waits until it has sent its result or is gone, at most for `limit`.
   bool HasEnded(absl::Duration limit) const;
-  // Receives the result and waits for the end of the process: its session is
-  // over then.
+  // Receives the result, and waits for the end of the process, after which its
+  // session is over.
   absl::StatusOr<WorkerResult> Finish();
 
  private:

@@ -8,9 +8,9 @@
 
 namespace pando::lane {
 
-// Which ranges of a lane's arena are in use. Gives out the first gap that is
-// large enough, so that a caller with one call at a time uses the same memory,
-// which its cache holds, again and again. Owned by Lane; not thread-safe.
+// Allocates ranges of a lane's arena, first fit: a caller with one call at a
+// time uses the same memory again and again, which stays in the CPU's cache.
+// Owned by Lane; not thread-safe.
 class Arena {
  public:
   // `bytes` in all; at most `ranges` are in use at the same time.

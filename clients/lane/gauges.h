@@ -14,14 +14,15 @@ namespace pando::lane {
 // is mapped, whatever becomes of pandod.
 class MappedGauges {
  public:
-  // Null, and why, if that is no gauge page that this library knows.
+  // Null, with the reason in `error`, if this is no gauge page of a version
+  // that this library knows.
   static std::shared_ptr<const MappedGauges> Map(const UniqueFd& memory,
                                                  std::string& error);
   ~MappedGauges();
   MappedGauges(const MappedGauges&) = delete;
   MappedGauges& operator=(const MappedGauges&) = delete;
 
-  // As ReadGauges.
+  // See ReadGauges in lane/gauge_page.h.
   std::optional<Gauges> Read() const { return ReadGauges(*page_); }
 
  private:

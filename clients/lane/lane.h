@@ -21,42 +21,52 @@ namespace pando::lane {
 class Call;
 
 // The worker's end of a lane: carries requests to pandod and answers back
-// through shared memory. It knows bytes and no messages, and needs nothing but
+// through shared memory. It knows bytes and not messages, and needs nothing but
 // the standard library, so that every client can be built on it.
 //
-// Shared by the client and the calls that run. Thread-safe. It stays mapped
-// until the last call is gone, whatever becomes of pandod.
+//   std::optional<Call> call =
+//       lane->NewCall(Method::kInsert, request.size(), answer_bytes);
+//   if (!call) { ... no room: make the call over gRPC ... }
+//   std::memcpy(call->request().data(), request.data(), request.size());
+//   call->Submit();
+//   if (call->Await(deadline) == Call::Outcome::kAnswered) {
+//     Parse(call->code(), call->answer());  // valid as long as the call
+//   }
+//
+// Shared by the client and its calls. Thread-safe. It stays mapped until the
+// last call is destroyed, whatever becomes of pandod.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Null, and why, if that is no lane that this library knows.
+  // Null, with the reason in `error`, if this is no lane of a version that this
+  // library knows.
   static std::shared_ptr<Lane> Map(const UniqueFd& memory, UniqueFd doorbell,
                                    std::string& error);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Room for a request of this size and an answer of at most that size. None:
-  // it does not fit at present, or the lane is closed; the call must go another
-  // way.
+  // Makes a call with room for a request of `request_bytes` and an answer of at
+  // most `answer_bytes`. None: there is no room at present, or the lane is
+  // closed; the call must go over gRPC.
   std::optional<Call> NewCall(Method method, size_t request_bytes,
                               size_t answer_bytes);
 
-  // Publishes calls, whose requests are written, in this order and with one
-  // doorbell.
+  // Publishes calls in this order, with one doorbell for all of them. REQUIRES:
+  // their requests are written.
   void Submit(std::span<Call* const> calls);
 
-  // Nobody answers any more: every call that is not answered ends with kClosed,
-  // and there are no new ones. Idempotent.
+  // Ends every call without an answer with kClosed; there are no new ones. To
+  // be called when pandod is gone. Idempotent.
   void Close();
   bool is_closed() const {
     return header().closed.load(std::memory_order_acquire) != 0;
   }
 
-  // For who waits for any call of the lane: how many answers there have been,
-  // and a sleep until there are more than `seen`, at most for `limit`. Only
-  // calls that were told to WakeLane count.
+  // To wait for any of several calls: call WakeLane on each of them; then
+  // answers() counts their answers, and AwaitAnswers sleeps until that is more
+  // than `seen`, at most for `limit`.
   uint32_t answers() const {
     return header().answers.load(std::memory_order_acquire);
   }
@@ -73,14 +83,14 @@ class Lane : public std::enable_shared_from_this<Lane> {
     return slot(index).state.load(std::memory_order_acquire) ==
            static_cast<uint32_t>(SlotState::kSubmitted);
   }
-  // Of a call that ended, or was never submitted; of one that was given up,
-  // once pandod has answered it.
+  // Frees the slot of a call. If pandod has still to answer it, the slot is
+  // abandoned: ReleaseAbandoned frees it after the answer.
   void Release(uint32_t index, size_t offset);
   void ReleaseAbandoned();
 
   struct Place {
     bool is_used = false;
-    bool is_abandoned = false;  // its caller is gone, its answer is not there
+    bool is_abandoned = false;  // its caller is gone, its answer is pending
     size_t offset = 0;
   };
 
@@ -88,14 +98,15 @@ class Lane : public std::enable_shared_from_this<Lane> {
   const size_t bytes_;
   const UniqueFd doorbell_;
   const uint32_t slots_;
-  std::mutex mutex_;  // of what follows, and of the words that publish calls
+  std::mutex mutex_;  // guards what follows, and the words that publish calls
   Arena arena_;
   Place places_[kSlots];
   uint32_t abandoned_ = 0;
 };
 
-// One call on a lane: its place there, from before it is submitted until its
-// answer was read. Move-only; thread-compatible.
+// One call on a lane. It owns a slot and a range of the arena, which its
+// destructor gives back; so it must live until its answer was read. Move-only;
+// thread-compatible.
 class Call {
  public:
   enum class Outcome {
@@ -103,7 +114,7 @@ class Call {
     // It was carried out, but the answer needs more room than was given.
     kTooLarge,
     kTimedOut,
-    // There will be no answer; pandod may have carried the call out.
+    // There will be no answer, but pandod may have carried the call out.
     kClosed,
   };
 
@@ -117,28 +128,28 @@ class Call {
     if (lane_ != nullptr) lane_->Release(index_, offset_);
   }
 
-  // To be written before the call is submitted.
+  // Where the caller writes the request, before Submit.
   std::span<std::byte> request() const {
     return {ArenaAt(lane_->base_) + offset_, request_bytes_};
   }
-  // The one that it is on.
+  // The lane that this call is on.
   Lane& lane() const { return *lane_; }
   void Submit() {
     Call* self = this;
     lane_->Submit({&self, 1});
   }
 
-  // Sleeps until the call has an outcome, at the latest at `deadline`; may be
+  // Waits until the call has an outcome, at the latest until `deadline`. May be
   // called again after kTimedOut.
   Outcome Await(Lane::Clock::time_point deadline);
-  // The same without any sleep.
+  // The outcome, without waiting; none: there is no answer yet.
   std::optional<Outcome> Poll() const;
-  // From now on the answer counts for AwaitAnswers, unless it is there already.
-  // False: it is.
+  // Makes the answer count for Lane::AwaitAnswers. Returns false when the
+  // answer is there already, and does not count.
   bool WakeLane();
 
-  // After kAnswered: google.rpc.Code, and the answer's message, or with an
-  // error google.rpc.Status. Valid as long as the call.
+  // After kAnswered: the google.rpc.Code, and the serialized response, or
+  // google.rpc.Status if the code is an error. Valid as long as the call.
   uint32_t code() const;
   std::span<const std::byte> answer() const;
 
@@ -154,7 +165,7 @@ class Call {
 
   Slot& slot() const { return lane_->slot(index_); }
 
-  std::shared_ptr<Lane> lane_;  // null: moved from
+  std::shared_ptr<Lane> lane_;  // null once moved from
   uint32_t index_;
   size_t offset_;
   size_t request_bytes_;

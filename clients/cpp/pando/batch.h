@@ -20,11 +20,11 @@ inline namespace client {
 
 class Client;
 
-// Of a call that answers with nothing but its success.
+// The result of a call that returns nothing but its success.
 struct Done {};
 
-// What one call of a batch gave, once the batch was sent. Cheap to copy; all
-// copies are of the same answer.
+// The answer of one call of a batch: a promise that Batch::Send fulfils. Cheap
+// to copy; all copies share one answer.
 template <typename T>
 class Answer {
  public:
@@ -40,13 +40,25 @@ class Answer {
           absl::FailedPreconditionError("the batch was not sent yet"));
 };
 
-// Calls that go together: one doorbell on a lane, one call over gRPC. They
-// begin in their order, and one that fails does not keep the others from being
-// carried out. Each takes what the call of the same name of Client takes; what
-// its arguments refer to (tokens, locks) must stay as it is until the batch was
-// sent. One that was not sent does nothing.
+// Several calls that travel together: one doorbell on a lane, one call over
+// gRPC. For example, the finish of one request with the admission of the next:
 //
-// Made by Client, which outlives it. Thread-compatible.
+//   pando::Batch batch = client->NewBatch();
+//   auto finished = batch.Insert(tokens, page_ids,
+//                                {.lock = &lock,
+//                                 .lock_action = pando::LockAction::kUnlock});
+//   auto admitted = batch.MatchPrefix(prompt, {.lock = true,
+//                                              .reserve_tokens = room});
+//   batch.Send();                                  // waits for all answers
+//   absl::StatusOr<pando::Match> match = admitted.Take();
+//
+// The calls begin in the order in which they were added. One that fails does
+// not keep the others from being carried out. Each takes the arguments of the
+// method of Client with the same name; tokens and locks that they refer to must
+// stay valid and unchanged until Send returns. Destroying a batch that was not
+// sent does nothing.
+//
+// Made by Client::NewBatch; the Client outlives it. Thread-compatible.
 class Batch {
  public:
   Batch(Batch&&) noexcept;
@@ -64,8 +76,8 @@ class Batch {
                                       std::optional<uint32_t> at_least = {});
   Answer<Done> FreePages(const ReservedPages& pages);
 
-  // Sends the calls that were added since the last time, and waits for all of
-  // their answers.
+  // Sends the calls that were added since the last Send, and waits for all
+  // their answers. The batch may then be used again.
   void Send();
 
  private:

@@ -32,55 +32,76 @@ class Exchange;
 struct ConnectOptions {
   // "unix:/path", "/path" or "host:port".
   std::string address = {};
-  // Shown to operators, for example "sglang rank 0". At most 128 bytes.
+  // A name for operators, for example "sglang rank 0". At most 128 bytes.
   std::string name = {};
-  // Deadline of each call; MatchOptions::pending_wait adds to it. Connect waits
-  // as long for a server to come up.
+  // The deadline of each call; MatchOptions::pending_wait is added to it.
+  // Connect waits as long for a server to come up.
   absl::Duration timeout = absl::Seconds(5);
-  // Called, on a thread of the client, when a session is lost: every lock and
-  // page id obtained before is void. It may use the client but not destroy it.
-  // Once nothing is written to the session's pages any more, EndSession makes
-  // them free.
+  // Called, on a thread of the client, when the session is lost: every lock and
+  // page id obtained before is void. It may use the client but must not destroy
+  // it. Once nothing writes to the pages of the lost session any more, call
+  // EndSession, so that they are free.
   std::function<void()> on_session_lost = nullptr;
   // Needed where the server has a certificate.
   std::optional<TlsFiles> tls = {};
-  // The bearer token, where the server recognises its callers by one; only TLS
-  // keeps it secret on the way. Empty: none.
+  // The bearer token by which the server recognises this client; only TLS keeps
+  // it secret on the way. Empty: none.
   std::string token = {};
   // Whether to ask for a lane: shared memory that carries the calls of the data
   // path much faster than gRPC. Only over a Unix socket.
   bool lane = true;
 };
 
-// How the calls of the data path travel.
+// How the calls that an engine makes for each request travel.
 enum class Transport { kGrpc, kLane };
 
 struct AttachOptions {
-  // What the worker computes with. The pool is not mapped when it differs; what
-  // is unset is taken as the server has it.
+  // The layout and the model that the worker computes with. AttachPool fails
+  // with LAYOUT_MISMATCH when the pool has others; an unset one is not compared.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
-  // Where each shard is mapped if that is free: the addresses of a mapping that
-  // is gone, which CUDA graphs still hold.
+  // The addresses to map the shards at, where they are free. For a worker that
+  // attaches again, and whose CUDA graphs still hold the old addresses.
   std::vector<std::byte*> addresses = {};
 };
 
-// A worker's attachment to pandod: one connection and one session.
+// A worker's connection to pandod, and its session. A request takes two calls:
 //
-// Owned by the caller. The session keeps itself alive: when the connection
-// breaks it is resumed, and when it cannot be (pandod restarted, or was away
-// for too long) a new one is opened. Calls that carry locks or pages of a lost
-// session fail with reason SESSION_LOST; while pandod is away every call fails
-// with UNAVAILABLE.
+//   auto client = pando::Client::Connect({.address = "unix:/run/pando/pando.sock",
+//                                         .name = "my engine"});
+//   auto pool = (*client)->AttachPool();       // map the memory, once
 //
-// A failed call changed nothing, with two exceptions. Where the connection
-// breaks under a call that changes something, the call is repeated for most of
-// a second, and the server acts on it once; only when that ends with
-// UNAVAILABLE, and after DEADLINE_EXCEEDED, one cannot know: what the call may
-// have locked or reserved is then given back in the background, and what it may
-// have released or freed must not be used again.
+//   // Admission: find the cached prefix, lock it, and reserve pages for the rest.
+//   // At least one token must be computed, so the match is capped below that.
+//   auto match = (*client)->MatchPrefix(
+//       prompt, {.max_tokens = prompt_tokens - 1, .lock = true,
+//                .reserve_tokens = prompt_tokens + max_new_tokens});
+//   // ... read match->page_ids, write the KV of the rest into
+//   // match->reserved.ids, generate ...
 //
-// The destructor ends the session, which releases what it holds. Thread-safe.
+//   // Finish: publish the whole pages, release the lock, free what is left.
+//   // `tokens` and `page_ids` begin where the lock ends: lock.tokens().
+//   (*client)->Insert(tokens, page_ids,
+//                     {.lock = &match->lock,
+//                      .lock_action = pando::LockAction::kUnlock,
+//                      .free_page_ids = unused_page_ids});
+//
+// Owned by the caller. Thread-safe. The destructor ends the session, which
+// releases its locks and frees its reserved pages.
+//
+// The session keeps itself alive. When the connection breaks, the session is
+// resumed; when it cannot be resumed (pandod restarted, or was away for too
+// long), a new one is opened and on_session_lost is called. Calls with locks or
+// pages of a lost session fail with the reason SESSION_LOST. While pandod is
+// away every call fails with UNAVAILABLE.
+//
+// A call that fails has changed nothing, with two exceptions: UNAVAILABLE and
+// DEADLINE_EXCEEDED of a call that changes something. (A call whose connection
+// breaks is repeated for most of a second, and the server acts on it only once;
+// UNAVAILABLE means that this was not enough.) The client then cannot know
+// whether the server acted. It gives back in the background what the call may
+// have locked or reserved. What the call may have released or freed must not be
+// used again.
 class Client {
  public:
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
@@ -89,51 +110,53 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The present session; zero while there is none.
+  // The id of the present session; zero while there is none. A secret: whoever
+  // knows it may act in its name.
   uint64_t session_id() const;
   // The boot of pandod that the session belongs to; zero while there is none.
   uint64_t epoch() const;
 
   // How MatchPrefix, MatchPrefixes, Insert, TakeLock, Unlock, AllocatePages,
-  // FreePages and GetStats go at present. One that does not fit into the lane
-  // goes over gRPC nevertheless.
+  // FreePages and GetStats travel at present. With a lane, a call that does not
+  // fit into it still goes over gRPC.
   Transport transport() const;
-  // Why that is not the lane; OK: it is.
+  // OK while there is a lane, else why there is none.
   absl::Status why_no_lane() const;
 
-  // What the cache holds at present, as of one moment. With a lane it is read
-  // from memory, without a call.
+  // How many pages are in each state, all at one moment. With a lane this reads
+  // shared memory and makes no call.
   absl::StatusOr<Gauges> ReadGauges();
 
-  // Calls that go together.
+  // Makes an empty batch: see Batch.
   Batch NewBatch() { return Batch(this); }
 
-  // As the last answer of MatchPrefix, Insert or AllocatePages told it; zeros
-  // before the first one.
+  // How many pages nobody held when the last MatchPrefix, Insert or
+  // AllocatePages was answered; zeros before the first one.
   PageRoom room() const;
 
-  // Finds the longest cached prefix of the prompt; on request locks it and
-  // reserves pages for the rest, all or nothing. The admission of a request.
+  // The admission of a request: finds the longest cached prefix of the prompt;
+  // on request locks it and reserves pages for the rest, all or nothing.
   //
-  // With MatchOptions::after the prompt is given whole as well, and what the
-  // handle stands for is not sent. A handle that is gone is no error: the call
-  // is made again without it. So the block table always is the first
-  // Match::first_page pages that the caller knows the prefix by, then page_ids,
-  // then the reserved ones.
+  // With MatchOptions::after the caller still passes the whole prompt, but the
+  // tokens that the handle covers are not sent. A handle that is gone is no
+  // error: the call is made again without it. The block table of the request is
+  // then: the first Match::first_page pages that the caller knows already, then
+  // Match::page_ids, then Match::reserved.
   absl::StatusOr<Match> MatchPrefix(std::span<const Token> tokens,
                                     const MatchOptions& options = {});
 
-  // Matches the prompts of a waiting queue: a score for each, in order. Changes
-  // nothing, not even what was recently used. At most 4,096 queries; the
+  // Scores the prompts of a waiting queue: how many tokens of each are cached,
+  // in order. Changes nothing, not even recency. At most 4,096 queries; the
   // server's limit on tokens holds for all of them together.
   absl::StatusOr<std::vector<PrefixScore>> MatchPrefixes(
       std::span<const PrefixQuery> queries);
 
   // Publishes pages under a prefix: page_ids[i] holds the KV of the i-th whole
-  // page of tokens, complete on the device. With LockAction::kUnlock the
-  // finish of a request. A lock that the server does not know is dropped. In a
-  // bigram namespace n tokens are n - 1 units, and a whole page is one of
-  // units.
+  // page of tokens, and all writes to it are complete on the device. From then
+  // on the pages are immutable. With LockAction::kUnlock this is the finish of a
+  // request. If the server does not hold InsertOptions::lock any more, the Lock
+  // object is emptied. In a bigram namespace n tokens are n - 1 units, and a
+  // whole page is page_tokens units.
   absl::StatusOr<InsertResult> Insert(std::span<const Token> tokens,
                                       std::span<const PageId> page_ids,
                                       const InsertOptions& options);
@@ -142,16 +165,16 @@ class Client {
   absl::StatusOr<Lock> TakeLock(std::span<const Token> tokens,
                                 const LockOptions& options = {});
 
-  // Releases many locks in one call, all or nothing; they must be of one
-  // session. For a single one there is Lock::Release.
+  // Releases several locks of one session in one call, all or nothing. For a
+  // single lock there is Lock::Release.
   absl::Status Unlock(std::span<Lock> locks);
 
   // Frees up to `pages` evictable pages; returns how many it freed.
   absl::StatusOr<uint32_t> Evict(uint32_t pages);
 
-  // Reserves pages, evicting as needed. All or nothing; with `at_least` as many
-  // as there is room for, but not fewer than that. They count for the quota of
-  // the namespace.
+  // Reserves pages, evicting as needed. All or nothing; with `at_least`, as many
+  // as there is room for, but no fewer than `at_least`. They count for the quota
+  // of the namespace.
   absl::StatusOr<ReservedPages> AllocatePages(
       uint32_t pages, const Namespace& ns = {},
       std::optional<uint32_t> at_least = {});
@@ -159,10 +182,10 @@ class Client {
   // Gives reserved pages back; all or nothing.
   absl::Status FreePages(const ReservedPages& pages);
 
-  // Says of a session that was lost while this process lives on: nothing of it
-  // writes any more to the pages that the session had reserved, no kernel on
-  // the device either. Until it says so, has unmapped the pool of that session,
-  // or has ended, nobody gets these pages.
+  // Declares that nothing in this process, and no kernel on the device, writes
+  // any more to the pages that a lost session had reserved; pandod then frees
+  // them at once. Without this call nobody gets these pages until the process
+  // has unmapped the pool of that session, or has ended.
   absl::Status EndSession(uint64_t session_id);
 
   absl::StatusOr<PoolDescription> DescribePool();
@@ -171,29 +194,30 @@ class Client {
   // worker expects.
   absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
 
-  // Says that this process writes pages that another process of its engine has
-  // reserved in that session, its client's session_id(). When that session is
-  // lost, its pages are not given to others before this client or its process
-  // is gone, too; where pandod cannot tell that, before a time has passed. Who
-  // knows a session's id may act in its name.
+  // Declares that this process writes pages that another process of its engine
+  // has reserved: `session_id` is the session_id() of that process's client.
+  // When that session is lost, pandod gives its pages to nobody before this
+  // client or its process is gone as well; where pandod cannot see that, before
+  // a time limit has passed.
   absl::Status LinkSession(uint64_t session_id);
 
   absl::StatusOr<Stats> GetStats();
 
   // Evicts everything that is not locked.
   absl::StatusOr<FlushResult> Flush();
-  // The same in one namespace.
+  // Evicts everything that is not locked in one namespace.
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
 
-  // Changes the order of eviction of the live cache; nothing is lost. Returns
-  // the policy before.
+  // Changes the eviction policy of the running cache; nothing is evicted by
+  // that. Returns the policy before.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
-  // What enters and leaves the cache from now on, after a snapshot:
-  // AllBlocksCleared, what is cached, SnapshotEnd.
+  // Begins to watch what enters and leaves the cache. A snapshot comes first:
+  // AllBlocksCleared, BlocksStored for everything that is cached, SnapshotEnd.
   std::unique_ptr<EventWatch> WatchEvents(const WatchOptions& options = {});
 
-  // The invariants of the index that do not hold; empty when all is well.
+  // Verifies the invariants of the index. Returns a sentence for each that does
+  // not hold; none when all is well.
   absl::StatusOr<std::vector<std::string>> CheckInvariants();
 
  private:
@@ -201,7 +225,8 @@ class Client {
 
   explicit Client(std::shared_ptr<Connection> connection);
 
-  // The calls of the same names, whose first exchange a batch may have.
+  // The public methods of the same names. `exchange` is null, or the first
+  // exchange of this call in a batch.
   absl::StatusOr<Match> MatchPrefix(std::span<const Token> tokens,
                                     const MatchOptions& options,
                                     Exchange* exchange);

@@ -16,22 +16,23 @@ inline namespace client {
 // connection, a deadline). docs/protocol.md lists every reason.
 std::string ReasonOf(const absl::Status& status);
 
-// After which time the call may be tried again, where the server says so.
+// The time after which the call may be repeated, where the server tells one.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
-// The reasons that a worker acts on; the others mean a mistake of the caller.
+// The reasons that a worker handles at run time. The other reasons mean that
+// the caller made a mistake.
 namespace reason {
 
-// The session and all it held is gone: drop every lock and page id.
+// The session and everything it held is gone: drop every lock and page id.
 inline constexpr std::string_view kSessionLost = "SESSION_LOST";
 // Too few pages are free or evictable: wait until requests finish, then try
 // again. A request larger than the whole pool never succeeds.
 inline constexpr std::string_view kPoolExhausted = "POOL_EXHAUSTED";
-// The namespace's class is at its cap: as kPoolExhausted, but only requests of
-// that class count.
+// The namespace's quota class is at its cap: wait until requests of that class
+// finish, then try again.
 inline constexpr std::string_view kQuotaExceeded = "QUOTA_EXCEEDED";
 // The session has as many locks, reserved pages or unused attach tokens as it
-// may: it succeeds once some are given back.
+// may have: the call succeeds once some are given back.
 inline constexpr std::string_view kSessionLimit = "SESSION_LIMIT";
 // The session calls too often: RetryAfter says when it may again.
 inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
@@ -41,7 +42,8 @@ inline constexpr std::string_view kDraining = "DRAINING";
 inline constexpr std::string_view kNoCredential = "NO_CREDENTIAL";
 // The lock is not, or no longer, one of the session.
 inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
-// Nothing is left of a handle. Client handles it by itself.
+// The node of a handle was evicted. Client repeats the call without the handle,
+// so callers of Client do not see this.
 inline constexpr std::string_view kHandleGone = "HANDLE_GONE";
 // A request id was used for another kind of call.
 inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";

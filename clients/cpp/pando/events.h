@@ -25,17 +25,18 @@ enum class EvictionReason {
   kFlush,
 };
 
-// Pages that entered the cache, one after the other in one prompt. A block is
-// the KV of one page; docs/protocol.md says how its hash of 32 bytes is made.
+// Consecutive pages of one prompt that entered the cache. A block is the KV of
+// one page; docs/protocol.md says how its hash of 32 bytes is computed.
 struct BlocksStored {
   std::vector<std::string> block_hashes;
-  // The block before the first; empty: these begin a prompt.
+  // The block before the first one; empty: the first one begins a prompt.
   std::string parent_block_hash;
-  // page_tokens for each block; one more at the end in a bigram namespace.
+  // page_tokens tokens for each block; in a bigram namespace one more at the
+  // end.
   std::vector<Token> tokens;
   uint32_t page_tokens = 0;
   std::optional<std::string> extra_key = {};
-  // The cache salt is secret; it is in the hashes.
+  // The salt itself is secret and not shown, but it is part of the hashes.
   bool has_cache_salt = false;
   bool bigram = false;
 };
@@ -48,13 +49,14 @@ struct BlocksRemoved {
 // Nothing is cached any more; a snapshot begins with it, too.
 struct AllBlocksCleared {};
 
-// The watcher missed events and must forget what it knows; a snapshot follows.
+// The watcher missed these events and must forget what it knows; a snapshot
+// follows.
 struct EventsLost {
   uint64_t first_sequence = 0;
   uint64_t last_sequence = 0;
 };
 
-// The snapshot is complete; what follows is live.
+// The snapshot is complete; the events that follow are live.
 struct SnapshotEnd {};
 
 struct Event {
@@ -87,8 +89,9 @@ class EventWatch {
   EventWatch(const EventWatch&) = delete;
   EventWatch& operator=(const EventWatch&) = delete;
 
-  // Waits for the next event. Fails for ever once the watch is cancelled
-  // (CANCELLED) or the connection broken (UNAVAILABLE).
+  // Waits for the next event. Once the watch is cancelled (CANCELLED) or the
+  // connection broken (UNAVAILABLE), every further call fails; begin a new watch
+  // with WatchOptions::after_sequence to continue.
   absl::StatusOr<Event> Next();
 
   void Cancel();

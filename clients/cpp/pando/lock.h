@@ -12,33 +12,33 @@ inline namespace client {
 
 class Connection;
 
-// A lock on a cached prefix: while it is held the prefix is not evicted.
+// A lock on a cached prefix: while it is held, the prefix is not evicted.
 //
-// Owned by the caller; move-only; released by the destructor. It knows the
-// session it belongs to, and may outlive the Client: once that session is over
+// Owned by the caller; move-only; the destructor releases it. It knows the
+// session it belongs to and may outlive the Client: once that session is over,
 // there is nothing left to release, and nothing is sent. Thread-compatible.
 class Lock {
  public:
-  // Holds nothing.
+  // Makes an empty lock, which holds nothing.
   Lock() = default;
   Lock(Lock&& other) noexcept { *this = std::move(other); }
   Lock& operator=(Lock&& other) noexcept;
-  // Releases the lock if it is still held; without an answer, in the
-  // background.
+  // Releases the lock if it is still held. If pandod does not answer, the
+  // client goes on trying in the background.
   ~Lock();
 
   bool held() const { return id_ != 0; }
-  // The boundary: tokens that the lock protects, and where the tokens of an
-  // Insert anchored at it begin.
+  // The boundary: how many tokens of the prompt the lock protects. The tokens
+  // of an Insert anchored at this lock begin there.
   uint32_t tokens() const { return tokens_; }
-  // The same place as a handle, for calls after the lock is released.
+  // A handle of the same prefix, for calls after the lock is released.
   const PrefixHandle& handle() const { return handle_; }
   uint64_t id() const { return id_; }
   uint64_t session_id() const { return session_id_; }
 
-  // Releases the lock now. When this fails because the server cannot be
-  // reached the lock stays held and may be released again; an empty lock is
-  // released already.
+  // Releases the lock now. If the server cannot be reached, this fails; the
+  // lock then stays held, and Release may be called again. Does nothing for an
+  // empty lock.
   absl::Status Release();
 
  private:
@@ -46,11 +46,13 @@ class Lock {
 
   Lock(std::weak_ptr<Connection> connection, uint64_t session_id, uint64_t id,
        uint32_t tokens, PrefixHandle handle);
-  // The server moved the lock.
+  // Follows the server, which has moved the lock.
   void MoveTo(uint32_t tokens, PrefixHandle handle);
+  // Empties the lock, and tells nobody.
   void Forget() { id_ = 0; }
+  // Releases the lock, in the background if necessary.
   void Abandon();
-  // After a call that failed because the server does not hold the lock.
+  // Empties the lock if `status` says that the server does not hold it.
   void ForgetIfGone(const absl::Status& status);
 
   std::weak_ptr<Connection> connection_;

@@ -16,15 +16,17 @@ class UniqueFd;
 
 inline namespace client {
 
-// The pool's memory, mapped into this process. That of a shard on a GPU is at
-// addresses for kernels, not for the CPU.
+// The pool's memory, mapped into this process. A shard on a GPU is mapped at
+// device addresses: for kernels, not for the CPU.
 //
-// Owned by the caller; move-only; the destructor unmaps. It may outlive the
-// Client, and the mapping stays readable when pandod is gone, but its pages
-// mean something only in the epoch they were mapped in. Thread-safe as memory
-// is: the cache guarantees that nobody writes a page that is in the tree, and
-// that a reserved page has one owner. Each process attaches by itself: pandod
-// cannot see who else writes to a GPU's memory that was passed on.
+// Owned by the caller; move-only; the destructor unmaps it. It may outlive the
+// Client, and stays mapped when pandod is gone, but its pages mean something
+// only in the epoch in which it was mapped.
+//
+// Threads synchronise as with any memory, under two rules that keep workers
+// apart: write only to pages that your session has reserved, and read only
+// pages that a match or an insert gave you. Each process must attach by itself:
+// pandod cannot see who else writes to GPU memory that was passed on.
 class MappedPool {
  public:
   MappedPool(MappedPool&& other) noexcept = default;
@@ -35,10 +37,12 @@ class MappedPool {
   // The boot of pandod that this memory belongs to.
   uint64_t epoch() const { return epoch_; }
 
+  // The memory of one shard; layout() tells what lies where.
   std::span<std::byte> shard(uint32_t index) const { return shards_[index]; }
 
-  // The first element of one head of one token. REQUIRES: each argument is
-  // within the layout; for ValueAddress, layout().kv_planes == 2.
+  // The address of the first element of one head of one token; KeyAddress in
+  // plane 0, ValueAddress in plane 1. REQUIRES: each argument is within the
+  // layout; for ValueAddress, layout().kv_planes == 2.
   std::byte* KeyAddress(uint32_t layer, PageId page, uint32_t token,
                         uint32_t head, uint32_t shard = 0) const {
     return Address(layer, page, /*kv=*/0, token, head, shard);
@@ -52,8 +56,8 @@ class MappedPool {
   friend class Client;
   friend class MappedPoolTest;
 
-  // Maps the shards of `pool`, one descriptor each, in order; where `wanted`
-  // names an address for one, there if it is free.
+  // Maps the shards of `pool`, one descriptor each, in order. A shard for which
+  // `wanted` has an address is mapped there if it is free.
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
       const std::vector<UniqueFd>& descriptors,
@@ -70,7 +74,7 @@ class MappedPool {
   PoolDescription pool_;
   uint64_t epoch_ = 0;
   std::vector<std::span<std::byte>> shards_;
-  // Unmap them.
+  // Destroying these unmaps the shards.
   std::vector<std::shared_ptr<const void>> owners_;
 };
 

@@ -18,7 +18,8 @@ enum class DType {
   kBFloat16,
   kFloat8E4M3,
   kFloat8E5M2,
-  // Bytes whose meaning the workers alone know; only whole pages have a place.
+  // Bytes whose meaning only the workers know: the layout tells where whole
+  // pages are, but not tokens or heads.
   kOpaque,
 };
 
@@ -45,9 +46,11 @@ struct KvLayout {
   uint64_t kv_stride = 0;
   uint64_t token_stride = 0;
   uint64_t head_stride = 0;
-  // Bytes of a page in one layer and plane, which are contiguous.
+  // The size of a piece: the contiguous bytes of one page in one layer and
+  // plane.
   uint64_t piece_bytes = 0;
-  // What else workers agree on, such as the inside of an opaque page.
+  // Anything else that workers must agree on, such as the contents of an opaque
+  // page. Compared as text.
   std::string page_format = {};
 
   // Byte offset of the first element of a head. kv: 0 is keys, 1 is values.
@@ -57,13 +60,13 @@ struct KvLayout {
            token * token_stride + head * head_stride;
   }
 
-  // This layout with the strides that pandod gives it in a pool of that many
-  // pages: what a worker expects of PoolDescription::layout. Of an opaque one
-  // layers, page_tokens, order, piece_bytes and page_format are to be set.
+  // Returns this layout with the strides that pandod would give it in a pool of
+  // `capacity_pages` pages, to compare with PoolDescription::layout. For an
+  // opaque layout, set layers, page_tokens, order, piece_bytes and page_format.
   KvLayout WithStrides(uint32_t capacity_pages) const;
 };
 
-// Identifies layout and model; equal to PoolDescription::fingerprint when both
+// A hash of layout and model; equal to PoolDescription::fingerprint when both
 // agree.
 uint64_t Fingerprint(const KvLayout& layout, std::string_view model);
 

@@ -16,28 +16,30 @@ inline namespace client {
 
 struct MatchOptions {
   Namespace ns = {};
-  // Caps the match, in tokens of the prompt: an engine must compute at least
-  // one token of it. Unset: no cap. Zero: no match.
+  // Caps the match, in tokens. An engine must compute at least one token of a
+  // prompt, so it sets this to the length of the prompt less one. Unset: no
+  // cap. Zero: no match.
   std::optional<uint32_t> max_tokens = {};
   // Lock what matched, in the same step.
   bool lock = false;
-  // Reserve pages, in the same step, so that there is room for this many
-  // tokens counted from the start of the prompt. Refused without lock. Zero:
-  // reserve nothing.
+  // Reserve pages, in the same step, so that matched and reserved pages
+  // together have room for this many tokens from the start of the prompt: the
+  // prompt's and those to be generated. Needs lock. Zero: reserve nothing.
   uint32_t reserve_tokens = 0;
-  // Whether the match makes the prefix recently used.
+  // Whether the match counts as a use of the prefix, for the eviction policy.
   bool touch = true;
-  // A prefix of the prompt that was matched or inserted before: its tokens are
-  // not sent. They must be the first tokens of the prompt; nobody compares.
+  // A handle of a prefix of this prompt, from an earlier match or insert: the
+  // tokens that it covers are not sent. They must be the first tokens of the
+  // prompt; nobody compares them.
   PrefixHandle after = {};
-  // How long to wait, at most ten minutes, while another request computes the
-  // page after the match, instead of computing it too. Refused without lock.
-  // It adds to the deadline of the call.
+  // While another request computes the page after the match: how long to wait
+  // for it instead of computing the page again, at most ten minutes. Needs
+  // lock. It is added to the deadline of the call. Zero: do not wait.
   absl::Duration pending_wait = absl::ZeroDuration();
 };
 
-// Whether another request was computing the page after the match, and how the
-// wait for it ended.
+// Whether the page after the match was pending (another request was computing
+// it), and how the wait for it ended.
 enum class PendingOutcome {
   // Nobody else was computing it.
   kNone,
@@ -54,25 +56,25 @@ enum class PendingOutcome {
 };
 
 struct Match {
-  // Tokens of the cached prefix from the start of the prompt, whole pages.
+  // The length of the cached prefix in tokens, a multiple of page_tokens.
   uint32_t matched_tokens = 0;
-  // Pages of the cached prefix that MatchOptions::after covers, and that the
-  // caller therefore knows: they did not change. Zero without a handle, and
+  // How many pages of the cached prefix MatchOptions::after covers. The caller
+  // knows them already, and they have not changed. Zero without a handle, and
   // when the handle was gone.
   uint32_t first_page = 0;
   // The pages of the cached prefix from first_page on, in prompt order.
   std::vector<PageId> page_ids;
-  // Held when MatchOptions::lock was set, even when nothing matched: it is
-  // then the anchor of an Insert.
+  // Held when MatchOptions::lock was set, even when nothing matched: an Insert
+  // is anchored at it.
   Lock lock;
-  // What MatchOptions::reserve_tokens asked for.
+  // The pages that MatchOptions::reserve_tokens asked for.
   ReservedPages reserved;
   // Where the match ended.
   PrefixHandle handle;
   PendingOutcome pending = PendingOutcome::kNone;
 };
 
-// One prompt of a queue; the fields are those of a match.
+// One prompt of a waiting queue; the fields are those of MatchPrefix.
 struct PrefixQuery {
   std::span<const Token> tokens;
   Namespace ns = {};
@@ -81,9 +83,9 @@ struct PrefixQuery {
 };
 
 struct PrefixScore {
-  // Tokens of the cached prefix from the start of the prompt, whole pages.
+  // The length of the cached prefix in tokens, a multiple of page_tokens.
   uint32_t matched_tokens = 0;
-  // Another request is computing the page after the match.
+  // Whether another request is computing the page after the match.
   bool is_pending = false;
 
   friend bool operator==(const PrefixScore&, const PrefixScore&) = default;
@@ -91,47 +93,50 @@ struct PrefixScore {
 
 // What an anchored Insert does with its lock.
 enum class LockAction {
+  // The lock stays where it is.
   kKeep,
-  // The lock moves to the end of what was inserted: one chunk of a prefill.
+  // The lock moves to the end of what was inserted: for a chunk of a prefill.
   kRelock,
   // The lock is released: the request is finished.
   kUnlock,
 };
 
 struct InsertOptions {
-  // The anchor: tokens and page ids begin at its boundary, in its namespace.
+  // The anchor: tokens and page ids begin at the boundary of this lock, in its
+  // namespace.
   Lock* lock = nullptr;
   LockAction lock_action = LockAction::kKeep;
   // Without a lock: the session that reserved the pages, and the namespace.
   uint64_t session_id = 0;
   Namespace ns = {};
-  // Pages whose tokens were cached already are freed, unless this is set: then
-  // they stay reserved.
+  // Duplicates (pages whose tokens were cached already) are freed, unless this
+  // is set: then they stay reserved.
   bool keep_duplicates = false;
-  // Reserved pages to free in the same step: what a finished request has left.
+  // Reserved pages to free in the same step: those that a finished request did
+  // not use.
   std::span<const PageId> free_page_ids = {};
   // This many tokens of the admitted prompt, from the lock's boundary on, come
-  // before `tokens`: the server holds them since MatchPrefix reserved pages for
-  // them, so a prompt travels once. Needs lock.
+  // before `tokens` and need not be sent: the server holds them since
+  // MatchPrefix reserved pages for them. Needs lock.
   uint32_t prompt_tokens = 0;
-  // Without a lock: a prefix of the tokens that was matched or inserted before.
-  // It is not sent; tokens and page ids are nevertheless those from the start,
-  // and must begin with those of the prefix.
+  // Without a lock: a handle of a prefix of `tokens`, from an earlier match or
+  // insert. The tokens that it covers are not sent. `tokens` and `page_ids` are
+  // still those from the start of the prompt, the prefix included.
   PrefixHandle after = {};
-  // For the eviction policy "priority": the prefix is kept longer the higher
-  // it is; the highest that it was inserted with counts.
+  // For the eviction policy "priority": a prefix of higher priority is kept
+  // longer. Of several inserts the highest priority counts.
   int32_t priority = 0;
 };
 
 struct InsertResult {
-  // Tokens of the call that were cached already, whole pages.
+  // How many tokens of the call were cached already, a multiple of page_tokens.
   uint32_t existing_tokens = 0;
-  // The cache's pages for those tokens.
+  // The cache's pages for those tokens: use them instead of your duplicates.
   std::vector<PageId> canonical_page_ids;
-  // The cache's page for every page of the call, from first_page on: what the
-  // block table should name. canonical_page_ids, then the call's own.
+  // The cache's page for every page of the call, from first_page on, for the
+  // block table: canonical_page_ids, then the call's own pages.
   std::vector<PageId> page_ids;
-  // Pages that InsertOptions::after covers; zero when it was gone.
+  // How many pages InsertOptions::after covers; zero when it was gone.
   uint32_t first_page = 0;
   uint32_t freed_duplicates = 0;
   // Where the insert ended.
@@ -140,7 +145,7 @@ struct InsertResult {
 
 struct LockOptions {
   Namespace ns = {};
-  // As in MatchOptions.
+  // As MatchOptions::after.
   PrefixHandle after = {};
 };
 

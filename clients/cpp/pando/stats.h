@@ -10,7 +10,7 @@
 namespace pando {
 inline namespace client {
 
-// Pages by state.
+// How many pages are in each state; docs/design.md says what the states mean.
 struct PageStates {
   uint32_t free = 0;
   uint32_t reserved = 0;
@@ -20,18 +20,18 @@ struct PageStates {
   uint32_t padding = 0;
   uint32_t capacity = 0;
 
-  // Equals capacity: each page is in exactly one state.
+  // Always equals capacity, because each page is in exactly one state.
   uint64_t Sum() const {
     return uint64_t{free} + reserved + evictable + protected_pages +
            quarantined + padding;
   }
 };
 
-// What schedulers look at all the time.
+// The figures that a scheduler needs all the time: see Client::ReadGauges.
 struct Gauges {
   PageStates pages;
   uint64_t epoch = 0;
-  // The server admits nothing new. Known with a lane alone.
+  // The server admits nothing new. Always false without a lane.
   bool is_draining = false;
   std::string eviction_policy;
 };
@@ -64,13 +64,13 @@ struct CacheCounters {
   uint64_t repeated_requests = 0;
 };
 
-// A class of namespaces that a quota holds for.
+// The pages of one quota class (a class of namespaces).
 struct QuotaClass {
-  // Empty: the class of all namespaces that no configured class names.
+  // Empty for the class of all namespaces that no configured class names.
   std::string name;
-  // Others never evict its pages below this.
+  // Other classes never evict its cached pages below this number.
   uint32_t floor_pages = 0;
-  // At most so many pages, reserved ones included; unset: no limit.
+  // The most pages it may have, reserved ones included; unset: no limit.
   std::optional<uint32_t> cap_pages = {};
   uint32_t reserved_pages = 0;
   uint32_t cached_pages = 0;
@@ -87,12 +87,13 @@ struct Stats {
   std::string eviction_policy;
   // Matches that wait for a page that another request computes.
   uint32_t waiting_matches = 0;
-  // Quarantined pages whose memory is known to be held: no time frees them.
+  // Quarantined pages that a process is known to hold still: no time limit
+  // frees them.
   uint32_t held_pages = 0;
-  // The classes that are configured, then the one of all others; none when no
-  // class is configured.
+  // The configured classes, then the class of all other namespaces; empty when
+  // no class is configured.
   std::vector<QuotaClass> quota_classes;
-  // Of pandod.
+  // The version of pandod.
   std::string version;
 };
 

@@ -25,27 +25,29 @@ using PageId = uint32_t;
 struct Namespace {
   std::optional<std::string> extra_key = {};
   std::optional<std::string> cache_salt = {};
-  // The cache compares pairs of neighbours (EAGLE): n tokens are n - 1 units,
-  // pages hold units, and the tokens of a prefix are counted in units.
+  // The cache compares pairs of neighbouring tokens (EAGLE) instead of tokens:
+  // n tokens are n - 1 units, pages hold units, and lengths of prefixes count
+  // units.
   bool bigram = false;
 };
 
-// Where a match or an insert ended: a later call may begin there and send only
-// the tokens after it. Plain data; any worker of this pandod may use it, in the
-// same namespace. It keeps nothing alive: once that end is evicted, the calls
-// that it is given to send everything.
+// Names the prefix that a match or an insert ended at. A later call may begin
+// there (`after`) and send only the tokens after it. Plain data: any worker of
+// this pandod may use it, in the same namespace. It protects nothing from
+// eviction; once the end of the prefix is evicted, calls with the handle send
+// all tokens.
 struct PrefixHandle {
   // The boot of pandod that it belongs to.
   uint64_t epoch = 0;
   uint64_t node = 0;
-  // Tokens of the prefix, whole pages. Zero: the start of the prompt, which is
-  // as good as no handle.
+  // The length of the prefix in tokens, a multiple of page_tokens. Zero: the
+  // start of the prompt, as without a handle.
   uint32_t tokens = 0;
 
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// Pages of the pool that nobody holds.
+// How many pages of the pool nobody holds.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;

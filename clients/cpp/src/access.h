@@ -21,7 +21,7 @@ using ChannelCredentials = std::shared_ptr<grpc::ChannelCredentials>;
 absl::StatusOr<ChannelCredentials> CredentialsOf(
     const std::optional<TlsFiles>& tls);
 
-// Shows the token in a call; empty: none.
+// Adds the bearer token to a call; an empty token adds nothing.
 void ShowToken(const std::string& token, grpc::ClientContext& context);
 
 }  // namespace client

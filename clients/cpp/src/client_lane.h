@@ -21,25 +21,25 @@
 namespace pando {
 inline namespace client {
 
-// The lane that a client has in its present session, or why it has none.
+// The lane of a client's present session, or the reason why there is none.
 //
 // Owned by Connection. Thread-safe: one thread opens and closes it, any may
 // call.
 class ClientLane {
  public:
-  // Fetches the lane that `token` stands for. When that fails there is none.
+  // Redeems `token` for a lane. When that fails there is no lane.
   void Open(const std::string& memory_socket, std::string_view token,
             uint32_t page_tokens, absl::Duration timeout);
-  // Calls that have no answer yet end, and go over gRPC.
+  // Closes the lane. Calls without an answer are made again over gRPC.
   void Close(const absl::Status& why);
 
   bool is_open() const { return lane() != nullptr; }
-  // Why it is not open.
+  // OK while it is open, else why it is not.
   absl::Status why_not() const;
-  // None: there is no lane, or nobody writes the page any more.
+  // None: there is no lane, or pandod died while it wrote the page.
   std::optional<lane::Gauges> ReadGauges() const;
 
-  // How a call with such a request goes on a lane.
+  // The method of a request, and the room that its answer needs.
   template <OnLane Request>
   LaneCallShape ShapeOf(const Request& request,
                         const PackedTokens& tokens) const {
@@ -63,11 +63,11 @@ class ClientLane {
  private:
   absl::Status Fetch(const std::string& memory_socket, std::string_view token,
                      absl::Duration timeout);
-  // Null: it is not open.
+  // Null while it is not open.
   std::shared_ptr<lane::Lane> lane() const;
 
   std::atomic<uint32_t> page_tokens_ = 1;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<lane::Lane> lane_;
   std::shared_ptr<const lane::MappedGauges> gauges_;
   absl::Status why_not_;

@@ -34,7 +34,7 @@
 namespace pando {
 inline namespace client {
 
-// Tokens begin after their handle.
+// INVALID_ARGUMENT when the handle covers more than `tokens` tokens.
 absl::Status CheckAfter(const PrefixHandle& after, size_t tokens);
 
 // The endpoint, the stubs and the session of one Client.
@@ -55,9 +55,9 @@ class Connection {
   }
 
   Session session() const { return session_.session(); }
-  // The session, for a call that brings no handle.
+  // The present session, or an error while there is none.
   absl::StatusOr<Session> PresentSession() const;
-  // Ok while the session that a handle belongs to is the present one.
+  // OK while this session is the present one, else SESSION_LOST.
   absl::Status CheckSession(uint64_t session_id) const;
 
   // One blocking call, for example
@@ -73,8 +73,8 @@ class Connection {
     return response;
   }
 
-  // The same, into a response that the caller reuses. `exchange` may have its
-  // first attempt.
+  // The same, into a response that the caller reuses. `exchange`: the first
+  // attempt of the call when it is part of a batch, or null.
   template <typename Stub, typename Request, typename Response>
   absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
                         const Request& request, Response* response,
@@ -136,18 +136,19 @@ class Connection {
   absl::Status Repeat(uint64_t session_id, absl::Time deadline,
                       const std::function<absl::Status()>& attempt) const;
 
-  // Makes a call that begins after a handle; if that is gone, again from the
-  // prompt's start, which `after` then says.
+  // Makes a call that begins after a handle. If the handle is gone, resets
+  // `after` and makes the call again, from the start of the prompt.
   absl::Status SendAfter(const Session& session, PrefixHandle& after,
                          const std::function<absl::Status()>& send) const;
 
-  // Carries out the requests of these exchanges in one call, each of which has
-  // its answer then. When that fails they have none, and are made one by one.
+  // Sends the requests of these exchanges in one call, and gives each its
+  // answer. If that call fails, they get none and are made one by one.
   void ExchangeTogether(std::span<Exchange* const> exchanges);
 
-  // Unlike any other of the session; not zero.
+  // A request id that no other call of the session has; not zero.
   uint64_t NextRequestId();
-  // That of a call, whose exchange may have one already; null: it has none.
+  // The same, but a call in a batch keeps the id of its exchange. `exchange` is
+  // null outside a batch.
   uint64_t NextRequestId(Exchange* exchange) {
     if (exchange == nullptr) return NextRequestId();
     return exchange->RequestId([this] { return NextRequestId(); });
@@ -157,10 +158,11 @@ class Connection {
   // Releases locks of one session.
   absl::Status Unlock(uint64_t session_id, std::span<const uint64_t> lock_ids,
                       Exchange* exchange = nullptr);
-  // The same for a lock that nobody can release later.
+  // Releases a lock that the caller will not release again: if there is no
+  // answer, tries again in the background.
   void Abandon(uint64_t session_id, uint64_t lock_id);
 
-  // What an answer tells of the pool.
+  // Records the room in the pool that an answer reports.
   template <typename Response>
   void TakeRoom(const Response& response) {
     room_ = PageRoom{.free = response.free_pages(),
@@ -168,8 +170,8 @@ class Connection {
   }
   PageRoom room() const { return room_; }
 
-  // Keeps descriptors of another session's pool until the client ends: who
-  // holds them is taken for one that may write there.
+  // Keeps descriptors of another session's pool until the client ends: pandod
+  // takes whoever holds them for a writer of that session.
   void Keep(std::vector<UniqueFd> shards);
 
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
@@ -203,12 +205,13 @@ class Connection {
   // Asks for a lane, where the options and the address allow one.
   void OpenLane(const Session& session);
 
-  // One attempt of a call in the background, while its session lives.
+  // One attempt to repeat a call in the background, while its session lives.
   template <typename Stub, typename Request, typename Response>
   absl::Status Repeated(Stub& stub, Method<Stub, Request, Response> method,
                         const Request& request, Response* response);
-  // Gives back a lock, if there is one, and pages. `free_id` is always the same
-  // for the same pages: freed once, they may soon be the session's again.
+  // Gives back a lock, if there is one, and pages. `free_id` must be the same
+  // in each attempt for the same pages: a second free would take pages that the
+  // session may have reserved again.
   absl::Status GiveBack(
       uint64_t session_id, uint64_t lock_id,
       const google::protobuf::RepeatedField<uint32_t>& page_ids,
@@ -222,7 +225,8 @@ class Connection {
   const std::unique_ptr<v1::Sessions::Stub> sessions_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
   const std::unique_ptr<v1::DataPath::Stub> data_path_;
-  // Begins anywhere, so that two clients in a resumed session do not agree.
+  // Begins at random, so that two clients of a resumed session do not use the
+  // same ids.
   std::atomic<uint64_t> last_request_id_;
   ClientLane lane_;
   std::atomic<PageRoom> room_;

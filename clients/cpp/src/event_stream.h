@@ -20,10 +20,10 @@ inline namespace client {
 
 // One run of Sessions.Open, from its first message to its status.
 //
-// It is driven through a completion queue of its own that is only ever looked
-// at, never waited in, once the session is open: a thread that waits in a
-// queue becomes gRPC's poller for the whole process, receives the answers of
-// all other calls and has to wake their threads.
+// It has a completion queue of its own. Once the session is open, the queue is
+// polled and never waited in: a thread that waits in a queue becomes gRPC's
+// poller for the whole process, receives the answers of all other calls and has
+// to wake their threads.
 //
 // Owned and used by the thread of SessionStream. After Open, Close must be
 // called.
@@ -34,13 +34,13 @@ class EventStream {
               std::function<bool()> stopping);
   ~EventStream();
 
-  // Sends the request and waits for the answer, at most for `timeout`.
-  // False: there is no session; Close tells why. `waits_for_server`: an absent
-  // server is waited for; else that is an error at once.
+  // Sends the request and waits for the answer, at most for `timeout`. Returns
+  // false when there is no session; Close then tells why. Without
+  // `waits_for_server`, a server that is not there is an error at once.
   bool Open(const v1::OpenSessionRequest& request, absl::Duration timeout,
             bool waits_for_server, v1::SessionOpened* opened);
 
-  // Looks at what has come in. False: the stream is broken.
+  // Handles what has arrived. Returns false when the stream is broken.
   bool Poll();
 
   // Ends the stream, if it is not broken already, and returns its status.
@@ -57,7 +57,7 @@ class EventStream {
   void* Begin(Step step);
   // Handles what has completed, waiting at most so long for the first of it.
   bool HandleNext(absl::Duration wait);
-  // Waits for a step. True: it succeeded.
+  // Waits for a step. Returns whether it succeeded.
   bool Await(Step step, Clock::time_point deadline);
   void FinishPending();
   bool Any(State state) const;

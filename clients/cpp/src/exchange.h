@@ -17,41 +17,41 @@
 namespace pando {
 inline namespace client {
 
-// The first exchange of one call of a batch: its request is taken here when the
-// call is made, and its answer is given when the call is made a second time,
-// with the same arguments. So that what a call does before and after its
-// exchange (handles that are gone, repeats, locks that move) stands once.
+// The first exchange of one call of a batch. The batch runs the method of
+// Client twice with the same arguments: the first run gives its request to this
+// object and stops; after the batch was sent, the second run takes the answer
+// from here and goes on. So the code around an exchange (handles that are gone,
+// repeats, locks that move) exists only once.
 //
 // Owned by Batch; thread-compatible.
 class Exchange {
  public:
-  // `lane`: the request goes on it, where it fits.
+  // The request is written to `lane` if it fits there.
   explicit Exchange(const ClientLane* lane) : lane_(lane) {}
 
-  // For the call: in place of sending a request. None: it is to be sent as any
-  // other.
+  // The call uses this in place of sending a request. None: the request must be
+  // sent as outside a batch.
   std::optional<absl::Status> Take(const LaneCallShape& shape,
                                    const google::protobuf::MessageLite& request,
                                    const PackedTokens& tokens,
                                    google::protobuf::MessageLite* response,
                                    absl::Time deadline);
-  // The request id of the call: the same the second time.
+  // The request id of the call, the same in both runs.
   uint64_t RequestId(const std::function<uint64_t()>& next) {
     if (!request_id_.has_value()) request_id_ = next();
     return *request_id_;
   }
 
-  // Whether the call, made for the first time, came to its request: it is to be
-  // made again.
+  // Whether the first run has made a request; then there must be a second run.
   bool has_request() const { return state_ == State::kTaken; }
-  // From now on the call is made for the second time.
+  // Begins the second run.
   void GiveAnswer() { state_ = State::kGiving; }
-  // That request, on the lane; null: it is not there.
+  // The request on the lane; null: it did not fit there.
   lane::Call* lane_call() { return call_.has_value() ? &*call_ : nullptr; }
-  // Or as it is, and its number in a batch.
+  // The serialized request otherwise, and its method, for a batch over gRPC.
   const std::string& request() const { return request_; }
   lane::Method method() const { return method_; }
-  // What came back for it: a serialized response, or an error.
+  // The answer of the batch over gRPC: a serialized response, or an error.
   void SetAnswer(absl::Status status, std::string response) {
     answer_ = {std::move(status), std::move(response)};
   }

@@ -19,7 +19,7 @@ struct LaneCallShape {
   size_t answer_bytes;
 };
 
-// An error, or an answer without lists.
+// Enough for an error, or an answer without lists.
 inline constexpr size_t kSmallAnswerBytes = 2048;
 
 inline constexpr size_t BytesOfPages(size_t pages) {

@@ -10,8 +10,8 @@
 namespace pando {
 inline namespace client {
 
-// The first field that differs, as in "heads=8, but the pool has heads=2";
-// empty when all agree.
+// Describes the first field that differs, as in "heads=8, but the pool has
+// heads=2"; empty when all agree.
 std::string LayoutDifference(const KvLayout& stated, std::string_view model,
                              const PoolDescription& pool);
 

@@ -14,8 +14,8 @@
 namespace pando {
 inline namespace client {
 
-// What the memory socket gives for a token: the shards of the pool, or the
-// parts of a lane; each a descriptor, and the bytes to map.
+// The memory that a token was redeemed for: the shards of the pool, or the
+// parts of a lane. Each has a descriptor and a number of bytes to map.
 struct ReceivedMemory {
   std::vector<UniqueFd> descriptors;
   std::vector<uint64_t> sizes;

@@ -17,13 +17,13 @@
 namespace pando {
 inline namespace client {
 
-// What a call needs to know of the session. Zeros: there is none.
+// The session as calls need to know it. Zeros: there is none.
 struct Session {
   uint64_t id = 0;
   uint64_t epoch = 0;
   uint32_t page_tokens = 0;
 
-  // Another boot's handle stands for nothing.
+  // `handle`, or an empty one if it is from another boot of pandod.
   PrefixHandle Usable(const PrefixHandle& handle) const {
     return id != 0 && handle.epoch == epoch ? handle : PrefixHandle();
   }
@@ -44,10 +44,10 @@ class SessionStream {
     std::string token;
     // How long one attempt to open may take.
     absl::Duration timeout;
-    // Called on the thread when a session is lost.
+    // Called on the stream's thread when a session is lost.
     std::function<void()> on_lost;
-    // Called on the thread when a stream has opened or resumed a session,
-    // before anybody else knows of it; and when that stream has ended.
+    // Called on the stream's thread when a stream has opened or resumed a
+    // session, before calls can use it; and when that stream has ended.
     std::function<void(const Session&)> on_opened = nullptr;
     std::function<void(const absl::Status&)> on_ended = nullptr;
   };
@@ -56,7 +56,7 @@ class SessionStream {
   ~SessionStream() { End(); }
 
   // Waits for the first session. Fails after `timeout`, or as soon as the
-  // server refuses for a reason that trying again does not cure.
+  // server refuses with an error that does not pass by itself.
   absl::Status AwaitOpened(absl::Duration timeout);
 
   Session session() const;
@@ -66,28 +66,28 @@ class SessionStream {
 
  private:
   void Run();
-  // Opens a stream and keeps it until it breaks. The status tells why it did.
+  // Opens a stream and keeps it until it breaks. Returns why it did.
   absl::Status Serve(bool waits_for_server);
   void Adopt(const v1::SessionOpened& opened);
   void Lose();
   void SetLastEnd(const absl::Status& end);
-  // Ends early when the session is to end.
+  // Sleeps for `time`, or until the session is to end.
   void Pause(absl::Duration time);
   bool stopping() const;
 
   const Options options_;
   const std::unique_ptr<v1::Sessions::Stub> stub_;
 
-  // Not Abseil's, which wait by the wall clock: where that is set back, the
-  // stream would not be looked at for as long.
-  mutable std::mutex mutex_;  // of what follows
+  // From the standard library, because Abseil waits by the wall clock: when
+  // that is set back, the stream would not be polled for as long.
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool stopping_ = false;
   Session session_;
   // How the last stream ended.
   absl::Status last_end_;
 
-  // Started last, when all else is there.
+  // The last member: it uses all others.
   std::thread thread_;
 };
 

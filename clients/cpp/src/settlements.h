@@ -12,13 +12,14 @@
 namespace pando {
 inline namespace client {
 
-// Gives back, in the background, what calls brought that ended without an
-// answer: each is repeated until the server says what it brought. Owned by
-// Connection. Thread-safe; has a thread once there is something to settle.
+// Settles calls that ended without an answer, in the background: each is
+// repeated until the server tells what it did, and what it locked or reserved
+// is given back. Owned by Connection. Thread-safe; has a thread once there is
+// something to settle.
 class Settlements {
  public:
-  // Repeats the call and gives back what it brings. Asked again until its
-  // status is the server's answer. Takes no longer than one attempt of a call.
+  // Repeats the call and gives back what it took. Called again until the server
+  // has answered. Must take no longer than one attempt of a call.
   using Attempt = std::function<absl::Status()>;
 
   Settlements() = default;
@@ -27,13 +28,13 @@ class Settlements {
   Settlements& operator=(const Settlements&) = delete;
 
   void Add(Attempt attempt);
-  // What is not settled is left to the end of the session.
+  // Stops; the end of the session settles the rest.
   void End();
 
  private:
   void Run();
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Attempt> attempts_;
   bool is_ending_ = false;

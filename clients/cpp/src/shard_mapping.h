@@ -12,7 +12,8 @@
 namespace pando {
 inline namespace client {
 
-// The memory of one shard in this process, until the last owner is gone.
+// The memory of one shard in this process; destroying the last copy of `owner`
+// unmaps it.
 struct ShardMapping {
   std::span<std::byte> bytes;
   std::shared_ptr<const void> owner;

@@ -18,22 +18,23 @@ class Status;
 namespace pando {
 inline namespace client {
 
-// The same code and message, and the reason of the google.rpc.ErrorInfo that
-// the server attached.
+// Converts a status of gRPC: its code and message, and the reason from the
+// google.rpc.ErrorInfo that the server attached.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// The same of a serialized google.rpc.Status, which a lane gives for an error.
+// The same for google.rpc.Status, in which a lane or a batch reports an error.
 absl::Status FromStatusMessage(std::span<const std::byte> message);
 absl::Status FromStatusMessage(const google::rpc::Status& status);
 
-// Makes ReasonOf(status) answer `reason`.
+// Attaches the reason that ReasonOf returns.
 absl::Status WithReason(absl::Status status, std::string_view reason);
 
-// No answer of the server came, as opposed to one that refuses the call: the
-// connection broke, or the server ended and cancelled what it still had.
+// Whether the call failed because the connection broke, or because the server
+// ended and cancelled it; and not because the server refused it.
 bool IsUnanswered(const absl::Status& status);
 
-// The call failed without an answer, so that the server may have acted on it.
+// Whether the call failed without an answer, so that the server may have acted
+// on it.
 bool MayHaveActed(const absl::Status& status);
 
 }  // namespace client

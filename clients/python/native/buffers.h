@@ -10,8 +10,8 @@
 
 namespace pando::python {
 
-// A view of a Python object that holds uint32 in one piece: a numpy array, say.
-// Move-only. Throws nanobind::python_error for any other object.
+// A view of a Python object that holds contiguous uint32, such as a numpy
+// array. Move-only. Throws nanobind::python_error for any other object.
 class Uint32Buffer {
  public:
   explicit Uint32Buffer(PyObject* object);
@@ -31,7 +31,8 @@ class Uint32Buffer {
   Py_buffer view_ = {};
 };
 
-// A new numpy array of `count` uint32, and where they are. A new reference.
+// Makes a numpy array of `count` uint32; `array` is a new reference, `data`
+// points to the elements.
 struct NewArray {
   PyObject* array;
   uint32_t* data;

@@ -15,7 +15,7 @@
 
 namespace pando::python {
 
-// What a field of a message holds, and what stands for it in Python.
+// The type of a field in a message, and its type in Python.
 enum class Kind {
   kBool,      // bool
   kInt32,     // int; enums, too
@@ -39,17 +39,18 @@ struct Field {
   std::shared_ptr<const Codec> message = nullptr;  // of kMessage and kMessages
 };
 
-// Turns tuples into serialized messages of one type, and back, without objects
-// in between. A tuple has the fields in the order that they were given in; one
-// that is shorter leaves the rest unset. Immutable; used with the GIL held.
+// Converts tuples to serialized messages of one type, and back, without message
+// objects in between. A tuple holds the fields in the order in which the codec
+// was given them; a shorter tuple leaves the remaining fields unset. Immutable;
+// used with the GIL held.
 //
-// Throws nanobind::python_error with a Python exception set: for values that do
-// not fit their field, and for bytes that are no such message.
+// Throws nanobind::python_error with a Python exception set when a value does
+// not fit its field, or when bytes are not such a message.
 class Codec {
  public:
   explicit Codec(std::vector<Field> fields) : fields_(std::move(fields)) {}
 
-  // The tuple that a message stands for. A new reference.
+  // Converts a serialized message to a tuple. Returns a new reference.
   PyObject* Decode(std::span<const std::byte> bytes) const;
 
  private:
@@ -58,8 +59,9 @@ class Codec {
   std::vector<Field> fields_;
 };
 
-// One message on its way out: first it says how large it is, then it is written
-// to where there is room. Holds the buffers in between.
+// Serializes one tuple in two passes: the constructor computes the size, Write
+// writes to where the caller has found that much room. Holds the buffers of the
+// tuple's arrays in between.
 class Encoding {
  public:
   // `values` is a tuple and outlives this.
@@ -79,7 +81,7 @@ class Encoding {
 
   const Codec& codec_;
   PyObject* const values_;
-  // In the order in which the fields are visited, the same both times.
+  // In the order in which the fields are visited, the same in both passes.
   std::vector<Uint32Buffer> buffers_;
   std::vector<size_t> message_sizes_;
   size_t next_buffer_ = 0;

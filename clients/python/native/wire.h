@@ -36,8 +36,8 @@ inline uint64_t TagOf(uint32_t number, WireType type) {
   return uint64_t{number} << 3 | static_cast<uint32_t>(type);
 }
 
-// Reads a message field by field. What it returns is empty when the bytes end
-// too early: they are no message then.
+// Reads a message field by field. Each function returns none when the bytes end
+// too early: then they are not a message.
 class WireReader {
  public:
   explicit WireReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -69,7 +69,8 @@ class WireReader {
     return size ? Take(*size) : std::nullopt;
   }
 
-  // What a field of this wire type holds is passed over. False: it is broken.
+  // Skips the value of a field of this wire type. Returns false when it is
+  // broken.
   bool Skip(WireType type) {
     switch (type) {
       case WireType::kVarint:
