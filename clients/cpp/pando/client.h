@@ -57,7 +57,8 @@ enum class Transport { kGrpc, kLane };
 
 struct AttachOptions {
   // The layout and the model that the worker computes with. AttachPool fails
-  // with LAYOUT_MISMATCH when the pool has others; an unset one is not compared.
+  // with LAYOUT_MISMATCH when the pool has others; an unset one is not
+  // compared.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
   // The addresses to map the shards at, where they are free. For a worker that
@@ -67,11 +68,13 @@ struct AttachOptions {
 
 // A worker's connection to pandod, and its session. A request takes two calls:
 //
-//   auto client = pando::Client::Connect({.address = "unix:/run/pando/pando.sock",
+//   auto client = pando::Client::Connect({.address =
+//   "unix:/run/pando/pando.sock",
 //                                         .name = "my engine"});
 //   auto pool = (*client)->AttachPool();       // map the memory, once
 //
-//   // Admission: find the cached prefix, lock it, and reserve pages for the rest.
+//   // Admission: find the cached prefix, lock it, and reserve pages for the
+//   rest.
 //   // At least one token must be computed, so the match is capped below that.
 //   auto match = (*client)->MatchPrefix(
 //       prompt, {.max_tokens = prompt_tokens - 1, .lock = true,
@@ -153,10 +156,10 @@ class Client {
 
   // Publishes pages under a prefix: page_ids[i] holds the KV of the i-th whole
   // page of tokens, and all writes to it are complete on the device. From then
-  // on the pages are immutable. With LockAction::kUnlock this is the finish of a
-  // request. If the server does not hold InsertOptions::lock any more, the Lock
-  // object is emptied. In a bigram namespace n tokens are n - 1 units, and a
-  // whole page is page_tokens units.
+  // on the pages are immutable. With LockAction::kUnlock this is the finish of
+  // a request. If the server does not hold InsertOptions::lock any more, the
+  // Lock object is emptied. In a bigram namespace n tokens are n - 1 units, and
+  // a whole page is page_tokens units.
   absl::StatusOr<InsertResult> Insert(std::span<const Token> tokens,
                                       std::span<const PageId> page_ids,
                                       const InsertOptions& options);
@@ -172,9 +175,9 @@ class Client {
   // Frees up to `pages` evictable pages; returns how many it freed.
   absl::StatusOr<uint32_t> Evict(uint32_t pages);
 
-  // Reserves pages, evicting as needed. All or nothing; with `at_least`, as many
-  // as there is room for, but no fewer than `at_least`. They count for the quota
-  // of the namespace.
+  // Reserves pages, evicting as needed. All or nothing; with `at_least`, as
+  // many as there is room for, but no fewer than `at_least`. They count for the
+  // quota of the namespace.
   absl::StatusOr<ReservedPages> AllocatePages(
       uint32_t pages, const Namespace& ns = {},
       std::optional<uint32_t> at_least = {});

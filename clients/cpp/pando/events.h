@@ -71,18 +71,25 @@ struct Event {
 };
 
 struct WatchOptions {
-  // Continue after this event, of this epoch. If the server no longer has all
-  // that followed it, an EventsLost and a snapshot come instead. Unset: a
-  // snapshot.
+  // Continue after the event of this number and epoch. If the server no longer
+  // has all events after it, an EventsLost and a snapshot come instead. Unset:
+  // begin with a snapshot.
   std::optional<uint64_t> after_sequence = {};
   uint64_t epoch = 0;
 };
 
-// A running watch.
+// A running watch:
 //
-// Owned by the caller; may outlive its Client or Operator, whose end it does
-// not notice.
-// Next is for one thread at a time, Cancel for any.
+//   auto watch = client->WatchEvents();
+//   while (true) {
+//     absl::StatusOr<pando::Event> event = watch->Next();
+//     if (!event.ok()) break;  // cancelled, or the connection broke
+//     std::visit(handler, event->what);
+//   }
+//
+// Owned by the caller. It may outlive the Client or Operator that made it, and
+// goes on when that is destroyed. One thread at a time may call Next; any
+// thread may call Cancel.
 class EventWatch {
  public:
   ~EventWatch();
@@ -90,8 +97,8 @@ class EventWatch {
   EventWatch& operator=(const EventWatch&) = delete;
 
   // Waits for the next event. Once the watch is cancelled (CANCELLED) or the
-  // connection broken (UNAVAILABLE), every further call fails; begin a new watch
-  // with WatchOptions::after_sequence to continue.
+  // connection broken (UNAVAILABLE), every further call fails; begin a new
+  // watch with WatchOptions::after_sequence to continue.
   absl::StatusOr<Event> Next();
 
   void Cancel();

@@ -34,14 +34,15 @@ struct OperatorOptions {
   std::string token = {};
 };
 
-// Asks about the cache as a whole, and opens no session: for dashboards,
-// routers and operators. Where pandod has credentials, the role `reader` may
-// watch and look; what changes something needs `admin`.
+// Makes the calls that concern the cache as a whole, and opens no session: for
+// dashboards, routers and operators. Where pandod has credentials, calls that
+// only read or watch need the role `reader`; calls that change something need
+// `admin`.
 //
 // Owned by the caller. Thread-safe.
 class Operator {
  public:
-  // Fails where a file cannot be read. The first call connects.
+  // Fails when a certificate cannot be read. The first call connects.
   static absl::StatusOr<std::unique_ptr<Operator>> Make(
       OperatorOptions options);
   ~Operator();
@@ -50,14 +51,14 @@ class Operator {
 
   absl::StatusOr<Stats> GetStats();
 
-  // Evicts everything that is not locked: of all namespaces, of one, or of the
+  // Evicts everything that is not locked: in all namespaces, in one, or in the
   // one with this number in ListNamespaces.
   absl::StatusOr<FlushResult> Flush();
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
   absl::StatusOr<FlushResult> FlushNumber(uint64_t namespace_number);
 
-  // Changes the order of eviction of the live cache; nothing is lost. Returns
-  // the policy before.
+  // Changes the eviction policy of the running cache; nothing is evicted by
+  // that. Returns the policy before.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
   // The namespaces with something cached or locked, the largest first.
@@ -68,34 +69,36 @@ class Operator {
   // not zero.
   absl::StatusOr<Listing<LockInfo>> ListLocks(uint32_t limit = 1000,
                                               uint32_t session_number = 0);
-  // Takes all locks of one session away from it; returns how many. For a worker
-  // that hangs: its session lives on, and its reserved pages stay its own.
+  // Takes all locks away from one session; returns how many. For a worker that
+  // hangs: its session lives on and keeps its reserved pages.
   absl::StatusOr<uint32_t> ReleaseLocks(uint32_t session_number);
 
   // The lost sessions with pages in quarantine, the oldest first.
   absl::StatusOr<Listing<QuarantineInfo>> ListQuarantine(uint32_t limit = 1000);
-  // Frees what a lost session has in quarantine; returns how many pages. A
-  // process of it that still writes to them overwrites what others put there.
+  // Frees the pages that a lost session has in quarantine; returns how many.
+  // Dangerous while a process of that session lives: if it still writes to
+  // these pages, it overwrites the data of their next owners.
   absl::StatusOr<uint32_t> FreeQuarantine(uint32_t session_number);
 
-  // Why a prompt matches as far as it does, and no further.
+  // Explains why a prompt matches as far as it does, and no further.
   absl::StatusOr<Explanation> ExplainMatch(std::span<const Token> tokens,
                                            const Namespace& ns = {});
 
-  // Up to `limit` nodes of the tree; of one namespace, if its number is not
-  // zero.
+  // Lists up to `limit` nodes of the tree, parents first; only those of one
+  // namespace, if its number is not zero.
   absl::StatusOr<TreeDump> DumpTree(uint32_t limit = 10'000,
                                     uint64_t namespace_number = 0);
 
-  // What enters and leaves the cache from now on, after a snapshot:
-  // AllBlocksCleared, what is cached, SnapshotEnd.
+  // Begins to watch what enters and leaves the cache. A snapshot comes first:
+  // AllBlocksCleared, BlocksStored for everything that is cached, SnapshotEnd.
   std::unique_ptr<EventWatch> WatchEvents(const WatchOptions& options = {});
 
-  // Has the server admit nothing new any more, for good; with `exit` it also
-  // ends once nothing is locked or reserved.
+  // Makes the server admit nothing new, which cannot be undone. With `exit` the
+  // server also ends once nothing is locked or reserved.
   absl::Status Drain(bool exit = false);
 
-  // The invariants of the index that do not hold; empty when all is well.
+  // Verifies the invariants of the index. Returns a sentence for each that does
+  // not hold; none when all is well.
   absl::StatusOr<std::vector<std::string>> CheckInvariants();
 
  private:

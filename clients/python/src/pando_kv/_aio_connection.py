@@ -91,7 +91,8 @@ class Connection:
             await asyncio.wait_for(self._lane_decided.wait(), self.timeout)
 
     async def send(self, call: Call[T], first: Exchange | None = None) -> T:
-        """The answer of a call; of one whose first exchange has begun, if it is given.
+        """Makes a call and returns its answer. `first` is the exchange that has begun
+        already, if the call is in a batch.
 
         A call that ends without an answer, or whose caller is cancelled, is repeated
         until it has one, by a task of its own, which gives back what the call brings:
@@ -195,7 +196,7 @@ class Connection:
     async def _begin_together(
         self, calls: Sequence[Call[Any]]
     ) -> list[Exchange | None]:
-        """Of each call the exchange that has begun; None: it is still to begin."""
+        """The first exchange of each call, or None where it is still to begin."""
         if self.lane.is_open:
             pending = self.lane.submit([(call, first_request(call)) for call in calls])
             return [each and self._begun_on_lane(each) for each in pending]
@@ -315,7 +316,7 @@ class Connection:
             await self._pause(self.sessions.broken(error))
 
     async def _open_lane(self) -> None:
-        """Calls go over gRPC until there is one, and where there is none."""
+        """Opens a lane, if there can be one. Until then calls go over gRPC."""
         try:
             if self.lane.is_wanted:
                 session = self.sessions.current()

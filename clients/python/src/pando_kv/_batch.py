@@ -1,4 +1,4 @@
-"""Calls that go together: one doorbell on a lane, one call over gRPC."""
+"""Calls that travel together: one doorbell on a lane, one call over gRPC."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Answer(Generic[T]):
 
 
 class CallList(Generic[LockT]):
-    """The calls of a batch, in order; each takes what the client's own call takes."""
+    """The calls of a batch, in order; each has the arguments of the client's method."""
 
     def __init__(self, sessions: SessionTracker, make_lock: LockMaker[LockT]) -> None:
         self._sessions = sessions
@@ -96,7 +96,7 @@ class CallList(Generic[LockT]):
         )
 
     def unlock(self, *locks: LockHandle) -> Answer[None]:
-        """Those released already are left out."""
+        """Locks that were released already are skipped."""
         call = _prefix_calls.unlock(self._sessions, locks)
         if call is not None:
             return self._add(call)

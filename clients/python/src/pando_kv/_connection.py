@@ -87,7 +87,8 @@ class Connection:
         self._lane_decided.wait(self.timeout)
 
     def send(self, call: Call[T], first: Exchange | None = None) -> T:
-        """The answer of a call; of one whose first exchange has begun, if it is given.
+        """Makes a call and returns its answer. `first` is the exchange that has begun
+        already, if the call is in a batch.
 
         A call that ends without an answer is repeated until it has one, by a thread of
         its own, which gives back what the call brings.
@@ -180,7 +181,7 @@ class Connection:
             raise
 
     def _begin_together(self, calls: Sequence[Call[Any]]) -> list[Exchange | None]:
-        """Of each call the exchange that has begun; None: it is still to begin."""
+        """The first exchange of each call, or None where it is still to begin."""
         if self.lane.is_open:
             pending = self.lane.submit([(call, first_request(call)) for call in calls])
             return [each and _begun_on_lane(each) for each in pending]
@@ -310,7 +311,7 @@ class Connection:
             self._closing.wait(self.sessions.broken(error))
 
     def _open_lane(self) -> None:
-        """Calls go over gRPC until there is one, and where there is none."""
+        """Opens a lane, if there can be one. Until then calls go over gRPC."""
         try:
             if self.lane.is_wanted:
                 session = self.sessions.current()

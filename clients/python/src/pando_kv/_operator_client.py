@@ -53,7 +53,7 @@ class EventWatch(Iterator[Event]):
         return event
 
     def close(self) -> None:
-        """Any thread may call it."""
+        """Ends the iteration. Any thread may call it."""
         self._stream.cancel()
 
     def __enter__(self) -> EventWatch:
@@ -64,7 +64,7 @@ class EventWatch(Iterator[Event]):
 
 
 class OperatorClient:
-    """What concerns the cache as a whole, and no session."""
+    """The calls that concern the cache as a whole, and need no session."""
 
     _connection: Connection
 
@@ -72,16 +72,16 @@ class OperatorClient:
         return self._connection.send(calls.stats())
 
     def flush(self, namespace: Namespace | int | None = None) -> Flush:
-        """Evicts everything that is not locked; of one namespace, if it is given.
+        """Evicts everything that is not locked, in one namespace if it is given.
 
-        A namespace may be given by its number in `namespaces`.
+        The namespace may also be given by its number in `namespaces`.
         """
         return self._connection.send(calls.flush(namespace))
 
     def set_eviction_policy(self, policy: str) -> str:
-        """Changes the order of eviction of the live cache; returns the policy before.
+        """Changes the eviction policy of the running cache; returns the policy before.
 
-        One of lru, lfu, fifo, mru, filo, priority, slru. Nothing is lost.
+        One of lru, lfu, fifo, mru, filo, priority, slru. Nothing is evicted by that.
         """
         return self._connection.send(calls.set_eviction_policy(policy))
 
@@ -98,10 +98,9 @@ class OperatorClient:
         return self._connection.send(calls.locks(limit, session_number))
 
     def release_locks(self, session_number: int) -> int:
-        """Takes all locks of one session away from it; returns how many.
+        """Takes all locks away from one session; returns how many.
 
-        For a worker that hangs. Its session lives on, and its reserved pages stay its
-        own.
+        For a worker that hangs. Its session lives on and keeps its reserved pages.
         """
         return self._connection.send(calls.release_locks(session_number))
 
@@ -110,9 +109,10 @@ class OperatorClient:
         return self._connection.send(calls.quarantine(limit))
 
     def free_quarantine(self, session_number: int) -> int:
-        """Frees what a lost session has in quarantine; returns how many pages.
+        """Frees the pages that a lost session has in quarantine; returns how many.
 
-        A process of it that still writes to them overwrites what others put there.
+        Dangerous while a process of that session lives: if it still writes to these
+        pages, it overwrites the data of their next owners.
         """
         return self._connection.send(calls.free_quarantine(session_number))
 
@@ -138,24 +138,26 @@ class OperatorClient:
     def watch_events(
         self, *, after_sequence: int | None = None, epoch: int = 0
     ) -> EventWatch:
-        """What enters and leaves the cache, from now until the watch is closed.
+        """Watches what enters and leaves the cache, until the watch is closed.
 
-        First comes a snapshot: AllBlocksCleared, what is cached, SnapshotEnd. With
-        `after_sequence` and `epoch` of an event it comes only if the server does not
-        have all events since any more, after an EventsLost.
+        A snapshot comes first: AllBlocksCleared, BlocksStored for everything that is
+        cached, SnapshotEnd. With the `after_sequence` and `epoch` of an event the watch
+        continues after that event instead; only if the server does not have all events
+        since then, an EventsLost and a snapshot come.
         """
         request = calls.watch_request(after_sequence, epoch)
         return EventWatch(self._connection.stream(calls.WATCH, request))
 
     def drain(self, *, exit: bool = False) -> None:
-        """Has the server admit nothing new any more, for good.
+        """Makes the server admit nothing new. This cannot be undone.
 
-        With `exit` it also ends once nothing is locked or reserved.
+        With `exit` the server also ends once nothing is locked or reserved.
         """
         self._connection.send(calls.drain(exit))
 
     def check_invariants(self) -> list[str]:
-        """What is wrong with the server's index; empty when nothing is."""
+        """Verifies the server's index. Returns a sentence for each invariant that does
+        not hold."""
         return self._connection.send(calls.check_invariants())
 
 
@@ -163,8 +165,8 @@ class Operator(OperatorClient):
     """Asks about the cache as a whole, and opens no session: for dashboards, routers
     and operators. Any thread may use it.
 
-    Where pandod has credentials, the role `reader` may watch and look; what changes
-    something needs `admin`.
+    Where pandod has credentials, calls that only read or watch need the role
+    `reader`; calls that change something need `admin`.
     """
 
     def __init__(

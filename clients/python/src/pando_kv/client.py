@@ -35,16 +35,42 @@ from pando_kv.tls import Tls
 class Client(OperatorClient):
     """One worker's session with pandod. Any thread may use it.
 
-    A background thread keeps the session alive: it resumes it when the connection
-    breaks and opens a new one when the server no longer knows it, for example after
-    a restart. `on_session_lost` is then called on that thread, before there is a new
-    session. No call waits longer than `timeout` seconds, its `pending_wait` not
-    counted.
+    A request takes two calls:
 
-    Where the connection breaks under a call that changes something, the call is
-    repeated for most of a second, and the server acts on it once. Locks and pages that
-    a call brings after it ended without an answer (DeadlineError, UnavailableError, an
-    interrupt) are given back in the background.
+        with Client("unix:/run/pando/pando.sock", name="my engine") as client:
+            pool = client.attach_pool()  # map the memory, once
+
+            # Admission: find the cached prefix, lock it, reserve pages for the rest.
+            # An engine computes at least one token, so the match stops before the last.
+            match = client.match_prefix(
+                prompt,
+                max_tokens=len(prompt) - 1,
+                lock=True,
+                reserve_tokens=len(prompt) + max_new_tokens,
+            )
+            # ... read match.page_ids, write the KV of the rest into
+            # match.reserved_page_ids, generate ...
+
+            # Finish: publish the whole pages, release the lock, free what is left.
+            # `tokens` and `page_ids` begin at match.lock.locked_tokens.
+            client.insert(
+                tokens,
+                page_ids,
+                lock=match.lock,
+                unlock=True,
+                free_page_ids=unused_page_ids,
+            )
+
+    A background thread keeps the session alive. It resumes the session when the
+    connection breaks, and opens a new one when the server does not know it any more,
+    for example after a restart; before there is a new session it calls
+    `on_session_lost`. No call waits longer than `timeout` seconds, its `pending_wait`
+    not counted.
+
+    When the connection breaks during a call that changes something, the call is
+    repeated for most of a second, and the server acts on it only once. If it still
+    ends without an answer (DeadlineError, UnavailableError, an interrupt), the client
+    gives back in the background what the call may have locked or reserved.
 
     Do not use a client in a forked child; start processes with "spawn".
     """
@@ -63,9 +89,10 @@ class Client(OperatorClient):
         """Opens a session at "unix:/path", "/path" or "host:port".
 
         `tls` is needed where pandod has a certificate, `token` where it recognises its
-        callers by bearer tokens; only TLS keeps it secret on the way. `lane`: over a
-        Unix socket, ask for a lane, shared memory that carries the calls of each
-        request much faster than gRPC; `transport` says whether there is one.
+        callers by bearer tokens; only TLS keeps a token secret on the way. With `lane`
+        the client asks for a lane where it can (over a Unix socket): shared memory that
+        carries the calls of each request much faster than gRPC. `transport` tells
+        whether there is one.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
@@ -89,12 +116,13 @@ class Client(OperatorClient):
 
     @property
     def epoch(self) -> int:
-        """Random id of the server's boot."""
+        """The random id of the server's boot: page ids, locks and sessions of another
+        epoch are void."""
         return self._sessions.current().epoch
 
     @property
     def generation(self) -> int:
-        """Counts the sessions of this client, from 1."""
+        """How many sessions this client has had, the present one included."""
         return self._sessions.generation
 
     @property
@@ -104,7 +132,7 @@ class Client(OperatorClient):
 
     @property
     def transport(self) -> str:
-        """How calls that a lane carries go at present: "lane" or "grpc"."""
+        """How the calls of each request travel at present: "lane" or "grpc"."""
         return "lane" if self._connection.lane.is_open else "grpc"
 
     @property
@@ -113,8 +141,8 @@ class Client(OperatorClient):
         return self._connection.lane.why_not
 
     def gauges(self) -> Gauges:
-        """What the cache holds, as of one moment: with a lane read from memory, without
-        a call."""
+        """How many pages are in each state, all at one moment. With a lane this reads
+        shared memory and makes no call."""
         read = self._connection.lane.read_gauges()
         if read is not None:
             return read
@@ -124,14 +152,19 @@ class Client(OperatorClient):
         )
 
     def batch(self) -> Batch:
-        """Calls that go together: `with client.batch() as batch:`, then
-        `batch.match_prefix(...)` and so on. They are sent on leaving the block."""
+        """Calls that travel together; they are sent on leaving the `with` block.
+
+        with client.batch() as batch:
+            finished = batch.insert(tokens, page_ids, lock=lock, unlock=True)
+            admitted = batch.match_prefix(prompt, lock=True, reserve_tokens=room)
+        match = admitted.result()
+        """
         return Batch(self._connection, self._make_lock)
 
     @property
     def room(self) -> PageRoom | None:
-        """Free and evictable pages of the pool, as the last answer of match_prefix,
-        insert or allocate_pages told them; None before the first one."""
+        """How many pages nobody held when the last match_prefix, insert or
+        allocate_pages was answered; None before the first one."""
         return self._sessions.room
 
     @property
@@ -153,19 +186,20 @@ class Client(OperatorClient):
     ) -> Match[Lock]:
         """Finds the longest cached prefix of the prompt, in whole pages.
 
-        `max_tokens` caps the match (None: no cap, 0: no match); `lock` locks what
-        matched; `reserve_tokens` reserves the pages that the match did not give, for
-        that many tokens counted from the start of the prompt, and is refused without
-        `lock`. All in one atomic step.
+        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks what
+        matched, even if that is nothing. `reserve_tokens` reserves pages so that
+        matched and reserved pages together have room for this many tokens from the
+        start of the prompt; it needs `lock`. All of it happens in one step, or nothing
+        does.
 
-        `after` is the handle of a prefix of the prompt that was matched or inserted
-        before. `tokens` is the whole prompt nevertheless: it must begin with the tokens
-        of that prefix, which are neither sent nor compared. When nothing is left of the
-        handle the whole prompt is sent, and `first_page` of the result is 0.
+        `after` is a handle of a prefix of this prompt, from an earlier match or insert.
+        `tokens` is still the whole prompt; the tokens that the handle covers are
+        neither sent nor compared. When the handle is gone, the whole prompt is sent,
+        and `first_page` of the result is 0.
 
-        `pending_wait`, in seconds, at most 600: wait so long while another call
-        computes the page after the match, instead of computing it too. It adds to the
-        timeout, and is refused without `lock`.
+        `pending_wait` is for the case that another call computes the page after the
+        match: how many seconds, at most 600, to wait for it instead of computing the
+        page again. It is added to the timeout, and needs `lock`.
         """
         call = _prefix_calls.match_prefix(
             self._sessions,
@@ -182,10 +216,10 @@ class Client(OperatorClient):
         return self._connection.send(call)
 
     def match_prefixes(self, queries: Sequence[PrefixQuery]) -> list[PrefixScore]:
-        """Matches the prompts of a waiting queue: a score for each, in order.
+        """Scores the prompts of a waiting queue: how much of each is cached, in order.
 
-        Changes nothing, not even what was recently used. At most 4,096 queries; the
-        server's limit on tokens holds for all of them together.
+        Changes nothing, not even recency. At most 4,096 queries; the server's limit on
+        tokens holds for all of them together.
         """
         scoring = _prefix_calls.Scoring(self._sessions, queries)
         while call := scoring.next_call():
@@ -210,22 +244,24 @@ class Client(OperatorClient):
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
-        With `lock`, tokens begin at the end of what it protects, in its namespace;
-        `relock` then moves it to the end of what was inserted, `unlock` releases it.
-        The server still has the prompt of a match with `reserve_tokens`: the first
-        `prompt_tokens` tokens after the end of its lock need not be sent again, and
-        `tokens`, which may be empty, are those that follow them.
-        `free_page_ids` are reserved pages to free in the same step. `generation`
-        guards page ids used without a lock: those of a session that is over are
-        refused.
+        From then on the pages are immutable, and every worker matches them. Pages whose
+        tokens were cached already (duplicates) are freed, unless `keep_duplicates`.
 
-        Without a lock, `after` may be the handle of a prefix of the tokens. Tokens and
-        page ids are nevertheless those from the start, and must begin with those of
-        that prefix, which are not sent unless nothing is left of the handle.
+        With `lock`, tokens and page ids begin where the lock ends, in its namespace.
+        `relock` moves the lock to the end of the insert (a chunk of a prefill),
+        `unlock` releases it (the finish of a request). After a match with
+        `reserve_tokens` the server holds the rest of the prompt: the first
+        `prompt_tokens` tokens after the lock need not be sent, and `tokens`, which may
+        be empty, are those that follow. `free_page_ids` are reserved pages to free in
+        the same step.
+
+        Without a lock, `generation` guards the page ids: those of a session that is
+        over are refused. `after` may be a handle of a prefix of `tokens`, whose tokens
+        are then not sent; `tokens` and `page_ids` are still those from the start.
 
         In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
         units, and there is a page for each whole page of units. `priority` counts for
-        the eviction policy of that name: higher stays longer.
+        the eviction policy of that name: a prefix of higher priority is kept longer.
         """
         return self._connection.send(
             _prefix_calls.insert(
@@ -259,11 +295,11 @@ class Client(OperatorClient):
         return self._connection.send(call)
 
     def unlock(self, *locks: Lock) -> None:
-        """Releases locks, all or none; those released already are left out."""
+        """Releases locks, all or none. Locks that were released already are skipped."""
         self._connection.unlock(*locks)
 
     def evict(self, pages: int) -> int:
-        """Evicts up to that many pages; returns how many."""
+        """Evicts up to `pages` pages; returns how many it evicted."""
         return self._connection.send(_prefix_calls.evict(pages))
 
     def allocate_pages(
@@ -275,8 +311,8 @@ class Client(OperatorClient):
     ) -> Uint32Array:
         """Reserves pages for the session, evicting as needed.
 
-        All or nothing; with `at_least` as many as there is room for, but not fewer
-        than that. They count for the quota of the namespace.
+        All or nothing; with `at_least`, as many as there is room for, but no fewer than
+        `at_least`. They count for the quota of the namespace.
         """
         call = _pool_calls.allocate_pages(
             self._sessions, pages, at_least=at_least, namespace=namespace
@@ -290,12 +326,12 @@ class Client(OperatorClient):
         )
 
     def end_session(self, session: Session) -> None:
-        """Says of a session that was lost while this process lives on: nothing of it
-        writes any more to the pages that the session had reserved, no kernel on the
-        device either.
+        """Declares that nothing in this process, and no kernel on the device, writes
+        any more to the pages that a lost session had reserved; pandod frees them at
+        once.
 
-        Until it says so, has closed the pool that it attached with that session, or has
-        ended, nobody gets these pages.
+        Without this call nobody gets these pages until the process has closed the pool
+        that it attached with that session, or has ended.
         """
         self._connection.send(_pool_calls.end_session(session.session_id))
 
@@ -309,10 +345,11 @@ class Client(OperatorClient):
         model: str | None = None,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
-        """Maps the pool. What is given must agree with the server, or it refuses.
+        """Maps the pool. Raises LayoutMismatchError if `expected_layout` or `model` is
+        given and the server has another one.
 
-        What is not given is taken from the server. `addresses`, those of a pool on
-        GPUs that is closed, are used again where they are free: CUDA graphs hold them.
+        `addresses` are those of a closed pool on GPUs, for CUDA graphs that still hold
+        them: the shards are mapped there again where the addresses are free.
         """
         grant = self._connection.send(
             _pool_calls.attach_pool(
@@ -329,13 +366,13 @@ class Client(OperatorClient):
         )
 
     def link_session(self, session_id: int) -> SessionLink:
-        """Says that this process writes pages that another process of its engine has
-        reserved in that session, its client's `session_id`.
+        """Declares that this process writes pages that another process of its engine
+        has reserved; `session_id` is that of the other process's client.
 
-        When that session is lost, its pages are not given to others before the link
-        or this client is closed, or its process gone, too; where pandod cannot tell
-        that, before a time has passed (--quarantine). Keep session ids within the
-        engine: who knows one may act in its name.
+        When that session is lost, pandod gives its pages to nobody before this link or
+        client is closed, or this process is gone; where pandod cannot see that, before
+        a time limit has passed (--quarantine). Keep session ids within the engine:
+        whoever knows one may act in its name.
         """
         grant = self._connection.send(
             _pool_calls.link_session(self._sessions, session_id)
@@ -356,7 +393,7 @@ class Client(OperatorClient):
 
 
 class Batch(CallList["Lock"]):
-    """Calls that go together: one doorbell on a lane, one call over gRPC.
+    """Calls that travel together: one doorbell on a lane, one call over gRPC.
 
     Each takes what the client's call takes, is carried out in its place in the order,
     whatever becomes of the others, and has a `result()` once the `with` block is left,
@@ -368,7 +405,7 @@ class Batch(CallList["Lock"]):
         self._connection = connection
 
     def send(self) -> None:
-        """Sends the calls that were added since the last time."""
+        """Sends the calls that were added since the last `send`."""
         try:
             while answers := self._take():
                 self._connection.send_together(answers)

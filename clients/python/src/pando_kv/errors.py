@@ -98,8 +98,8 @@ class RateLimitedError(PandoError):
 
 
 class HandleGoneError(PandoError):
-    """Nothing is left of a prefix handle. The clients handle it by themselves: they
-    send the whole prompt instead.
+    """The node of a prefix handle was evicted. Clients do not raise this: they send the
+    whole prompt instead.
     """
 
 
@@ -114,17 +114,17 @@ class AccessDeniedError(PandoError):
 class UnavailableError(PandoError):
     """The server is away, or is shutting down. The client keeps reconnecting.
 
-    A call that changes something was repeated before. What it may nevertheless have
-    done is dealt with as after DeadlineError.
+    A call that changes something was repeated before this was raised. It may have been
+    carried out nevertheless; then the same holds as after DeadlineError.
     """
 
 
 class DeadlineError(PandoError):
-    """No answer in time. The server may still have carried out the call.
+    """There was no answer in time. The server may still have carried out the call.
 
     The client repeats it in the background until it is carried out or the session
-    ends; locks and pages that it brings then are given back. What it was to release,
-    publish or free is no more the caller's.
+    ends, and gives back what it may have locked or reserved. What the call was to
+    release, publish or free is not the caller's any more.
     """
 
 

@@ -1,6 +1,6 @@
 """What enters and leaves the cache, as `watch_events` tells it.
 
-Who replays the events in order knows exactly which pages are cached.
+A watcher that replays the events in order knows exactly which pages are cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlocksStored(Event):
-    """Pages that entered the cache, one after the other in one prompt.
+    """Consecutive pages of one prompt that entered the cache.
 
     A block is the KV of one page.
     """
@@ -60,7 +60,8 @@ class AllBlocksCleared(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EventsLost(Event):
-    """The watcher missed events and must forget what it knows; a snapshot follows."""
+    """The watcher missed these events and must forget what it knows; a snapshot
+    follows."""
 
     first_sequence: int
     last_sequence: int
@@ -68,7 +69,7 @@ class EventsLost(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotEnd(Event):
-    """The snapshot is complete; what follows is live."""
+    """The snapshot is complete; the events that follow are live."""
 
 
 def events_of(response: events_pb2.WatchResponse) -> Iterator[Event]:

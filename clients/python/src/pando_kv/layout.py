@@ -74,8 +74,8 @@ _ORDERS: dict[int, LayoutOrder] = {
 class KvLayout:
     """Where the bytes of one element of a shard lie; strides are in bytes.
 
-    Of an opaque layout only whole pages have a place: kv_planes is 1, and what speaks
-    of heads and tokens is 0.
+    An opaque layout tells only where whole pages are: kv_planes is 1, and the fields
+    about heads and tokens are 0.
     """
 
     layers: int
@@ -111,7 +111,7 @@ class KvLayout:
         order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
         page_format: str = "",
     ) -> KvLayout:
-        """The layout that pandod gives a pool of that many pages.
+        """Makes the layout that pandod gives a pool of `capacity_pages` pages.
 
         `dtype` and `order` may be given by their names, as pandod's options are.
         """
@@ -144,8 +144,8 @@ class KvLayout:
         order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
         page_format: str = "",
     ) -> KvLayout:
-        """The same for pages of `page_bytes` over all layers, whose inside only the
-        workers know."""
+        """The same for opaque pages of `page_bytes` over all layers, whose contents
+        only the workers know."""
         piece_bytes = page_bytes // layers
         return cls(
             layers=layers,
@@ -162,7 +162,7 @@ class KvLayout:
         )
 
     def fingerprint(self, model: str) -> int:
-        """Identifies layout and model; equal to the server's when both agree."""
+        """A hash of layout and model; equal to the server's when both agree."""
         page_format = f";page_format={self.page_format}" if self.page_format else ""
         text = (
             f"pando-kv-layout-v1;layers={self.layers};kv_planes={self.kv_planes};"

@@ -1,4 +1,4 @@
-"""What the calls for operators answer. Nothing here shows tokens or cache salts."""
+"""The results of the calls for operators, without tokens or cache salts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EvictionReason(WireEnum):
 
 @dataclass(frozen=True)
 class Listing(Generic[T]):
-    """The first of many, up to the limit that was asked for."""
+    """The first entries of a list, up to the limit that was asked for."""
 
     items: list[T]
     total: int
@@ -78,7 +78,8 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class QuarantineInfo:
-    """A lost session whose pages wait, because its processes may still write."""
+    """A lost session with pages in quarantine, because its processes may still write
+    to them."""
 
     session_number: int
     client_name: str

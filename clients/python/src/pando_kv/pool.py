@@ -20,12 +20,12 @@ from pando_kv.torch_views import TorchViews
 class MappedPool(KvViews[npt.NDArray[Any]]):
     """The KV pool as numpy arrays over the shared memory itself; nothing is copied.
 
-    A pool on GPUs is shown by `torch()` alone. What is written to a page is seen by
-    every worker at once. Write only to pages that the session has reserved. A mapping
-    belongs to one boot of pandod: when `pool.epoch` is no longer `client.epoch`, close
-    it and attach again.
+    A pool on GPUs is available through `torch()` only. Every worker sees at once what
+    is written to a page. Write only to pages that the session has reserved, and read
+    only pages that a match or an insert gave you. A mapping belongs to one boot of
+    pandod: when `pool.epoch` differs from `client.epoch`, close it and attach again.
 
-    Any thread may call it; the memory is as racy as memory is.
+    Any thread may call it; threads synchronise as with any memory.
     """
 
     def __init__(
@@ -68,11 +68,12 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
 
     @property
     def addresses(self) -> tuple[int, ...]:
-        """Where each shard is on its GPU, as `attach_pool` takes it; 0 for the host."""
+        """The address of each shard on its GPU, for `attach_pool`; 0 for host
+        memory."""
         return tuple(shard.address for shard in self._shards)
 
     def numpy(self) -> MappedPool:
-        """This, as `torch()` has its twin."""
+        """Returns this object, so that callers can choose `numpy()` or `torch()`."""
         return self
 
     def memory(self, shard: int = 0) -> npt.NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""What the calls take and answer."""
+"""The arguments and results of the calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class WireEnum(Enum):
-    """An enum of the protocol; what a newer server has added is its 0 here."""
+    """An enum of the protocol. A value that only a newer server knows becomes 0."""
 
     @classmethod
     def _missing_(cls, value: object) -> WireEnum:
@@ -48,11 +48,12 @@ class Namespace:
 
 @dataclass(frozen=True)
 class PrefixHandle:
-    """Where a match or an insert ended: a later call may send only what comes after.
+    """Names the prefix that a match or an insert ended at. A later call may begin
+    there (`after`) and send only the tokens after it.
 
     Plain data: any worker of the same pandod may use it, in the same namespace. It
-    keeps nothing alive: once that end is evicted, the calls that it is given to send
-    everything.
+    protects nothing from eviction; once the end of the prefix is evicted, calls with
+    the handle send all tokens.
     """
 
     epoch: int
@@ -63,7 +64,7 @@ class PrefixHandle:
 
 @dataclass(frozen=True)
 class PageRoom:
-    """Pages of the pool that nobody holds."""
+    """How many pages of the pool nobody holds."""
 
     free: int
     evictable: int
@@ -90,8 +91,8 @@ class PendingOutcome(WireEnum):
 class Match(Generic[LockT]):
     """The longest cached prefix, in whole pages.
 
-    The block table is the first `first_page` pages that the caller knows the prefix
-    by, then `page_ids`, then `reserved_page_ids`.
+    The block table of the request is: the first `first_page` pages, which the caller
+    knows already, then `page_ids`, then `reserved_page_ids`.
     """
 
     matched_tokens: int
@@ -113,7 +114,7 @@ class Match(Generic[LockT]):
 
 @dataclass(frozen=True, eq=False)
 class PrefixQuery:
-    """One prompt of a queue to score; the fields are those of a match."""
+    """One prompt of a waiting queue; the fields are those of `match_prefix`."""
 
     tokens: Any
     namespace: Namespace | None = None
@@ -154,7 +155,7 @@ class Flush:
 
 @dataclass(frozen=True)
 class PageStates:
-    """Pages by state; together with the padding page they sum to capacity."""
+    """How many pages are in each state; they sum to capacity."""
 
     free: int
     reserved: int
@@ -167,7 +168,7 @@ class PageStates:
 
 @dataclass(frozen=True)
 class Gauges:
-    """What schedulers look at all the time, as of one moment."""
+    """The figures that a scheduler needs all the time, all of one moment."""
 
     pages: PageStates
     epoch: int
@@ -208,7 +209,7 @@ class CacheCounters:
 
 @dataclass(frozen=True)
 class QuotaClass:
-    """A class of namespaces that a quota holds for."""
+    """The pages of one quota class (a class of namespaces)."""
 
     name: str
     """Empty: the class of all namespaces that no configured class names."""
@@ -222,7 +223,7 @@ class QuotaClass:
 
 @dataclass(frozen=True)
 class Stats:
-    """One consistent picture of the cache."""
+    """Figures of the cache, all of one moment."""
 
     pages: PageStates
     counters: CacheCounters

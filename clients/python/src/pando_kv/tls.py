@@ -1,4 +1,4 @@
-"""What a client over TCP shows, and whom it trusts."""
+"""The certificates of a client over TCP."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Tls:
-    """Files in PEM, read when a client is made. Both ends show certificates: the
+    """Paths of PEM files, read when a client is made. Both ends have certificates: the
     server's must be signed by `ca` and name the host of the address. Making a client
-    raises OSError if one cannot be read, ValueError if it is empty."""
+    raises OSError if a file cannot be read, ValueError if it is empty."""
 
     ca: str | Path
     certificate: str | Path
