@@ -241,31 +241,33 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("socket", &Options::socket, "PATH",
            "Unix socket that gRPC is served on"),
       Text("memory-socket", &Options::memory_socket, "PATH",
-           "Unix socket that hands out the pool's memory; memory.sock beside "
-           "socket when empty"),
+           "Unix socket that hands out the pool's memory; if empty, "
+           "memory.sock beside socket"),
       Mode("socket-mode", &Options::socket_mode,
            "Permissions of both socket files"),
       Text("socket-group", &Options::socket_group, "GROUP",
-           "Group of both socket files, by name or number; that of the process "
-           "when empty"),
-      Numbers("allowed-uids", &Options::allowed_uids,
-              "Users whose processes may connect to the sockets, beside "
-              "pandod's own, with commas between; whoever the permissions let "
-              "in when empty"),
+           "Group of both socket files, by name or number; if empty, that of "
+           "the process"),
+      Numbers(
+          "allowed-uids", &Options::allowed_uids,
+          "Users whose processes may connect to the sockets, beside pandod's "
+          "own, separated by commas; if empty, whoever the permissions let in"),
       Text("tcp", &Options::tcp, "HOST:PORT",
            "Address that gRPC is also served on; off when empty"),
       Text("tls-certificate", &Options::tls_certificate, "PATH",
-           "Certificate with its chain that is shown over TCP, PEM"),
-      Text("tls-key", &Options::tls_key, "PATH", "Its key, PEM"),
+           "Certificate of pandod over TCP, with its chain, PEM"),
+      Text("tls-key", &Options::tls_key, "PATH",
+           "Private key of that certificate, PEM"),
       Text("tls-client-ca", &Options::tls_client_ca, "PATH",
-           "Certificates that sign those of the clients over TCP, PEM"),
+           "Certificates of the authorities that sign clients' certificates, "
+           "PEM"),
       Switch("tcp-insecure", &Options::tcp_insecure,
-             "Serve TCP in the clear, to whoever reaches it"),
+             "Serve TCP without encryption, to whoever reaches it"),
       Text("http", &Options::http, "HOST:PORT",
            "Address of /metrics, /healthz, /readyz and /console; off when "
            "empty"),
       List("http-hosts", &Options::http_hosts, "LIST",
-           "Names by which the console may be asked, with commas between, "
+           "Host names that the console answers to, separated by commas, "
            "beside IP addresses, localhost and the host of http"),
       Switch("console", &Options::console,
              "Serve the console, a page that shows the cache"),
@@ -283,8 +285,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Choice("pool-memory", &Options::pool_memory, {"host", "cuda"},
              "Where the pool is: shared host memory, or GPUs"),
       List("pool-devices", &Options::pool_devices, "LIST",
-           "GPU of each shard, by ordinal or UUID, with commas between; 0, 1 "
-           "and so on when empty"),
+           "GPU of each shard, by ordinal or UUID, separated by commas; if "
+           "empty, 0, 1 and so on"),
       Switch("pool-zero", &Options::pool_zero,
              "Overwrite the GPUs' memory with zeros at the start"),
       Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
@@ -302,26 +304,27 @@ std::vector<OptionSpec> MakeOptionTable() {
             ParseLayoutOrder, LayoutOrderName,
             "What is contiguous in memory: a layer, or a page"),
       Bytes("page-bytes", &Options::page_bytes,
-            "Bytes of a page over all layers, where only the workers know its "
-            "inside; instead of kv-planes, heads, head-size and dtype"),
+            "Bytes of a page over all layers, when only the workers know its "
+            "contents; instead of kv-planes, heads, head-size and dtype"),
       Text("page-format", &Options::page_format, "TEXT",
-           "What else workers must state alike, such as the inside of pages"),
+           "Text that all workers must state alike, such as the contents of "
+           "opaque pages"),
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
       Live(Named("eviction-policy", &Options::eviction_policy,
                  "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
-                 EvictionPolicyName, "What goes first when pages are needed")),
-      Live(Number(
-          "low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
-          "Evict in the background when less pages are free; 0 for never")),
+                 EvictionPolicyName, "Which pages are evicted first")),
+      Live(Number("low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
+                  "Evict in the background when fewer pages than this are "
+                  "free; 0 for never")),
       Live(Number("high-free-pages", &Options::high_free_pages, 0, kMaxUint32,
-                  "Free pages at which that ends")),
+                  "Number of free pages at which background eviction stops")),
       Live(Time("session-grace", &Options::session_grace, zero, hour,
                 "How long a session whose stream broke may be resumed")),
-      Live(Time(
-          "quarantine", &Options::quarantine, zero, hour,
-          "When pages of a dead worker that cannot be watched are reused")),
+      Live(Time("quarantine", &Options::quarantine, zero, hour,
+                "How long pages of a dead worker that cannot be watched are "
+                "kept from others")),
       Time("attach-token-ttl", &Options::attach_token_ttl,
            absl::Milliseconds(100), hour,
            "How long a token for the memory socket is valid"),
@@ -338,47 +341,46 @@ std::vector<OptionSpec> MakeOptionTable() {
                   "each; 0 for no limit")),
       Number("max-attach-tokens-per-session",
              &Options::max_attach_tokens_per_session, 1, kMaxUint32,
-             "Tokens for the memory socket that a session may have unused"),
+             "Unused tokens for the memory socket that a session may have"),
       Number("lane-bytes", &Options::lane_bytes, 0, kMaxLaneBytes,
              "Bytes of each lane for requests and answers; 0 for no lanes"),
       Number("max-lanes", &Options::max_lanes, 1, kMaxUint32,
              "Lanes that may be open; one for each session"),
       Time("lane-spin", &Options::lane_spin, zero, absl::Milliseconds(10),
-           "How long lanes are watched after a call before their thread "
+           "How long the thread of lanes spins for the next call before it "
            "sleeps; 0 for not at all"),
       Live(Number("max-calls-per-second", &Options::max_calls_per_second, 0,
                   kMaxUint32,
-                  "Calls of workers that a session may make in a second; those "
-                  "that name no open session count by who calls; 0 for no "
-                  "limit")),
+                  "Calls that a session may make in a second; calls that name "
+                  "no open session count for their caller; 0 for no limit")),
       Number("max-calls-per-connection", &Options::max_calls_per_connection, 2,
              kMaxInt32,
-             "Calls of a connection that run at the same time, the stream of "
-             "the session included; more wait in the client"),
+             "Calls of one connection that run at the same time, the session's "
+             "stream included; more wait in the client"),
       Number("event-history", &Options::event_history, 1, kMaxUint32,
              "Events kept for watchers that come back or are slow"),
       Text("kv-events", &Options::kv_events, "ENDPOINT",
-           "tcp://host:port where routers hear of what is cached, as from vLLM "
-           "or SGLang, in the clear and with the tokens of prompts; off when "
+           "tcp://host:port where routers are told what is cached, as by vLLM "
+           "or SGLang, unencrypted and with the tokens of prompts; off when "
            "empty"),
       Text("kv-events-replay", &Options::kv_events_replay, "ENDPOINT",
            "tcp://host:port where routers ask for events that they missed; "
            "off when empty"),
       Choice("kv-events-form", &Options::kv_events_form, {"map", "array"},
-             "How these events are written: as vLLM and SGLang do now, or as "
-             "older ones did"),
+             "Encoding of these events: maps, as vLLM and SGLang write now, or "
+             "arrays, as older versions did"),
       Text("kv-events-topic", &Options::kv_events_topic, "TEXT",
            "Topic of these events; {worker} and {model} stand for their names"),
       List("kv-events-workers", &Options::kv_events_workers, "LIST",
-           "Names of the workers, with commas between: each is told of at a "
+           "Names of the workers, separated by commas; each has a stream on a "
            "port of its own, counted up from the given ones"),
       Number("kv-events-block-tokens", &Options::kv_events_block_tokens, 0,
              kMaxUint32,
              "Tokens of a block in these events, a multiple of page-tokens; 0 "
              "for a page"),
       List("kv-events-include", &Options::kv_events_include, "LIST",
-           "Namespaces that are told of beside the plain ones, of salted, "
-           "whose salts are then told, too, and bigram"),
+           "Namespaces to include beside the plain ones: salted (which tells "
+           "their salts, too), bigram"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
                 "How long to wait for the workers after SIGTERM")),
       Live(Time("check-invariants-every", &Options::check_invariants_every,
@@ -387,11 +389,12 @@ std::vector<OptionSpec> MakeOptionTable() {
                "Share of the pages whose bytes are verified whenever they are "
                "handed out or reused; 0 for none"),
       Live(Choice("log-level", &Options::log_level,
-                  {"debug", "info", "warning", "error"}, "What is logged")),
+                  {"debug", "info", "warning", "error"},
+                  "Lowest level that is logged")),
       Choice("log-format", &Options::log_format, {"auto", "text", "json"},
-             "How it is logged; auto: text on a terminal, else JSON"),
+             "Format of the log; auto: text on a terminal, else JSON"),
       Live(Time("slow-call", &Options::slow_call, zero, hour,
-                "Calls are logged whose handler takes longer; 0 for none")),
+                "Log calls whose handler takes longer than this; 0 for none")),
   };
 }
 

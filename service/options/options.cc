@@ -112,13 +112,13 @@ class Parser {
         ->type_name("PATH")
         ->check(RefuseUnlessRegularFile);
     app_.add_flag("--check-config", check_config_,
-                  "Check the options, say what they mean, and end");
+                  "Check the options, print what they come to, and exit");
     app_.add_flag("--print-config", print_config_,
-                  "Print the options that are in effect as YAML, and end");
+                  "Print the options in effect as YAML, and exit");
     app_.add_flag("--print-options", print_options_,
-                  "Print what options there are, as JSON, and end");
+                  "Print all options and their meaning as JSON, and exit");
     app_.add_flag("--print-metrics", print_metrics_,
-                  "Print what metrics there are, as JSON, and end");
+                  "Print all metrics and their meaning as JSON, and exit");
     app_.set_version_flag("--version", "pandod " PANDO_VERSION);
     app_.allow_extras();
     app_.footer(

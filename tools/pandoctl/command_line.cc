@@ -28,14 +28,14 @@ constexpr const char* kFile = "FILE";
 void NoFlags(CLI::App&, Options&) {}
 
 void CountFlag(CLI::App& verb, Options& options) {
-  verb.add_option("-n,--count", options.count, "End after so many; 0: never")
+  verb.add_option("-n,--count", options.count, "Stop after N lines; 0: never")
       ->type_name(kNumber)
       ->capture_default_str();
 }
 
 void RepeatFlags(CLI::App& verb, Options& options) {
   verb.add_option("-i,--interval", options.interval_s,
-                  "Between two, from 0.01 to 86400")
+                  "Time between two lines, from 0.01 to 86400")
       ->check(CLI::Range(0.01, 86400.0))
       ->type_name(kSeconds)
       ->capture_default_str();
@@ -44,7 +44,7 @@ void RepeatFlags(CLI::App& verb, Options& options) {
 
 void LimitFlag(CLI::App& verb, Options& options) {
   verb.add_option("--limit", options.limit,
-                  "List at most so many, from 1 to 100000")
+                  "List at most N entries, from 1 to 100000")
       ->check(CLI::Range(1, 100'000))
       ->type_name(kNumber)
       ->capture_default_str();
@@ -52,7 +52,7 @@ void LimitFlag(CLI::App& verb, Options& options) {
 
 void NamespaceFlag(CLI::App& verb, Options& options) {
   verb.add_option("--namespace", options.namespace_number,
-                  "Only this one, by its number in 'pandoctl namespaces'")
+                  "Only the namespace of this number in 'pandoctl namespaces'")
       ->type_name(kNumber);
 }
 
@@ -62,86 +62,91 @@ void TreeFlags(CLI::App& verb, Options& options) {
 }
 
 void PromptFlags(CLI::App& verb, Options& options) {
-  auto* const tokens = verb.add_option(
-      "TOKENS", options.tokens,
-      "Token ids; none: a list on stdin, between commas or as JSON");
-  verb.add_option("--tokens-file", options.tokens_file, "Read them from a file")
+  auto* const tokens = verb.add_option("TOKENS", options.tokens,
+                                       "Token ids; without them, a list is "
+                                       "read from stdin: with commas, or JSON");
+  verb.add_option("--tokens-file", options.tokens_file,
+                  "Read the token ids from a file")
       ->type_name(kFile)
       ->excludes(tokens);
-  verb.add_option("--extra-key", options.extra_key, "Of the namespace")
+  verb.add_option("--extra-key", options.extra_key,
+                  "Extra key of the namespace")
       ->type_name("KEY");
   verb.add_option("--cache-salt-file", options.cache_salt_file,
-                  "File with the salt of the namespace")
+                  "File with the cache salt of the namespace")
       ->type_name(kFile);
-  verb.add_flag("--bigram", options.bigram, "The namespace is one of pairs");
+  verb.add_flag("--bigram", options.bigram,
+                "The namespace compares pairs of tokens (EAGLE)");
 }
 
 void LockFlags(CLI::App& verb, Options& options) {
   LimitFlag(verb, options);
   verb.add_option("--session", options.session_number,
-                  "Only of this one, by its number in 'pandoctl sessions'")
+                  "Only the session of this number in 'pandoctl sessions'")
       ->type_name(kNumber);
   verb.add_option("--release", options.release_session,
-                  "Take all locks from this session")
+                  "Take all locks away from the session of this number")
       ->type_name(kNumber);
 }
 
 void QuarantineFlags(CLI::App& verb, Options& options) {
   LimitFlag(verb, options);
   verb.add_option("--free", options.free_session,
-                  "Give up the pages of this session, by its number")
+                  "Free the pages of the lost session of this number")
       ->type_name(kNumber);
 }
 
 void EvictFlags(CLI::App& verb, Options& options) {
-  verb.add_option("PAGES", options.evicted_pages, "How many, at most")
+  verb.add_option("PAGES", options.evicted_pages, "Evict at most so many pages")
       ->required();
 }
 
 void FlushFlags(CLI::App& verb, Options& options) {
   auto* const what = verb.add_option_group("what");
   NamespaceFlag(*what, options);
-  what->add_flag("--all", options.all, "All of them");
+  what->add_flag("--all", options.all, "All namespaces");
   what->require_option(1);
 }
 
 void PolicyFlags(CLI::App& verb, Options& options) {
   verb.add_option("NAME", options.policy,
-                  "Change to this one: " + absl::StrJoin(kPolicies, ", "));
+                  "Change the policy to: " + absl::StrJoin(kPolicies, ", "));
 }
 
 void DrainFlags(CLI::App& verb, Options& options) {
-  verb.add_flag("--exit", options.exit, "Then end pandod, as SIGTERM does");
-  verb.add_flag("--wait", options.wait, "Wait until nothing is held any more");
+  verb.add_flag("--exit", options.exit, "Also end pandod, as SIGTERM does");
+  verb.add_flag("--wait", options.wait,
+                "Wait until nothing is locked or reserved any more");
 }
 
 void WatchFlags(CLI::App& verb, Options& options) {
   CountFlag(verb, options);
   auto* const snapshot = verb.add_flag("--snapshot", options.snapshot,
-                                       "What is cached already first");
+                                       "Begin with what is cached already");
   verb.add_option("--kv-events", options.kv_events,
-                  "tcp://host:port of the events for routers, of pandod or of "
-                  "an engine: these, as they are")
+                  "Watch the events for routers, of pandod or an engine, at "
+                  "tcp://host:port")
       ->type_name("ENDPOINT")
       ->excludes(snapshot);
-  verb.add_option("--topic", options.topic, "What their topics begin with")
+  verb.add_option("--topic", options.topic,
+                  "Only topics that begin with this (with --kv-events)")
       ->type_name("PREFIX");
 }
 
 void FleetFlags(CLI::App& verb, Options& options) {
   verb.add_option("--addresses", options.addresses,
-                  "Of all machines, with commas between; a host with several "
-                  "addresses stands for all of them")
+                  "Addresses of the machines, separated by commas; a host name "
+                  "with several addresses stands for all of them")
       ->type_name("LIST")
       ->delimiter(',');
 }
 
 void HealthFlags(CLI::App& verb, Options& options) {
   verb.add_option("--service", options.service,
-                  "readiness, liveness, or a service of gRPC by its name")
+                  "readiness, liveness, or the name of a gRPC service")
       ->type_name("NAME");
   verb.add_flag("--invariants", options.invariants,
-                "Verify the whole index, too");
+                "Also verify the whole index");
 }
 
 void ClientFlags(CLI::App& verb, Options& options) {
@@ -152,20 +157,22 @@ void ClientFlags(CLI::App& verb, Options& options) {
       ->type_name(kNumber)
       ->capture_default_str();
   verb.add_flag("--handles", options.handles,
-                "Send only what comes after the end of an earlier request");
+                "Begin at handles of earlier requests, and send only the "
+                "tokens after them");
   verb.add_option("--transport", options.transport,
-                  "How calls go: lane (shared memory) or grpc; without it, by "
-                  "a lane if there is one")
+                  "Make calls over a lane (shared memory) or grpc; by default "
+                  "over a lane if there is one")
       ->check(CLI::IsMember({"lane", "grpc"}))
       ->type_name("WAY");
 }
 
 void ReplayFlags(CLI::App& verb, Options& options) {
-  verb.add_option("TRACE", options.trace, "JSON lines, plain or gzipped")
+  verb.add_option("TRACE", options.trace,
+                  "File of the trace: JSON lines, plain or gzipped")
       ->required()
       ->check(CLI::ExistingFile);
   verb.add_option("--requests", options.requests,
-                  "Only the first so many; 0: all")
+                  "Replay only the first N requests; 0: all")
       ->type_name(kNumber);
   ClientFlags(verb, options);
 }
@@ -173,23 +180,24 @@ void ReplayFlags(CLI::App& verb, Options& options) {
 void BenchFlags(CLI::App& verb, Options& options) {
   constexpr uint32_t kMaxTokens = 1 << 20;
   replay::MadeUpChats& chats = options.chats;
-  verb.add_option("--requests", chats.requests, "How many, from 1 to 10000000")
+  verb.add_option("--requests", chats.requests,
+                  "Number of requests, from 1 to 10000000")
       ->check(CLI::Range(1, 10'000'000))
       ->type_name(kNumber)
       ->capture_default_str();
   verb.add_option("--prompt-tokens", chats.prompt_tokens,
-                  "Of each request, from 1 to 1048576")
+                  "Tokens of each prompt, from 1 to 1048576")
       ->check(CLI::Range(1u, kMaxTokens))
       ->type_name(kNumber)
       ->capture_default_str();
   verb.add_option("--system-prompts", chats.system_prompts,
-                  "With how many different ones the prompts begin, from 1 to "
-                  "1000000")
+                  "Number of different system prompts that prompts begin with, "
+                  "from 1 to 1000000")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name(kNumber)
       ->capture_default_str();
   verb.add_option("--system-prompt-tokens", chats.system_prompt_tokens,
-                  "Of each of these, from 0 to 1048576")
+                  "Tokens of each system prompt, from 0 to 1048576")
       ->check(CLI::Range(0u, kMaxTokens))
       ->type_name(kNumber)
       ->capture_default_str();
@@ -213,63 +221,69 @@ constexpr Verb kFleetVerbs[] = {
 };
 
 constexpr Verb kVerbs[] = {
-    {"status", "One look at everything", Status, NoFlags,
+    {"status", "Overview of the server, its pool and its cache", Status,
+     NoFlags,
      "  pandoctl status\n"
      "  pandoctl status -o json"},
-    {"stat", "A line of rates and states for each interval", Stat, RepeatFlags,
+    {"stat", "Print a line of rates and page states each interval", Stat,
+     RepeatFlags,
      "  pandoctl stat -i 5\n"
      "  pandoctl stat -n 10 -o json"},
-    {"top", "The same and who holds what, live", Top, RepeatFlags,
+    {"top", "Rates, page states and who holds what, live", Top, RepeatFlags,
      "  pandoctl top\n"
      "  pandoctl top -i 0.5"},
-    {"tree", "The nodes of the radix tree", Tree, TreeFlags,
+    {"tree", "List the nodes of the radix tree", Tree, TreeFlags,
      "  pandoctl tree --limit 50\n"
      "  pandoctl tree --namespace 1"},
-    {"match", "How much of a prompt is cached", Match, PromptFlags,
+    {"match", "Tell how much of a prompt is cached", Match, PromptFlags,
      "  pandoctl match 1 15043 29892\n"
      "  echo '[1, 15043, 29892]' | pandoctl match --extra-key my-lora"},
-    {"explain", "Why a prompt matches no further", Explain, PromptFlags,
+    {"explain", "Explain why a prompt matches no further", Explain, PromptFlags,
      "  pandoctl explain 1 15043 29892\n"
      "  pandoctl explain --extra-key my-lora 1 15043 29892"},
-    {"namespaces", "What each has cached, the largest first", Namespaces,
+    {"namespaces",
+     "List namespaces and what each has cached, the largest first", Namespaces,
      LimitFlag, "  pandoctl namespaces --limit 10"},
-    {"sessions", "The attached workers", Sessions, LimitFlag,
+    {"sessions", "List the attached workers", Sessions, LimitFlag,
      "  pandoctl sessions"},
-    {"locks", "Who holds locks, the oldest first", Locks, LockFlags,
+    {"locks",
+     "List locks and who holds them, or release them; the oldest first", Locks,
+     LockFlags,
      "  pandoctl locks --limit 10\n"
      "  pandoctl locks --session 3\n"
      "  pandoctl locks --release 3"},
-    {"quarantine", "Pages of lost workers that may still be written to",
+    {"quarantine", "List lost workers whose pages may still be written to",
      Quarantine, QuarantineFlags,
      "  pandoctl quarantine\n"
      "  pandoctl quarantine --free 3"},
-    {"evict", "Evict pages in the order of the policy", Evict, EvictFlags,
-     "  pandoctl evict 1000"},
-    {"flush", "Evict all that is not locked", Flush, FlushFlags,
+    {"evict", "Evict pages in the order of the eviction policy", Evict,
+     EvictFlags, "  pandoctl evict 1000"},
+    {"flush", "Evict everything that is not locked", Flush, FlushFlags,
      "  pandoctl flush --namespace 1\n"
      "  pandoctl flush --all --yes"},
     {"policy", "Show or change the eviction policy", Policy, PolicyFlags,
      "  pandoctl policy\n"
      "  pandoctl policy slru"},
-    {"drain", "Admit nothing new any more", Drain, DrainFlags,
+    {"drain", "Make pandod admit nothing new", Drain, DrainFlags,
      "  pandoctl drain --wait\n"
      "  pandoctl drain --exit --yes"},
-    {"watch", "What enters and leaves the cache", Watch, WatchFlags,
+    {"watch", "Watch what enters and leaves the cache", Watch, WatchFlags,
      "  pandoctl watch --snapshot\n"
      "  pandoctl watch -n 100 -o json\n"
      "  pandoctl watch --kv-events tcp://127.0.0.1:5557"},
-    {"fleet", "Several machines side by side", Fleet, FleetFlags,
+    {"fleet", "Compare several machines", Fleet, FleetFlags,
      "  pandoctl fleet --addresses gpu-1:9465,gpu-2:9465\n"
      "  pandoctl fleet --addresses pando.models.svc:9465 prefixes"},
-    {"health", "Whether it serves; exit status 4 if not", Health, HealthFlags,
+    {"health", "Tell whether pandod serves; exit status 4 if not", Health,
+     HealthFlags,
      "  pandoctl health\n"
      "  pandoctl health --service liveness"},
-    {"replay", "Requests of a recorded trace, with their times", Replay,
+    {"replay", "Replay a recorded trace and measure its calls", Replay,
      ReplayFlags,
      "  pandoctl replay bench/data/conversation_excerpt.jsonl --clients 2"},
-    {"bench", "Requests that are made up, with their times", Bench, BenchFlags,
+    {"bench", "Make up requests and measure their calls", Bench, BenchFlags,
      "  pandoctl bench --requests 1000 --prompt-tokens 4096"},
-    {"version", "Of pandoctl and of pandod", Version, NoFlags,
+    {"version", "Print the versions of pandoctl and pandod", Version, NoFlags,
      "  pandoctl version"},
 };
 
@@ -279,16 +293,17 @@ void AddCommonFlags(CLI::App& app, Options& options) {
       ->envname("PANDO_ADDRESS")
       ->capture_default_str();
   app.add_option("--timeout", options.timeout_s,
-                 "For each call, from 0.001 to 86400")
+                 "Time limit of each call, from 0.001 to 86400")
       ->check(CLI::Range(0.001, 86400.0))
       ->type_name(kSeconds)
       ->capture_default_str();
-  auto* const ca = app.add_option(
-      "--tls-ca", options.tls_ca,
-      "Signs pandod's certificate, PEM; with it give the next two");
+  auto* const ca = app.add_option("--tls-ca", options.tls_ca,
+                                  "Certificate of the authority that signed "
+                                  "pandod's, PEM; needs the next two");
   auto* const certificate = app.add_option(
-      "--tls-certificate", options.tls_certificate, "Our own, PEM");
-  auto* const key = app.add_option("--tls-key", options.tls_key, "Its key");
+      "--tls-certificate", options.tls_certificate, "Our own certificate, PEM");
+  auto* const key =
+      app.add_option("--tls-key", options.tls_key, "Its private key, PEM");
   for (CLI::Option* file : {ca, certificate, key}) file->type_name(kFile);
   ca->needs(certificate)->needs(key);
   certificate->needs(ca);
@@ -297,11 +312,11 @@ void AddCommonFlags(CLI::App& app, Options& options) {
                  "File with a bearer token that pandod knows")
       ->type_name(kFile);
   app.add_option("-o,--output", options.format,
-                 "Of the answer: " + absl::StrJoin(kFormats, ", "))
+                 "Format of the answer: " + absl::StrJoin(kFormats, ", "))
       ->check(CLI::IsMember(kFormats))
       ->type_name("FORMAT")
       ->capture_default_str();
-  app.add_flag("-y,--yes", options.yes, "Do not ask first");
+  app.add_flag("-y,--yes", options.yes, "Do not ask before changing anything");
 }
 
 std::vector<std::string> VerbsOf(const CLI::App& app) {
@@ -341,8 +356,8 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
                                         int* exit_code) {
   Command command;
   CLI::App app(
-      "Asks a pandod what its cache holds and why, and tells it what "
-      "to do.",
+      "Shows what the cache of a pandod holds and why, and changes it on "
+      "request.",
       "pandoctl");
   app.formatter(std::make_shared<HelpFormatter>());
   AddCommonFlags(app, command.options);
@@ -354,8 +369,8 @@ std::optional<Command> ParseCommandLine(int argc, const char* const* argv,
     for (const Verb& part : kFleetVerbs) AddVerb(*added, part, command);
   }
   std::string shell;
-  CLI::App* const completion =
-      app.add_subcommand("completion", "A script that completes commands");
+  CLI::App* const completion = app.add_subcommand(
+      "completion", "Print a script for completion in a shell");
   completion->footer("  source <(pandoctl completion bash)");
   completion->add_option("SHELL", shell, "bash or zsh")
       ->required()
