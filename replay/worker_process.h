@@ -25,9 +25,9 @@ struct WorkerAddresses {
   std::string echo_server;
 };
 
-// A worker in a process of its own, as engines are. It connects, reports that it
-// is ready, waits for Go, serves its share of the trace, and sends the result over
-// a socket pair:
+// A worker in a process of its own, as engines are. It connects, reports that
+// it is ready, waits for Go, serves its share of the trace, and sends the
+// result over a socket pair:
 //
 //   WaitReady of all workers; Go of all workers; Finish of all workers
 //
