@@ -1,5 +1,6 @@
 #include "service/handlers/wire.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -90,8 +91,11 @@ std::vector<PageId> PagesOf(const PackedIds& ids) {
 }
 
 void AppendPages(std::span<const PageId> pages, PackedIds* ids) {
-  ids->Reserve(ids->size() + static_cast<int>(pages.size()));
-  for (PageId page : pages) ids->AddAlreadyReserved(page.value());
+  const int count = static_cast<int>(pages.size());
+  ids->Reserve(ids->size() + count);
+  // As plain numbers in one piece, which compilers copy many at a time.
+  std::transform(pages.begin(), pages.end(), ids->AddNAlreadyReserved(count),
+                 [](PageId page) { return page.value(); });
 }
 
 absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns) {

@@ -48,7 +48,10 @@ class LaneCall final : public ServedCall<Request, Response>,
   Caller caller() const override { return lane_->caller(); }
 
   // Makes the request of these bytes. Not in the turn.
-  void Take(const std::string& bytes) { parsed_ = ParseRequest(bytes); }
+  void Take(const std::string& bytes) {
+    taken_bytes_ += bytes.size();
+    parsed_ = ParseRequest(bytes);
+  }
   // True: it waits, and is the lane's.
   bool Serve(LaneConnection& lane, uint32_t slot) {
     lane_ = &lane;
@@ -60,8 +63,11 @@ class LaneCall final : public ServedCall<Request, Response>,
 
   // For the next call.
   void Empty() {
-    if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
     response_.Clear();
+    // How much it takes is found out field by field, so not after each call.
+    if (taken_bytes_ < kKeptMessageBytes) return;
+    taken_bytes_ = 0;
+    if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
   }
 
  private:
@@ -88,6 +94,7 @@ class LaneCall final : public ServedCall<Request, Response>,
   }
 
   absl::Status parsed_;
+  size_t taken_bytes_ = 0;  // since the message's size was looked at
   Request request_;
   Response response_;
   LaneConnection* lane_ = nullptr;
