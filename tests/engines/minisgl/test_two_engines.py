@@ -74,6 +74,18 @@ def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(
     assert again["outputs"] == reference.ask(prompts=[tokens])["outputs"]
 
 
+def test_an_abort_before_the_first_token_leaves_nothing(engines, operator):
+    """The step that computes the prompt ends after the abort."""
+    engine = engines[0]
+    for new in (40, 1):
+        engine.ask(start=[prompt(100, seed=22 + new)], new=new)
+        engine.ask(step=1)
+        engine.ask(abort=0)
+        engine.ask(step=1)
+        assert operator.stats().locks == 0
+    engine.ask(idle=True)
+
+
 def test_nothing_is_left_over(engines, operator):
     for engine in engines:
         engine.ask(idle=True)

@@ -41,6 +41,7 @@ class Held:
     prompt_tokens: int
     promised: int
     """Free pages that it has yet to take."""
+    is_over: bool = False
     duplicates: list[torch.Tensor] = field(default_factory=list)
     """Slots of own pages, still read, of what another worker had published first."""
 
@@ -136,6 +137,10 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
 
     def cache_req(self, req: Any, *, finished: bool) -> None:
         held = req.cache_handle.held
+        if held.is_over:
+            # Aborted; the step that was under way ends only now.
+            return
+        held.is_over = finished
         row = self.page_table[req.table_idx]
         allocated = div_ceil(req.cached_len, self.page_size) * self.page_size
         end = held.tokens
