@@ -38,7 +38,11 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     ) -> None:
         super().__init__(vllm_config, role, kv_cache_config)
         require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
-        self._is_zero_copy = bool(self._option("pando_zero_copy", False))
+        self._is_zero_copy = self._option("pando_zero_copy", False)
+        if not isinstance(self._is_zero_copy, bool):
+            raise ValueError(
+                f"pando_zero_copy is {self._is_zero_copy!r}; must be true or false"
+            )
         _refuse_what_is_not_supported(vllm_config, kv_cache_config, self._is_zero_copy)
         self._block_tokens = vllm_config.cache_config.block_size
         self._client = self._connect()

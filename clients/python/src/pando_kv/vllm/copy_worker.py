@@ -18,6 +18,9 @@ from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 
 _log = logging.getLogger("pando_kv.vllm")
 
+# Whose bytes mean the same in each engine.
+_PLAIN_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+
 
 @dataclass(frozen=True)
 class StatedPages:
@@ -82,6 +85,12 @@ class CopyWorker:
         self._pages = [
             views.opaque_pages(layer, self._shard) for layer in range(layers)
         ]
+        of_pool, of_engine = self._pages[0].device, self._blocks[0].device
+        if of_pool != of_engine:
+            raise ValueError(
+                f"the pool of pandod is in the memory of {of_pool}, this engine's KV "
+                f"in that of {of_engine}; both must be the same"
+            )
         self._block_tokens = block_tokens
 
     def load(self, plan: CopyPlan) -> None:
@@ -208,9 +217,15 @@ def _without_gaps(name: str, kv: torch.Tensor) -> torch.Tensor:
 
 
 def format_of(kv: torch.Tensor) -> str:
-    """What the inside of a block looks like: engines that say the same may share."""
+    """What the inside of a block looks like: engines that say the same may share.
+    Raises ValueError where nothing that is seen says so."""
     import vllm
 
+    if kv.dtype not in _PLAIN_TYPES:
+        raise ValueError(
+            f"KV of {kv.dtype} has scales of its own; say with pando_page_format which "
+            "engines have the same"
+        )
     release = ".".join(vllm.__version__.split(".")[:2])
     shape = "x".join(str(n) for n in kv.shape[1:])
     strides = "x".join(str(n) for n in kv.stride()[1:])
