@@ -97,8 +97,8 @@ class SchedulerAlone:
         names = list(output.num_scheduled_tokens)
         plan = output.kv_connector_metadata
         if isinstance(plan, CopyPlan):
-            self.loads += plan.loads
-            report: Any = CopyReport(dict.fromkeys(plan.saves, 1))
+            self.loads += plan.loads.values()
+            report: Any = CopyReport(dict.fromkeys([*plan.saves, *plan.loads], 1))
         else:
             report = StepDone()
         self.scheduler.update_from_output(

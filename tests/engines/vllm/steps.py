@@ -53,4 +53,5 @@ def tokens(count, start=0):
 
 
 def written(plan, workers=2):
-    return CopyReport(dict.fromkeys(plan.saves, workers))
+    """Its copies are done."""
+    return CopyReport(dict.fromkeys([*plan.saves, *plan.loads], workers))

@@ -10,7 +10,7 @@ from engines.vllm.steps import Request, Step, tokens, written
 from pando_kv import Client, Namespace
 from pando_kv.vllm.copy_plan import CopyReport
 from pando_kv.vllm.copy_scheduler import CopyScheduler
-from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of, short
+from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 from pandod_process import Pandod
 
 
@@ -56,7 +56,7 @@ def test_what_one_request_computed_the_next_one_loads(scheduler, operator):
 
     matched, plan = serve(scheduler, Request("2", tokens(100)), [5, 6, 7, 8])
     assert matched == 96
-    (load,) = plan.loads
+    (load,) = plan.loads.values()
     assert load.page_ids == saved.page_ids
     assert load.block_ids == [5, 6, 7]
     assert not plan.saves
@@ -69,7 +69,7 @@ def test_only_what_the_engine_has_not_itself_is_loaded(scheduler):
     assert scheduler.matched_tokens(request, 64) == 32
     scheduler.will_load(request, 32)
     plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 96, 4)]))
-    (load,) = plan.loads
+    (load,) = plan.loads.values()
     assert load.block_ids == [7]
 
 
@@ -115,6 +115,18 @@ def test_an_abort_while_waiting_gives_the_lock_back(scheduler, operator):
     assert operator.stats().locks == 0
 
 
+def test_what_is_loaded_stays_locked_after_an_abort(scheduler, operator):
+    """The copy may be under way on the device."""
+    serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
+    request = Request("2", tokens(100))
+    scheduler.will_load(request, scheduler.matched_tokens(request, 0))
+    plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 96, 4)]))
+    scheduler.end("2")
+    assert operator.stats().locks == 1
+    scheduler.take(written(plan))
+    assert operator.stats().locks == 0
+
+
 def test_a_preempted_request_comes_back_as_another(scheduler, operator):
     request = Request("1", tokens(100))
     scheduler.matched_tokens(request, 0)
@@ -155,6 +167,9 @@ def test_what_was_not_saved_is_not_published(scheduler, operator):
     second = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 86)]))
     scheduler.take(CopyReport(dict.fromkeys(second.saves, 2), failed=set(first.saves)))
     assert operator.match_prefix(tokens(150)).matched_tokens == 0
+    # A worker may still write there.
+    assert operator.stats().pages.reserved == 2
+    scheduler.take(written(first))
     scheduler.end("1")
     stats = operator.stats()
     assert (stats.locks, stats.pages.reserved) == (0, 0)
@@ -208,7 +223,7 @@ def test_a_reset_that_preempts_loads_all_that_is_told_to_be_cached(scheduler, op
         Step(resumed=[(request, [7, 8, 9, 10], matched, 36)], preempted=["2"])
     )
     assert matched == 64
-    assert [copy.block_ids for copy in plan.loads] == [[7, 8]]
+    assert [copy.block_ids for copy in plan.loads.values()] == [[7, 8]]
     scheduler.take(written(before))
     scheduler.take(written(plan))
     scheduler.end("2")
@@ -258,9 +273,12 @@ def test_the_lora_and_the_salt_are_the_namespace():
 
 
 def test_a_name_that_is_too_long_is_a_digest():
-    assert len(short("x" * 10_000)) < 256
-    assert short("x" * 10_000) != short("x" * 10_001)
-    assert short("short") == "short"
+    def salted(salt):
+        return namespace_of(Request("1", [], cache_salt=salt)).cache_salt
+
+    assert len(salted("x" * 10_000)) < 256
+    assert salted("x" * 10_000) != salted("x" * 10_001)
+    assert salted("short") == "short"
 
 
 def test_images_in_the_middle_of_a_prompt_tell_prompts_apart():

@@ -25,21 +25,21 @@ class CopyPlan(KVConnectorMetadata):  # type: ignore[misc]
     """The boot of pandod that the page ids belong to."""
     session_id: int = 0
     """The scheduler's, which has reserved the pages that the workers write."""
-    loads: list[Copy] = field(default_factory=list)
-    """Before the step."""
+    loads: dict[int, Copy] = field(default_factory=dict)
+    """Before the step; by a number that is never used again."""
     saves: dict[int, Copy] = field(default_factory=dict)
-    """After the step; by a number that is never used again."""
+    """After the step; numbered likewise."""
 
 
 @dataclass
 class CopyReport(KVConnectorWorkerMetadata):  # type: ignore[misc]
-    saved: dict[int, int] = field(default_factory=dict)
-    """Workers whose part of a save is complete on the device."""
+    done: dict[int, int] = field(default_factory=dict)
+    """Workers whose part of a copy is over, on the device, too."""
     failed: set[int] = field(default_factory=set)
     """Saves of which nothing, or something wrong, was written."""
 
     def aggregate(self, other: KVConnectorWorkerMetadata) -> CopyReport:
-        saved = dict(self.saved)
-        for number, workers in other.saved.items():
-            saved[number] = saved.get(number, 0) + workers
-        return CopyReport(saved, self.failed | other.failed)
+        done = dict(self.done)
+        for number, workers in other.done.items():
+            done[number] = done.get(number, 0) + workers
+        return CopyReport(done, self.failed | other.failed)

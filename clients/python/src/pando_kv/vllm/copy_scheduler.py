@@ -22,7 +22,7 @@ from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
-from pando_kv.vllm.tracked_request import Save, Tracked
+from pando_kv.vllm.tracked_request import GivenUp, Save, Tracked
 
 _NO_BLOCKS: list[int] = []
 _NO_PAGES = np.empty(0, np.uint32)
@@ -36,9 +36,10 @@ class CopyScheduler:
         self._block_tokens = block_tokens
         self._workers = workers
         self._tracked: dict[str, Tracked] = {}
-        self._ending: list[Tracked] = []  # over, but with saves under way
-        self._written: dict[int, int] = {}  # by save: workers that are done
-        self._last_save = 0
+        self._ending: list[Tracked] = []  # over, but with copies under way
+        self._given_up: list[GivenUp] = []
+        self._done: dict[int, int] = {}  # by copy: workers that are done
+        self._last_copy = 0
         self._generation = ""  # of the cache, as this engine sees it
 
     def matched_tokens(self, request: Any, computed: int) -> int:
@@ -101,13 +102,14 @@ class CopyScheduler:
     def take(self, report: CopyReport | None) -> None:
         """What the workers have done; publishes what is complete."""
         if report is not None:
-            for number, workers in report.saved.items():
-                self._written[number] = self._written.get(number, 0) + workers
+            for number, workers in report.done.items():
+                self._done[number] = self._done.get(number, 0) + workers
             if report.failed:
                 self._give_up(report.failed)
         for tracked in [*self._tracked.values(), *self._ending]:
             self._publish(tracked)
-        self._ending = [tracked for tracked in self._ending if tracked.saves]
+        self._ending = [t for t in self._ending if t.saves or t.loading]
+        self._free_given_up()
 
     def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
         """The request is finished, aborted or preempted. Its blocks may be used anew at
@@ -117,7 +119,7 @@ class CopyScheduler:
             return
         tracked.is_over = True
         self._publish(tracked)
-        if tracked.saves:
+        if tracked.saves or tracked.loading:
             self._ending.append(tracked)
 
     def reset(self) -> None:
@@ -163,12 +165,12 @@ class CopyScheduler:
             return
         first = tracked.load_from // self._block_tokens
         last = first + tracked.load_tokens // self._block_tokens
-        plan.loads.append(
-            Copy(
-                tracked.request.request_id,
-                tracked.page_ids[first:last].tolist(),
-                tracked.block_ids[first:last],
-            )
+        self._last_copy += 1
+        tracked.loading = self._last_copy
+        plan.loads[tracked.loading] = Copy(
+            tracked.request.request_id,
+            tracked.page_ids[first:last].tolist(),
+            tracked.block_ids[first:last],
         )
         tracked.load_tokens = 0
 
@@ -195,10 +197,10 @@ class CopyScheduler:
             if not count:
                 continue
             taken, pages = pages[:count], pages[count:]
-            self._last_save += 1
+            self._last_copy += 1
             tracked.saved += count * self._block_tokens
-            tracked.saves.append(Save(self._last_save, tracked.saved, taken))
-            plan.saves[self._last_save] = Copy(
+            tracked.saves.append(Save(self._last_copy, tracked.saved, taken))
+            plan.saves[self._last_copy] = Copy(
                 tracked.request.request_id,
                 taken.tolist(),
                 tracked.block_ids[first : first + count],
@@ -207,15 +209,19 @@ class CopyScheduler:
     def _publish(self, tracked: Tracked) -> None:
         """What is written, in order; with the last of a request that is over its lock
         goes, too."""
-        count = 0
-        while count < len(tracked.saves) and self._is_written(tracked.saves[count]):
+        if tracked.loading and self._is_done(tracked.loading):
+            del self._done[tracked.loading]
+            tracked.loading = 0
+        saves, count = tracked.saves, 0
+        while count < len(saves) and self._is_done(saves[count].number):
             count += 1
-        is_last = tracked.is_over and count == len(tracked.saves)
+        is_under_way = count < len(saves) or tracked.loading
+        is_last = tracked.is_over and not is_under_way
         if not is_last and not self._access.is_open:
             return
-        done, tracked.saves = tracked.saves[:count], tracked.saves[count:]
+        done, tracked.saves = saves[:count], saves[count:]
         for save in done:
-            del self._written[save.number]
+            del self._done[save.number]
         lock = tracked.lock
         if lock is None or self._is_void(tracked) or not (done or is_last):
             return
@@ -236,8 +242,8 @@ class CopyScheduler:
         if is_last:
             tracked.lock = None
 
-    def _is_written(self, save: Save) -> bool:
-        return self._written.get(save.number, 0) >= self._workers
+    def _is_done(self, number: int) -> bool:
+        return self._done.get(number, 0) >= self._workers
 
     def _give_up(self, numbers: set[int]) -> None:
         """What was not saved, and what comes after it, cannot be published."""
@@ -249,16 +255,20 @@ class CopyScheduler:
                 continue
             dropped = tracked.saves[failed[0] :]
             del tracked.saves[failed[0] :]
-            for save in dropped:
-                self._written.pop(save.number, None)
+            self._given_up += (GivenUp(save, tracked.generation) for save in dropped)
             tracked.saved = (
                 tracked.saves[-1].end if tracked.saves else tracked.published
             )
-            if not self._is_void(tracked):
-                self._free(np.concatenate([save.page_ids for save in dropped]))
 
-    def _free(self, pages: Uint32Array) -> None:
-        self._access.give_back(lambda client: client.free_pages(pages))
+    def _free_given_up(self) -> None:
+        """Pages that no worker writes to any more."""
+        waiting, self._given_up = self._given_up, []
+        for each in waiting:
+            if self._is_done(each.save.number):
+                del self._done[each.save.number]
+                self._access.give_back(each.free)
+            else:
+                self._given_up.append(each)
 
     def _is_void(self, tracked: Tracked) -> bool:
         """Its session is over, and with it the lock and the pages."""

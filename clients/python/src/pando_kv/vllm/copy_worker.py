@@ -45,7 +45,6 @@ class CopyWorker:
         self._linked_to = 0
         self._link: SessionLink | None = None
         self._under_way: list[tuple[list[int], Callable[[], bool]]] = []
-        self._saved: set[int] = set()
         self._failed: set[int] = set()
         self._bad_blocks: set[int] = set()
         self._bad_requests: set[str] = set()
@@ -96,14 +95,17 @@ class CopyWorker:
     def load(self, plan: CopyPlan) -> None:
         if not plan.loads:
             return
-        if not self._is_ready(plan):
-            return self._refuse(plan.loads)
+        loads = list(plan.loads.values())
         try:
-            for copy in plan.loads:
-                self._copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
+            if self._is_ready(plan):
+                for copy in loads:
+                    self._copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
+            else:
+                self._refuse(loads)
         except RuntimeError:
             _log.exception("a load failed")
-            self._refuse(plan.loads)
+            self._refuse(loads)
+        self._under_way.append((list(plan.loads), self._is_done()))
 
     def save(self, plan: CopyPlan) -> None:
         if not plan.saves:
@@ -115,27 +117,28 @@ class CopyWorker:
         ]
         self._failed |= plan.saves.keys() - set(numbers)
         self._bad_requests.clear()
-        if not self._is_ready(plan):
-            self._failed |= set(numbers)
-            return
         try:
-            for number in numbers:
-                copy = plan.saves[number]
-                self._copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
+            if self._is_ready(plan):
+                for number in numbers:
+                    copy = plan.saves[number]
+                    self._copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
+            else:
+                self._failed |= set(numbers)
         except RuntimeError:
             _log.exception("a save failed")
             self._failed |= set(numbers)
-            return
-        self._under_way.append((numbers, self._is_done()))
+        # Also of a save that failed a part may be under way.
+        self._under_way.append((list(plan.saves), self._is_done()))
 
     def report(self) -> CopyReport | None:
         """What has come to its end since the last report."""
+        done: list[int] = []
         while self._under_way and self._under_way[0][1]():
-            self._saved |= set(self._under_way.pop(0)[0])
-        if not self._saved and not self._failed:
+            done += self._under_way.pop(0)[0]
+        if not done and not self._failed:
             return None
-        report = CopyReport(dict.fromkeys(self._saved, 1), self._failed)
-        self._saved, self._failed = set(), set()
+        report = CopyReport(dict.fromkeys(done, 1), self._failed)
+        self._failed = set()
         return report
 
     def take_bad_blocks(self) -> set[int]:

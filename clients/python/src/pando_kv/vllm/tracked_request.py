@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pando_kv import Lock, Namespace
+from pando_kv import Client, Lock, Namespace
 from pando_kv._wire import Uint32Array
 from pando_kv.vllm.identity import Tokens
 
@@ -16,6 +16,18 @@ class Save:
     end: int
     """Tokens of the request up to which it goes; it begins where the last one ends."""
     page_ids: Uint32Array
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A save that came to nothing: a part of it may be under way."""
+
+    save: Save
+    generation: int
+    """The session of its pages."""
+
+    def free(self, client: Client) -> None:
+        client.free_pages(self.save.page_ids, generation=self.generation)
 
 
 @dataclass(eq=False)
@@ -41,6 +53,8 @@ class Tracked:
     published: int
     load_from: int = 0
     load_tokens: int = 0
+    loading: int = 0
+    """The number of the load that is under way."""
     block_ids: list[int] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
     """Under way, in order."""
