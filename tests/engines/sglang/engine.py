@@ -6,7 +6,8 @@ Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end; n may be a
                                                   list, one for each
 {"start": [[ids]], "new": n}                      queues them; {"step": n} runs n steps
-{"look": true}, {"flush": true}, {"abort": "rid"}, {"output": "rid"}, {"update": "v2"}
+{"look": true}, {"flush": true}, {"abort": "rid"}, {"output": "rid"}
+{"update": "v2"}  as after an update of the weights; null: one that fails
 {"device": "is late"}, {"device": "is done"}      stands in for a GPU's queue
 """
 
@@ -145,11 +146,19 @@ class Engine:
         elif "output" in command:
             self.say(output=list(self.requests[command["output"]].output_ids))
         elif "update" in command:
-            updater = self.scheduler.weight_updater
-            updater.record_weight_version_after_update(command["update"])
-            self.say(updated=True)
+            self.say(updated=self._update(command["update"]))
         else:
             self.say(**self.look())
+
+    def _update(self, version: str | None) -> bool:
+        from sglang.srt.managers.io_struct import UpdateWeightFromDiskReqInput
+
+        updater = self.scheduler.weight_updater
+        if version is None:
+            asked = UpdateWeightFromDiskReqInput(model_path="/nowhere")
+            return bool(updater.update_weights_from_disk(asked).success)
+        updater.record_weight_version_after_update(version)
+        return True
 
     def start(self, prompts: list[list[int]], options: dict) -> list[str]:
         from sglang.srt.managers.io_struct import TokenizedGenerateReqInput
@@ -249,6 +258,8 @@ def new_tokens(options: dict, prompts: list[list[int]]) -> list[int]:
 
 class LateDevice:
     """Has not done what is queued, until it is told to. Each moment is one of its."""
+
+    unwritten_tokens = 1
 
     is_late = True
 

@@ -90,6 +90,33 @@ def test_under_pressure_requests_are_retracted_and_none_is_wrong(
         assert stats.pages.reserved <= 2 * 12
 
 
+def test_what_waits_gives_its_pages_to_what_runs(engines, small):
+    """SGLang's own estimate refuses a prompt that Pando has pages for."""
+    engine = engines[0]
+    engine.ask(start=[prompt(900, seed=2500)], new=200)
+    engine.ask(step=8)
+    (waiting,) = engine.ask(start=[prompt(1000, seed=2501)], new=1000)["ids"]
+    assert engine.ask(step=4)["waiting"] == 1
+    with Client(small.address) as operator:
+        assert operator.stats().locks == 1
+        engine.ask(abort=waiting)
+        engine.ask(step=400)
+        stats = operator.stats()
+        assert stats.locks == 0
+        assert stats.pages.reserved <= 2 * 12
+
+
+def test_an_abort_while_waiting_leaves_nothing(engines, small):
+    engine = engines[0]
+    ids = engine.ask(start=[prompt(600, seed=2600 + i) for i in range(5)], new=8)["ids"]
+    engine.ask(step=1)
+    for request in ids:
+        engine.ask(abort=request)
+    engine.ask(step=8)
+    with Client(small.address) as operator:
+        assert operator.stats().locks == 0
+
+
 def test_a_thief_of_pages_kills_nobody(engines, reference, small):
     with thief(small.address):
         serve_at_once(engines, reference, seed=2000, new=30)

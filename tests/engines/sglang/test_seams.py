@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.sglang import TESTED_VERSIONS
+from pando_kv.sglang.hooks import WEIGHT_UPDATES
 
 # Parameters by name, of what the adapter overrides, replaces or hooks.
 SIGNATURES = {
@@ -51,6 +52,10 @@ SIGNATURES = {
         "sglang.srt.managers.scheduler_components.weight_updater:"
         "SchedulerWeightUpdaterManager.record_weight_version_after_update"
     ): "self weight_version",
+    **dict.fromkeys(WEIGHT_UPDATES, "self recv_req"),
+    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.release_aborted_request": (
+        "self handle"
+    ),
     "sglang.srt.mem_cache.registry:register_radix_cache_backend": "name factory",
     "sglang.srt.managers.schedule_batch:Req.owned_kv_len": "self",
     "sglang.srt.managers.schedule_batch:Req.refresh_fill_ids": "self",

@@ -34,6 +34,8 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
     cache: Any = None
     """The PandoPrefixCache."""
     free_pages: torch.Tensor
+    _was_short = False
+    """For its last request, when it was asked for pages to decode before."""
     owned = 0
     """Reserved pages of the session: those here, and those of requests that are not
     published."""
@@ -143,12 +145,16 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
     ) -> bool:
         """The scheduler retracts requests until this is so, and aborts the last one.
         That one waits: other engines give pages back, when this one cannot."""
+        self.cache.begin_decode()
         pages = -(-num_tokens // self.page_size)
         if self.secure(pages):
+            self._was_short = False
             return True
         is_last = requests is not None and len(requests) == 1
-        attempts = _LAST_ATTEMPTS if is_last else 0
-        for _ in range(attempts):
+        # The first time SGLang may only wait for requests that end with this step.
+        is_asked_again = is_last and self._was_short
+        self._was_short = is_last and not is_asked_again
+        for _ in range(_LAST_ATTEMPTS if is_asked_again else 0):
             time.sleep(_PAUSE)
             if self.secure(pages):
                 return True

@@ -174,6 +174,10 @@ class Calls:
 
         return lambda: self._ask(call)
 
+    def agree(self, is_so: bool) -> bool:
+        """What rank 0 says, on all ranks."""
+        return bool(self._ask(lambda _: is_so))
+
     def release(self, lock_ids: Sequence[int]) -> None:
         def call(client: Client) -> None:
             # A call that was not answered may have released it.
@@ -211,6 +215,10 @@ class Calls:
             return Answer(None, lost=_what_now(error))
         except PandoError as error:
             _log.warning("pandod: %s; going on without it", error)
+        except Exception as error:
+            # The other ranks wait for an answer.
+            _log.exception("a call of pandod has failed")
+            return Answer(None, lost=f"a call of pandod has failed: {error!r}")
         told, self._told = self._told, client.room
         # Not every answer tells it; what was read since is newer than the last one.
         if self._told is None or self._told is told:
@@ -245,7 +253,7 @@ def _scores(client: Client, queries: Sequence[PrefixQuery]) -> list[int]:
         return [score.matched_tokens for score in client.match_prefixes(queries)]
     except InvalidRequestError:
         if len(queries) < 2:
-            raise
+            return [0] * len(queries)
     middle = len(queries) // 2
     return _scores(client, queries[:middle]) + _scores(client, queries[middle:])
 

@@ -14,6 +14,9 @@ class Moment(Protocol):
 
 
 class DeviceFence(Protocol):
+    unwritten_tokens: int
+    """The last tokens of a finished request that a step under way may still write."""
+
     def now(self) -> Moment: ...
 
 
@@ -29,6 +32,8 @@ class Past:
 
 class NoFence:
     """For a CPU, and where each step is awaited before the next is scheduled."""
+
+    unwritten_tokens = 0
 
     def now(self) -> Moment:
         return Past()
@@ -47,6 +52,9 @@ class StreamMoment:
 
 class StreamFence:
     """For a GPU whose steps overlap with scheduling: follows the steps' stream."""
+
+    # SGLang learns of a request's end when its next step is under way already.
+    unwritten_tokens = 1
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

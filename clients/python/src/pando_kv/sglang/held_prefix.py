@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pando_kv import Namespace
 from pando_kv._wire import Uint32Array
 from pando_kv.sglang.calls import Publication
 from pando_kv.sglang.device_fence import Moment
@@ -32,7 +31,8 @@ class HeldPrefix:
     as if nothing was cached and publishes nothing.
     """
 
-    namespace: Namespace | None = None
+    weights: str = ""
+    """Version of the weights that the prefix was computed with."""
     lock_id: int = 0
     """0: none, or released."""
     is_over: bool = False

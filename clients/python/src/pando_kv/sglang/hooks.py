@@ -1,4 +1,4 @@
-"""What SGLang is told when it starts: the backend's name, and two hooks."""
+"""What SGLang is told when it starts: the backend's name, and hooks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from pando_kv._tested_versions import require_tested_version
 from pando_kv.sglang import BACKEND, TESTED_VERSIONS
 
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
-_AFTER_WEIGHT_UPDATE = (
+_UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater."
-    "SchedulerWeightUpdaterManager.record_weight_version_after_update"
+    "SchedulerWeightUpdaterManager."
+)
+_AFTER_WEIGHT_UPDATE = _UPDATER + "record_weight_version_after_update"
+# What changes weights, in part perhaps, and does not always say so afterwards.
+WEIGHT_UPDATES = tuple(
+    _UPDATER + name
+    for name in (
+        "update_weights_from_disk",
+        "update_weights_from_distributed",
+        "update_weights_from_tensor",
+        "update_weights_from_ipc",
+        "begin_weight_update",
+    )
 )
 
 
@@ -22,7 +34,9 @@ def register_hooks() -> None:
 
     register_radix_cache_backend(BACKEND, _make_prefix_cache)
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
-    HookRegistry.register(_AFTER_WEIGHT_UPDATE, _forget_old_weights, HookType.AFTER)
+    for update in WEIGHT_UPDATES:
+        HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
+    HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
 
 
 def _make_prefix_cache(context: Any) -> Any:
@@ -58,11 +72,23 @@ def _rank_in_one_call(
         return original(policy, waiting_queue, *rest, **named)
 
 
-def _forget_old_weights(_: None, updater: Any, weight_version: str | None) -> None:
-    """KV of other weights must not be matched any more. Engines that were given the
-    same name of the version share again."""
+def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:
+    """KV of other weights must not be matched any more, whatever becomes of the
+    update."""
+    _set_weights(updater, uuid.uuid4().hex)
+
+
+def _name_weights(_: None, updater: Any, weight_version: str | None) -> None:
+    """Engines that were given the same name of the version share again."""
+    if weight_version:
+        _set_weights(updater, weight_version)
+    else:
+        _expect_other_weights(updater)
+
+
+def _set_weights(updater: Any, weights: str) -> None:
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
     cache = updater.scheduler.tree_cache
     if isinstance(cache, PandoPrefixCache):
-        cache.weights = weight_version or uuid.uuid4().hex
+        cache.weights = weights

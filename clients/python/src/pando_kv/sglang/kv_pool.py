@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
 from sglang.srt.runtime_context import get_parallel, get_serving
 
@@ -73,6 +74,12 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
             raise ValueError(
                 f"the engine has room for {self.size} tokens, the pool of pandod for "
                 f"{tokens}: start the engine with {wanted}"
+            )
+        of_pool = attachment.pool.torch().key_slots(0, get_parallel().tp_rank).device
+        if of_pool.type != torch.device(self.device).type:
+            raise ValueError(
+                f"the pool of pandod is in the memory of {of_pool}, and the engine "
+                f"computes on {self.device}; both must be the same"
             )
         shards, ranks = len(pool.shards), get_parallel().tp_size
         if shards != ranks:

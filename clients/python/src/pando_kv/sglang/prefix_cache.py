@@ -27,6 +27,7 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 from sglang.srt.runtime_context import get_schedule
 
 from pando_kv import Namespace, PrefixQuery
+from pando_kv._short_name import short_name
 from pando_kv.sglang.attachment import session
 from pando_kv.sglang.calls import Calls
 from pando_kv.sglang.device_fence import DeviceFence, NoFence, StreamFence
@@ -83,7 +84,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             return _result(0, self.root_node)
         self.token_to_kv_pool_allocator.add(admission.reserved)
         held = HeldPrefix(
-            namespace=namespace,
+            weights=self.weights,
             lock_id=admission.lock_id,
             tokens=admission.tokens,
             page_ids=admission.page_ids,
@@ -112,9 +113,29 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self._publisher.settle_ended()
         unused = [held for held in self._matches if held.references == 0]
         self._matches.clear()
+        self._drop_matches(unused)
+
+    def release_aborted_request(self, handle: Any) -> None:
+        """The request was aborted while it waited."""
+        self._drop_matches(
+            [
+                held
+                for held in self._matches
+                if held.references == 0 and held.request.cache_request_handle == handle
+            ]
+        )
+
+    def _drop_matches(self, unused: list[HeldPrefix]) -> None:
         if unused:
+            self._matches = [held for held in self._matches if held not in unused]
             self._drop(unused)
             self.token_to_kv_pool_allocator.trim()
+
+    def begin_decode(self) -> None:
+        """The requests of this step are chosen: what waits gives back what it was
+        matched with, and what the device has written by now is published."""
+        self.drop_unused_matches()
+        self._publisher.publish_late()
 
     @contextmanager
     def scores_of(self, requests: Sequence[Any]) -> Iterator[None]:
@@ -228,7 +249,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             extra_key = f"{extra_key or ''}{_WEIGHTS}{self.weights}"
         if extra_key is None and cache_salt is None:
             return None
-        return Namespace(extra_key=extra_key, cache_salt=cache_salt)
+        return Namespace(
+            extra_key=None if extra_key is None else short_name(extra_key),
+            cache_salt=None if cache_salt is None else short_name(cache_salt),
+        )
 
 
 _NO_PAGES = np.empty(0, np.uint32)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pando_kv._wire import Uint32Array
+from pando_kv.sglang.device_fence import Moment
 from pando_kv.sglang.held_prefix import HeldPrefix, Publishing
 
 _NO_PAGES = np.empty(0, np.uint32)
@@ -41,18 +42,19 @@ class Publisher:
 
     def checkpoint(self, req: Any, up_to: int) -> None:
         held = req.last_node
-        if held is None or not held.lock_id:
+        if not self._may_publish(held):
             return
         end = whole_pages(up_to, self._page_size)
         if req.finished():
-            self._publish_last(held, end)
+            unwritten = self._cache.fence.unwritten_tokens
+            self._publish_last(held, whole_pages(up_to - unwritten, self._page_size))
         elif end >= held.tokens + _FEW_PAGES * self._page_size:
             # SGLang may be a step ahead of the device.
             written = self._cache.fence.now()
-            if written.is_past():
+            if self._is_past(written):
                 self._publish(held, end)
             else:
-                if held.waiting is None:
+                if held not in self._late:
                     self._late.append(held)
                 held.waiting = (end, written)
 
@@ -60,8 +62,7 @@ class Publisher:
         held = req.last_node
         will_run_again = not req.finished() and req.to_finish is None
         if (
-            held is not None
-            and held.lock_id
+            self._may_publish(held)
             and will_run_again
             and not req.skip_radix_cache_insert
         ):
@@ -75,12 +76,25 @@ class Publisher:
             if held.waiting is None:
                 continue
             end, written = held.waiting
-            if not written.is_past():
+            if not self._is_past(written):
                 self._late.append(held)
                 continue
-            held.waiting = None
-            if held.lock_id:
+            if self._may_publish(held):
                 self._publish(held, end)
+
+    def _may_publish(self, held: HeldPrefix | None) -> bool:
+        """KV of other weights than its prefix's is nobody's prefix."""
+        if held is None or not held.lock_id:
+            return False
+        return bool(held.weights == self._cache.weights)
+
+    def _is_past(self, written: Moment) -> bool:
+        """As the device of rank 0 says, so that all ranks do alike: the others wait for
+        theirs."""
+        is_past: bool = self._cache.calls.agree(written.is_past())
+        if is_past:
+            written.wait()
+        return is_past
 
     def settle(self, held: HeldPrefix) -> None:
         """Takes the answer of a publication that is under way."""
@@ -96,6 +110,7 @@ class Publisher:
 
     def _publish(self, held: HeldPrefix, end: int) -> None:
         self.settle(held)
+        held.waiting = None
         held.publishing = self._begin(held, end)
 
     def _publish_last(self, held: HeldPrefix, end: int) -> None:

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from pando_kv import Namespace
+from pando_kv._short_name import short_name
 from pando_kv._wire import Uint32Array
-
-# What pandod takes of a namespace's field.
-_MAX_BYTES = 256
 
 
 def can_be_cached(request: Any) -> bool:
@@ -30,19 +28,11 @@ def namespace_of(request: Any, generation: str = "") -> Namespace | None:
         parts["lora"] = [request.lora_request.lora_name, request.lora_request.lora_path]
     if generation:
         parts["generation"] = generation
-    extra_key = short(json.dumps(parts)) if parts else None
-    salt = short(request.cache_salt) if request.cache_salt else None
+    extra_key = short_name(json.dumps(parts)) if parts else None
+    salt = short_name(request.cache_salt) if request.cache_salt else None
     if extra_key is None and salt is None:
         return None
     return Namespace(extra_key=extra_key, cache_salt=salt)
-
-
-def short(text: str) -> str:
-    """The text, or a digest of it where pandod would not take it."""
-    data = text.encode()
-    if len(data) <= _MAX_BYTES:
-        return text
-    return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 class Tokens:

@@ -1,0 +1,199 @@
+"""When SGLang's adapter publishes, without SGLang: requests over a real pandod."""
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from cutter import Cutter
+from eventually import eventually
+from pando_kv import Client
+from pando_kv.sglang.calls import Calls
+from pando_kv.sglang.device_fence import NoFence
+from pando_kv.sglang.held_prefix import HeldPrefix
+from pando_kv.sglang.publisher import Publisher
+from pandod_process import Pandod
+
+PAGE = 16
+TOKENS = np.arange(64 * PAGE, dtype=np.uint32)
+
+
+class Allocator:
+    owned = 0
+
+    def __init__(self):
+        self.added = []
+
+    def add(self, page_ids):
+        self.added += page_ids.tolist()
+
+    def take_spare(self):
+        return np.empty(0, np.uint32)
+
+
+class Moment:
+    def __init__(self, is_past):
+        self._is_past, self.was_awaited = is_past, False
+
+    def is_past(self):
+        return self._is_past
+
+    def wait(self):
+        self.was_awaited = True
+
+
+class Device:
+    """Steps overlap with scheduling, and are done or not."""
+
+    unwritten_tokens = 1
+
+    def __init__(self, is_done):
+        self.moment = Moment(is_done)
+
+    def now(self):
+        return self.moment
+
+
+class Rank:
+    """One request in what the publisher reads of a rank's scheduler and cache."""
+
+    def __init__(self, calls, pages, fence=None):
+        self.calls, self.fence, self.weights = calls, fence or NoFence(), ""
+        self.page_size = PAGE
+        self.token_to_kv_pool_allocator = Allocator()
+        admission = calls.admit(TOKENS[: pages * PAGE], None, pages * PAGE)
+        slots = admission.reserved.astype(np.int64)[:, None] * PAGE + np.arange(PAGE)
+        row = torch.from_numpy(slots.reshape(1, -1))
+        self.req_to_token_pool = SimpleNamespace(req_to_token=row)
+        self.is_finished = False
+        self.request = SimpleNamespace(
+            kv=SimpleNamespace(req_pool_idx=0, cache_protected_len=0),
+            full_untruncated_fill_ids=TOKENS,
+            priority=0,
+            finished=lambda: self.is_finished,
+        )
+        self.request.last_node = self.held = HeldPrefix(
+            lock_id=admission.lock_id, request=self.request
+        )
+        self.publisher = Publisher(self)
+
+    def computed(self, pages):
+        self.publisher.checkpoint(self.request, pages * PAGE)
+        self.publisher.settle(self.held)
+
+    def finish(self, tokens):
+        self.is_finished = True
+        self.publisher.checkpoint(self.request, tokens)
+        self.publisher.settle_ended()
+        if self.held.lock_id:
+            self.calls.release([self.held.lock_id])
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = Pandod(tmp_path, pool_pages=128)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def operator(pandod):
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def calls(pandod):
+    with Client(pandod.address, name="engine") as client:
+        yield Calls(client, lambda answer: answer)
+
+
+def found(operator, begin=0):
+    return operator.match_prefix(TOKENS[begin:]).matched_tokens
+
+
+def test_a_chunk_is_not_published_in_the_place_of_one_that_was_lost(
+    pandod, operator, tmp_path
+):
+    with (
+        Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter,
+        Client(cutter.address, name="engine", timeout=0.3, lane=False) as client,
+    ):
+        rank = Rank(Calls(client, lambda answer: answer), pages=48)
+        cutter.deafen()
+        rank.computed(16)
+        cutter.cut()
+        rank.computed(32)
+        rank.finish(48 * PAGE)
+        assert found(operator, begin=16 * PAGE) == 0
+        eventually(lambda: operator.stats().locks == 0)
+
+
+def test_kv_of_other_weights_is_not_published(calls, operator):
+    rank = Rank(calls, pages=48)
+    rank.computed(16)
+    rank.weights = "v2"
+    rank.computed(32)
+    rank.finish(48 * PAGE)
+    assert found(operator) == 16 * PAGE
+    assert operator.stats().locks == 0
+
+
+def test_what_was_late_is_not_published_twice(calls, operator):
+    """The next chunk is published at once, and what was late with it."""
+    device = Device(is_done=False)
+    rank = Rank(calls, pages=48, fence=device)
+    rank.computed(16)
+    assert found(operator) == 0
+    device.moment = Moment(True)
+    rank.computed(32)
+    rank.publisher.publish_late()
+    assert rank.held.tokens == 32 * PAGE
+    rank.finish(48 * PAGE)
+    assert operator.stats().locks == 0
+
+
+def test_a_page_that_a_step_under_way_may_write_is_not_published(calls, operator):
+    rank = Rank(calls, pages=8, fence=Device(is_done=False))
+    rank.finish(4 * PAGE)
+    assert found(operator) == 3 * PAGE
+
+
+def test_without_overlap_the_last_page_is_published(calls, operator):
+    Rank(calls, pages=8).finish(4 * PAGE)
+    assert found(operator) == 4 * PAGE
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["rank 0 is done", "is not"])
+def test_ranks_do_what_the_device_of_rank_0_says(pandod, operator, is_done):
+    """Their devices say different things, and they make the same calls."""
+    answers = SimpleQueue()
+
+    def lead(answer):
+        answers.put(answer)
+        return answer
+
+    def serve(rank):
+        rank.computed(16)
+        rank.publisher.publish_late()
+        rank.publisher.settle(rank.held)
+        return rank
+
+    with Client(pandod.address, name="rank 0") as client, ThreadPoolExecutor(2) as pool:
+        ranks = [
+            pool.submit(lambda: serve(Rank(Calls(client, lead), 32, Device(is_done)))),
+            pool.submit(
+                lambda: serve(
+                    Rank(Calls(None, lambda _: answers.get()), 32, Device(not is_done))
+                )
+            ),
+        ]
+        first, second = (rank.result() for rank in ranks)
+        assert answers.empty()
+        assert first.held.tokens == second.held.tokens == (16 * PAGE if is_done else 0)
+        assert second.fence.moment.was_awaited == is_done
+        first.calls.release([first.held.lock_id])
