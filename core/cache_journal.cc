@@ -99,7 +99,7 @@ void CacheJournal::NoteTrimmed(const Node& leaf, uint32_t kept_pages,
   measured_.evicted_page_idle_seconds[reason].Record(
       SecondsOf(now - leaf.used_at), pages);
   const Token* const first =
-      leaf.tokens(page_tokens) + kept_pages * page_tokens;
+      leaf.tokens(page_tokens) + size_t{kept_pages} * page_tokens;
   const Node& before = kept_pages > 0 ? leaf : *leaf.parent;
   ghosts_.Add(
       PlaceAfter(before),

@@ -26,7 +26,7 @@ Names NamesOf(const v1::ListNamespacesResponse& listed) {
 
 std::string NodeText(const v1::TreeNode& node) {
   std::string text = absl::StrFormat(
-      "%s%d..%d  %s, %s", std::string(2 * (node.depth() + 1), ' '),
+      "%s%d..%d  %s, %s", std::string(2 * (size_t{node.depth()} + 1), ' '),
       node.begin_token(), node.begin_token() + node.tokens(),
       Counted(node.pages(), "page"), Counted(node.hits(), "hit"));
   if (node.locks() > 0) {
