@@ -51,10 +51,13 @@ void PendingMatches::ResumeEnded() {
   }
 }
 
-void PendingMatches::Begin(WaitingCall& call, WaitId id, absl::Time deadline) {
+void PendingMatches::Begin(WaitingCall& call, const Name& name, WaitId id,
+                           absl::Time deadline) {
   if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
   by_id_[id] = &call;
+  if (name.second != RequestId()) by_name_[name] = &call;
   by_call_[&call] = {.call = &call,
+                     .name = name,
                      .id = id,
                      .began = MonotonicNow(),
                      .deadline = deadline,
@@ -68,15 +71,25 @@ std::optional<PendingMatches::Waited> PendingMatches::End(
   const Wait wait = it->second;
   by_call_.erase(it);
   by_id_.erase(wait.id);
+  const auto named = by_name_.find(wait.name);
+  if (named != by_name_.end() && named->second == &call) by_name_.erase(named);
   if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
   seconds_.Record(absl::ToDoubleSeconds(MonotonicNow() - wait.began));
-  Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.deadline};
+  Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.deadline, wait.is_given_up};
   if (wait.outcome.has_value()) {
     waited.outcome = ToWire(*wait.outcome);
   } else {
     cache_->CancelWait(wait.id);
   }
   return waited;
+}
+
+void PendingMatches::GiveUp(const Name& name) {
+  const auto it = by_name_.find(name);
+  if (it == by_name_.end()) return;
+  Wait& wait = by_call_.at(it->second);
+  wait.is_given_up = true;
+  wait.call->Resume();
 }
 
 void PendingMatches::ResumeAll() {

@@ -39,7 +39,10 @@ class PendingMatches {
   struct Waited {
     v1::PendingOutcome outcome;
     absl::Time deadline;
+    bool is_given_up = false;  // nobody wants the answer
   };
+  // What a caller names a call by.
+  using Name = std::pair<SessionId, RequestId>;
 
   // All outlive this; `server` has not started yet.
   PendingMatches(PrefixCache* cache, RpcServer* server);
@@ -49,10 +52,15 @@ class PendingMatches {
 
   // Runs the handler of `call` again when `wait` has ended, at the latest at
   // `deadline`.
-  void Begin(WaitingCall& call, WaitId wait, absl::Time deadline);
+  void Begin(WaitingCall& call, const Name& name, WaitId wait,
+             absl::Time deadline);
   // To be called when the handler of `call` runs again, whatever the reason:
   // the call waits no more. Returns none if it did not wait.
   std::optional<Waited> End(const WaitingCall& call);
+  // The call of this name was sent again, and does not wait now: one that still
+  // does is run again as given up, and must answer. So a caller ends a wait
+  // wherever it cannot cancel a call.
+  void GiveUp(const Name& name);
   // Runs the handlers of all waiting calls again; they must answer.
   void ResumeAll();
 
@@ -65,10 +73,12 @@ class PendingMatches {
   // One wait of one call.
   struct Wait {
     WaitingCall* call = nullptr;
+    Name name;
     WaitId id;
     absl::Time began;
     absl::Time deadline;
     std::optional<PendingOutcome> outcome;  // none until it has ended
+    bool is_given_up = false;
   };
 
   void ResumeEnded();
@@ -82,6 +92,8 @@ class PendingMatches {
   SharedHistogram<kPendingWaitSeconds> seconds_;
   absl::flat_hash_map<const WaitingCall*, Wait> by_call_;
   absl::flat_hash_map<WaitId, const WaitingCall*> by_id_;
+  // Those that have a request id; the last one where several have the same.
+  absl::flat_hash_map<Name, const WaitingCall*> by_name_;
 
   absl::Mutex mutex_;
   std::vector<std::pair<WaitId, PendingOutcome>> ended_ ABSL_GUARDED_BY(mutex_);

@@ -119,9 +119,17 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response,
     WaitingCall& call) {
   const bool waits = request.pending_wait_ms() > 0;
+  const PendingMatches::Name name(request.session_id(), request.request_id());
   std::optional<PendingMatches::Waited> waited;
-  if (waits) waited = pending_->End(call);
+  if (waits) {
+    waited = pending_->End(call);
+  } else {
+    pending_->GiveUp(name);
+  }
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
+  if (waited.has_value() && waited->is_given_up) {
+    return absl::CancelledError("the call was sent again, and waits no longer");
+  }
   RETURN_IF_ERROR(CheckMatch(request));
   const absl::StatusOr<std::span<const Token>> tokens =
       TokensOf(request.tokens(), max_tokens_);
@@ -147,7 +155,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (result.wait != WaitId()) {
     const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
     pending_->Begin(
-        call, result.wait,
+        call, name, result.wait,
         waited.has_value() ? waited->deadline : MonotonicNow() + limit);
     return std::nullopt;
   }

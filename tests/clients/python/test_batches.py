@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import signal
 import threading
 
 import pytest
 from eventually import eventually
+from interrupted import interrupted_when
 from lanes import needs_lane
 from pando_kv import (
     Client,
@@ -190,30 +190,6 @@ def test_what_a_batch_of_a_cancelled_task_brought_is_given_back(pandod, client, 
             await asyncio.to_thread(eventually, lambda: _nothing_is_left(client))
 
     asyncio.run(run())
-
-
-class Interrupted(BaseException):
-    """As KeyboardInterrupt, but not the test runner's."""
-
-
-@contextlib.contextmanager
-def interrupted_when(holds):
-    """Raises Interrupted in the main thread."""
-
-    def interrupt(*_):
-        raise Interrupted
-
-    def watch():
-        eventually(holds)
-        signal.raise_signal(signal.SIGUSR1)
-
-    before = signal.signal(signal.SIGUSR1, interrupt)
-    try:
-        threading.Thread(target=watch).start()
-        with pytest.raises(Interrupted):
-            yield
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 def test_what_an_interrupted_batch_brought_is_given_back(pandod, client, caller):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from eventually import eventually
+from interrupted import interrupted_when
 from lanes import needs_lane
 from pando_kv import (
     Client,
@@ -85,6 +86,17 @@ with Client({pandod.address!r}) as owner, Client({pandod.address!r}) as client:
         timeout=60,
     )
     assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_what_an_interrupted_call_waited_for_is_not_taken_later(pandod, client, caller):
+    first = client.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
+    with interrupted_when(lambda: client.stats().waiting_matches == 1):
+        caller.match_prefix(prompt(1), lock=True, reserve_tokens=64, pending_wait=LONG)
+    # Nothing waits any more, though nothing was published.
+    eventually(lambda: client.stats().waiting_matches == 0)
+    client.free_pages(first.reserved_page_ids)
+    first.lock.release()
+    eventually(lambda: (client.stats().locks, client.stats().pages.reserved) == (0, 0))
 
 
 def test_tasks_wait_for_many_answers_at_once(pandod, client):
