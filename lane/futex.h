@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <climits>
 
 #include "lane/layout.h"
 
@@ -25,9 +24,13 @@ inline void FutexWait(const SharedWord& word, uint32_t value,
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
 }
 
-// Wakes all threads, in whichever process, that sleep on `word`.
-inline void FutexWake(const SharedWord& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+// Who may sleep on the state of a slot: its caller. On `answers`: kSlots.
+inline constexpr uint32_t kSleepersOnSlot = 1;
+
+// Wakes at most so many of those who sleep on `word`: waking takes time for
+// each, and whoever shares the word may have put any number to sleep there.
+inline void FutexWake(const SharedWord& word, uint32_t sleepers) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
 }
 
 }  // namespace pando::lane

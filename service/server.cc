@@ -317,6 +317,7 @@ absl::Status Server::StartLanes() {
       .arena_bytes = options_.lane_bytes,
       .max_lanes = options_.max_lanes,
       .slots = std::min(options_.max_calls_per_connection, lane::kSlots),
+      .max_request_bytes = static_cast<uint32_t>(MaxReceiveBytes(options_)),
       .spin = SpinOf(options_)};
   ASSIGN_OR_RETURN(
       lanes_, LaneServer::Start(config, &policy_, data_path_, rpc_metrics_));

@@ -1,5 +1,6 @@
 #include "clients/lane/lane.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -31,6 +32,15 @@ constexpr size_t RoundUp(size_t bytes) {
 }
 
 uint32_t ThisCpu() { return static_cast<uint32_t>(sched_getcpu()); }
+
+// How often this process was forked since a lane was opened: another number in
+// a child than in its parent, and no system call.
+uint32_t Forks() {
+  static std::atomic<uint32_t> forks = 0;
+  static const int counted =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, kRelaxed); });
+  return counted == 0 ? forks.load(kRelaxed) : 0;
+}
 
 }  // namespace
 
@@ -66,12 +76,14 @@ Lane::Lane(std::byte* base, size_t bytes, UniqueFd doorbell)
       bytes_(bytes),
       doorbell_(std::move(doorbell)),
       slots_(std::min(HeaderAt(base).slots.load(), kSlots)),
+      forks_(Forks()),
       arena_(HeaderAt(base).arena_bytes, kSlots) {}
 
 Lane::~Lane() { munmap(base_, bytes_); }
 
 std::optional<Call> Lane::NewCall(Method method, size_t request_bytes,
                                   size_t answer_bytes) {
+  if (is_inherited()) return std::nullopt;
   const std::lock_guard hold(mutex_);
   if (is_closed()) return std::nullopt;
   if (abandoned_ > 0) ReleaseAbandoned();
@@ -120,17 +132,20 @@ void Lane::Submit(std::span<Call* const> calls) {
   }
 }
 
+bool Lane::is_inherited() const { return Forks() != forks_; }
+
 void Lane::Close() {
+  if (is_inherited()) return;
   header().closed.store(1, std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots_; ++i) {
     uint32_t submitted = WordOf(SlotState::kSubmitted);
     if (slot(i).state.compare_exchange_strong(submitted,
                                               WordOf(SlotState::kClosed))) {
-      FutexWake(slot(i).state);
+      FutexWake(slot(i).state, kSleepersOnSlot);
     }
   }
   header().answers.fetch_add(1);
-  FutexWake(header().answers);
+  FutexWake(header().answers, kSlots);
 }
 
 void Lane::AwaitAnswers(uint32_t seen, std::chrono::nanoseconds limit) const {
@@ -139,12 +154,17 @@ void Lane::AwaitAnswers(uint32_t seen, std::chrono::nanoseconds limit) const {
 }
 
 void Lane::Release(uint32_t index, size_t offset) {
+  if (is_inherited()) return;
   const std::lock_guard hold(mutex_);
   if (IsSubmitted(index)) {
     places_[index].is_abandoned = true;
     ++abandoned_;
     return;
   }
+  Free(index, offset);
+}
+
+void Lane::Free(uint32_t index, size_t offset) {
   slot(index).state.store(WordOf(SlotState::kFree), kRelaxed);
   arena_.GiveBack(offset);
   places_[index] = {};
@@ -153,8 +173,7 @@ void Lane::Release(uint32_t index, size_t offset) {
 void Lane::ReleaseAbandoned() {
   for (uint32_t i = 0; i < slots_; ++i) {
     if (!places_[i].is_abandoned || IsSubmitted(i)) continue;
-    arena_.GiveBack(places_[i].offset);
-    places_[i] = {};
+    Free(i, places_[i].offset);
     --abandoned_;
   }
 }

@@ -48,8 +48,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Lane& operator=(const Lane&) = delete;
 
   // Makes a call with room for a request of `request_bytes` and an answer of at
-  // most `answer_bytes`. None: there is no room at present, or the lane is
-  // closed; the call must go over gRPC.
+  // most `answer_bytes`. None: there is no room at present, the lane is closed,
+  // or the process was forked since; the call must go over gRPC.
   std::optional<Call> NewCall(Method method, size_t request_bytes,
                               size_t answer_bytes);
 
@@ -77,6 +77,9 @@ class Lane : public std::enable_shared_from_this<Lane> {
 
   Lane(std::byte* base, size_t bytes, UniqueFd doorbell);
 
+  // Whether this process is a child of the one that opened the lane, which it
+  // must leave alone.
+  bool is_inherited() const;
   Header& header() const { return HeaderAt(base_); }
   Slot& slot(uint32_t index) const { return SlotAt(base_, index); }
   bool IsSubmitted(uint32_t index) const {
@@ -87,6 +90,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // abandoned: ReleaseAbandoned frees it after the answer.
   void Release(uint32_t index, size_t offset);
   void ReleaseAbandoned();
+  void Free(uint32_t index, size_t offset);
 
   struct Place {
     bool is_used = false;
@@ -98,6 +102,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   const size_t bytes_;
   const UniqueFd doorbell_;
   const uint32_t slots_;
+  const uint32_t forks_;
   std::mutex mutex_;  // guards what follows, and the words that publish calls
   Arena arena_;
   Place places_[kSlots];

@@ -145,6 +145,15 @@ LaneMethods::LaneMethods(CallPolicy* policy, const DataPath& data_path,
 }
 
 void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
+  if (call.request.size() < call.request_bytes) {
+    absl::MutexLock turn(&policy_->turn());
+    AnswerWith(absl::ResourceExhaustedError(
+                   absl::StrCat("the request has ", call.request_bytes,
+                                " bytes, more than max-tokens-per-request "
+                                "tokens and all else need")),
+               call.slot, lane.lane());
+    return;
+  }
   const auto method = methods_.find(call.method);
   if (method != methods_.end()) {
     method->second->Serve(lane, call);

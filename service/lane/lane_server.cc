@@ -24,15 +24,16 @@ namespace {
 constexpr uint64_t kChanges = 0;
 // Looks at the active lanes between two looks at the clock.
 constexpr int kSpins = 16;
-// That one lane may have copied before others have their turn.
-constexpr size_t kBytesInARow = size_t{4} << 20;
 // A request of more bytes does not leave its memory for the next one.
 constexpr size_t kKeptRequestBytes = size_t{1} << 20;
 // While there are calls all the time, how often it listens for other lanes.
-constexpr uint32_t kPassesBetweenRings = 16;
+constexpr std::chrono::microseconds kBetweenRings{50};
+// A worker may read answers so long after its lane was closed.
+constexpr std::chrono::seconds kReadAfterClose{2};
 // Timeouts of epoll_wait.
 constexpr int kNow = 0;
 constexpr int kWhenRung = -1;
+constexpr int kWhenRungOrSoon = 500;
 
 uint32_t ThisCpu() { return static_cast<uint32_t>(sched_getcpu()); }
 
@@ -69,6 +70,7 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
   absl::StatusOr<std::unique_ptr<ServedLane>> lane =
       ServedLane::Create({.arena_bytes = config_.arena_bytes,
                           .slots = config_.slots,
+                          .max_request_bytes = config_.max_request_bytes,
                           .spin = config_.spin});
   if (!lane.ok()) return lane.status();
   absl::StatusOr<UniqueFd> memory = (*lane)->ShareMemory();
@@ -91,6 +93,12 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
         absl::StrCat("there are ", by_session_.size(),
                      " lanes, as many as max-lanes allows"));
   }
+  if (lanes_with_memory_ - by_session_.size() >= config_.max_lanes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("as many lanes as max-lanes allows, ", config_.max_lanes,
+                     ", were closed within seconds"));
+  }
+  ++lanes_with_memory_;
   const LaneId id = ++last_id_;
   by_session_[session] = id;
   to_open_.push_back({id, std::make_unique<LaneConnection>(*std::move(lane),
@@ -144,13 +152,14 @@ void LaneServer::Run() {
   while (true) {
     if (has_changes_.load(std::memory_order_relaxed) && !OpenAndCloseLanes())
       break;
+    if (!closed_.empty()) GiveMemoryBack();
     if (ServeActive()) {
       // Lanes that are not active have their turn, too.
-      if (++passes_ % kPassesBetweenRings == 0) TakeRings(kNow);
+      if (last_call_ - last_rings_ > kBetweenRings) TakeRings(kNow);
     } else if (MaySpin()) {
       SpinOnActive();
     } else if (PrepareToSleep()) {
-      TakeRings(kWhenRung);
+      TakeRings(closed_.empty() ? kWhenRung : kWhenRungOrSoon);
     }
   }
   while (!lanes_.empty()) Drop(lanes_.begin()->first);
@@ -197,27 +206,21 @@ bool LaneServer::ServeActive() {
 }
 
 bool LaneServer::Serve(LaneId id, LaneConnection& connection) {
-  size_t bytes = 0;
-  for (uint32_t calls = 0; calls < lane::kSlots; ++calls) {
-    // Other lanes have their turn.
-    if (bytes > kBytesInARow) return true;
-    switch (connection.lane().Take(taken_)) {
-      case ServedLane::Next::kCall:
-        bytes += taken_.request.size();
-        methods_.Serve(connection, taken_);
-        if (taken_.request.capacity() > kKeptRequestBytes) taken_.request = {};
-        break;
-      case ServedLane::Next::kNothing:
-        return calls > 0;
-      case ServedLane::Next::kBroken:
-        Log(LogLevel::kWarning,
-            "a lane is closed, for its worker does not obey the protocol",
-            {{"peer", NameOf(connection.peer().process)}});
-        Drop(id);
-        return true;
-    }
+  switch (connection.lane().Take(taken_)) {
+    case ServedLane::Next::kNothing:
+      return false;
+    case ServedLane::Next::kCall:
+      methods_.Serve(connection, taken_);
+      if (taken_.request.capacity() > kKeptRequestBytes) taken_.request = {};
+      return true;
+    case ServedLane::Next::kBroken:
+      Log(LogLevel::kWarning,
+          "a lane is closed, for its worker does not obey the protocol",
+          {{"peer", NameOf(connection.peer().process)}});
+      Drop(id);
+      return true;
   }
-  return true;
+  return false;
 }
 
 bool LaneServer::MaySpin() const {
@@ -248,6 +251,7 @@ void LaneServer::TakeRings(int timeout_ms) {
   std::array<epoll_event, lane::kSlots> events;
   const int count = epoll_wait(epoll_.get(), events.data(),
                                static_cast<int>(events.size()), timeout_ms);
+  last_rings_ = Clock::now();
   for (int i = 0; i < count; ++i) {
     const LaneId id = events[i].data.u64;
     const auto lane = lanes_.find(id);
@@ -262,7 +266,8 @@ void LaneServer::TakeRings(int timeout_ms) {
 void LaneServer::Drop(LaneId id) {
   const auto found = lanes_.find(id);
   if (found == lanes_.end()) return;
-  const std::unique_ptr<LaneConnection> connection = std::move(found->second);
+  closed_.push_back({Clock::now(), std::move(found->second)});
+  LaneConnection* const connection = closed_.back().connection.get();
   lanes_.erase(found);
   std::erase(active_, id);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->lane().doorbell(),
@@ -276,6 +281,16 @@ void LaneServer::Drop(LaneId id) {
   }
   absl::MutexLock turn(&policy_->turn());
   connection->Close();
+}
+
+void LaneServer::GiveMemoryBack() {
+  while (!closed_.empty() &&
+         Clock::now() - closed_.front().since > kReadAfterClose) {
+    closed_.front().connection->lane().DiscardArena();
+    closed_.pop_front();
+    absl::MutexLock hold(&mutex_);
+    --lanes_with_memory_;
+  }
 }
 
 }  // namespace pando

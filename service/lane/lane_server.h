@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -42,6 +43,8 @@ class LaneServer {
     uint32_t arena_bytes = 0;
     uint32_t max_lanes = 0;
     uint32_t slots = lane::kSlots;
+    // As over gRPC: a larger one is refused before it is looked at.
+    uint32_t max_request_bytes = UINT32_MAX;
     // How long the thread spins for the next call before it sleeps. It spins
     // only while the last caller ran on another CPU: on its own CPU, spinning
     // would keep the caller from running.
@@ -57,7 +60,8 @@ class LaneServer {
   LaneServer& operator=(const LaneServer&) = delete;
 
   // Opens a lane, in place of the one that its session may have had.
-  // RESOURCE_EXHAUSTED when there are max_lanes already.
+  // RESOURCE_EXHAUSTED when there are max_lanes already, or when so many were
+  // closed lately.
   absl::StatusOr<LaneDescriptors> Open(LanePeer peer);
   // Closes the lane of a session, if it has one.
   void Close(SessionId session);
@@ -89,10 +93,11 @@ class LaneServer {
   // Opens and closes the lanes that other threads have asked for. Returns false
   // when the thread must stop.
   bool OpenAndCloseLanes();
-  // Serves the calls on the active lanes. Returns whether there were any.
+  // Serves one call of each active lane, so that no lane holds up another.
+  // Returns whether there were any.
   bool ServeActive();
-  // Serves the calls on one lane. Returns whether there were any. Drops the
-  // lane if its worker broke the protocol.
+  // Serves one call of one lane. Returns whether there was one. Drops the lane
+  // if its worker broke the protocol.
   bool Serve(LaneId id, LaneConnection& connection);
   // Whether the thread may spin for the next call instead of sleeping.
   bool MaySpin() const;
@@ -105,6 +110,8 @@ class LaneServer {
   // active.
   void TakeRings(int timeout_ms);
   void Drop(LaneId id);
+  // Of lanes that were closed a while ago.
+  void GiveMemoryBack();
 
   const Config config_;
   CallPolicy* const policy_;
@@ -115,6 +122,7 @@ class LaneServer {
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   LaneId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<SessionId, LaneId> by_session_ ABSL_GUARDED_BY(mutex_);
+  size_t lanes_with_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<OpenedLane> to_open_ ABSL_GUARDED_BY(mutex_);
   std::vector<LaneId> to_close_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> has_changes_ = false;
@@ -123,9 +131,14 @@ class LaneServer {
   LaneMethods methods_;
   absl::flat_hash_map<LaneId, std::unique_ptr<LaneConnection>> lanes_;
   std::vector<LaneId> active_;  // called since it slept
+  struct ClosedLane {
+    Clock::time_point since;
+    std::unique_ptr<LaneConnection> connection;
+  };
+  std::deque<ClosedLane> closed_;  // the oldest first
   ServedLane::Taken taken_;
-  uint32_t passes_ = 0;  // over the active lanes, with calls to serve
   Clock::time_point last_call_;
+  Clock::time_point last_rings_;      // when it took them
   bool caller_is_elsewhere_ = false;  // the last caller ran on another CPU
   std::thread thread_;
 };

@@ -39,6 +39,7 @@ ServedLane::ServedLane(const Config& config, SharedMemory memory,
                        UniqueFd doorbell)
     : arena_bytes_(config.arena_bytes),
       slots_(config.slots),
+      max_request_bytes_(config.max_request_bytes),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)) {
   lane::Header& shared = header();
@@ -78,7 +79,9 @@ ServedLane::Next ServedLane::Take(Taken& taken) {
   taken.method = slot.method.load(kRelaxed);
   taken.cpu = slot.cpu.load(kRelaxed);
   const std::byte* request = lane::ArenaAt(memory_.data()) + request_offset;
-  taken.request.assign(reinterpret_cast<const char*>(request), request_bytes);
+  taken.request_bytes = request_bytes;
+  taken.request.assign(reinterpret_cast<const char*>(request),
+                       request_bytes > max_request_bytes_ ? 0 : request_bytes);
   answers_[index].offset = answer_offset;
   answers_[index].capacity = answer_capacity;
   answers_[index].is_busy.store(true, kRelaxed);
@@ -104,7 +107,7 @@ void ServedLane::Publish(uint32_t index, SlotState state, uint32_t code,
     case Sleeper::kNobody:
       break;
     case Sleeper::kOnSlot:
-      lane::FutexWake(slot.state);
+      lane::FutexWake(slot.state, lane::kSleepersOnSlot);
       break;
     case Sleeper::kOnLane:
       CountAnswer();
@@ -117,7 +120,7 @@ void ServedLane::Publish(uint32_t index, SlotState state, uint32_t code,
 void ServedLane::CountAnswer() {
   header().answers.store(header().answers.load(kRelaxed) + 1,
                          std::memory_order_release);
-  lane::FutexWake(header().answers);
+  lane::FutexWake(header().answers, lane::kSlots);
 }
 
 void ServedLane::Close() {
@@ -128,7 +131,7 @@ void ServedLane::Close() {
     lane::Slot& slot = lane::SlotAt(memory_.data(), i);
     if (slot.state.load(kRelaxed) != WordOf(SlotState::kSubmitted)) continue;
     slot.state.store(WordOf(SlotState::kClosed), std::memory_order_release);
-    lane::FutexWake(slot.state);
+    lane::FutexWake(slot.state, lane::kSleepersOnSlot);
   }
   CountAnswer();
 }

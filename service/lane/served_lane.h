@@ -28,7 +28,9 @@ class ServedLane {
   struct Config {
     uint32_t arena_bytes = 0;
     uint32_t slots = lane::kSlots;  // how many may be used
-    absl::Duration spin;            // how long the worker may spin
+    // Larger requests are not copied.
+    uint32_t max_request_bytes = UINT32_MAX;
+    absl::Duration spin;  // how long the worker may spin
   };
 
   // A call that was taken. Its slot is busy until it is answered.
@@ -36,7 +38,8 @@ class ServedLane {
     uint32_t slot = 0;
     uint32_t method = 0;  // as the worker wrote it: may be unknown
     uint32_t cpu = 0;     // the one that the caller says it ran on
-    std::string request;  // reused from call to call
+    uint32_t request_bytes = 0;
+    std::string request;  // reused from call to call; empty if it is too large
   };
 
   enum class Next { kCall, kNothing, kBroken };
@@ -82,6 +85,9 @@ class ServedLane {
   // Tells the worker that nobody answers any more, and wakes its waiting
   // threads.
   void Close();
+  // After Close, once nobody reads answers any more: what pandod has written is
+  // its memory, as long as a worker keeps the lane.
+  void DiscardArena() { memory_.Discard(lane::kArenaOffset); }
 
  private:
   // Where the answer of a busy slot goes: copied from the shared memory once,
@@ -104,7 +110,8 @@ class ServedLane {
 
   const uint32_t arena_bytes_;
   const uint32_t slots_;
-  const SharedMemory memory_;
+  const uint32_t max_request_bytes_;
+  SharedMemory memory_;
   const UniqueFd doorbell_;
   uint32_t taken_ = 0;  // how many of header().submitted were taken
   std::array<AnswerRoom, lane::kSlots> answers_;

@@ -34,6 +34,11 @@ SharedMemory::~SharedMemory() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
+void SharedMemory::Discard(size_t offset) {
+  fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(offset), static_cast<off_t>(bytes_ - offset));
+}
+
 absl::StatusOr<UniqueFd> SharedMemory::Share() const { return Duplicate(fd_); }
 
 absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd) {

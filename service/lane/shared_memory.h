@@ -27,6 +27,9 @@ class SharedMemory {
 
   std::byte* data() const { return data_; }
   size_t size() const { return bytes_; }
+  // Gives what is from `offset` on back to the system, whoever has it mapped or
+  // holds a descriptor: zeros are there then.
+  void Discard(size_t offset);
   // A descriptor for another process.
   absl::StatusOr<UniqueFd> Share() const;
 

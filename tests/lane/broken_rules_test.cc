@@ -1,11 +1,17 @@
 // What pandod does when a worker writes to a lane what it must not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <thread>
+#include <vector>
 
+#include "lane/futex.h"
 #include "lane/layout.h"
 #include "tests/lane/lane_pair.h"
 
@@ -87,6 +93,32 @@ TEST_F(BrokenRulesTest, WhatIsChangedAfterACallWasTakenIsNotLookedAt) {
   slot().answer_capacity = 0xffffffff;
   AnswerWith("yes", taken_.slot, pair_.served());
   EXPECT_EQ(TextOf({lane::ArenaAt(base_) + offset, 3}), "yes");
+}
+
+// Those who sleep on `from` sleep on `to` from then on. How many they are.
+long MoveSleepers(const lane::SharedWord& from, const lane::SharedWord& to) {
+  return syscall(SYS_futex, &from, FUTEX_REQUEUE, 0, long{INT_MAX}, &to, 0);
+}
+
+TEST_F(BrokenRulesTest, AnAnswerWakesOneOfManyWhoSleepOnItsSlot) {
+  constexpr long kThreads = 8;
+  lane::Call call = Request(pair_.lane(), "x");
+  call.Submit();
+  ASSERT_EQ(Take(), Next::kCall);
+  const lane::SharedWord elsewhere = 0;
+  std::vector<std::thread> threads;
+  for (long i = 0; i < kThreads; ++i) {
+    threads.emplace_back(
+        [&] { lane::FutexWait(elsewhere, 0, std::chrono::minutes(5)); });
+  }
+  for (long asleep = 0; asleep < kThreads; std::this_thread::yield()) {
+    asleep += MoveSleepers(elsewhere, slot().state);
+  }
+  slot().sleeper = static_cast<uint32_t>(lane::Sleeper::kOnSlot);
+  AnswerWith("yes", taken_.slot, pair_.served());
+  EXPECT_EQ(MoveSleepers(slot().state, elsewhere), kThreads - 1);
+  lane::FutexWake(elsewhere, kThreads);
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(BrokenRulesTest, TheSizeOfTheMemoryCannotBeChanged) {

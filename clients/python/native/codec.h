@@ -2,6 +2,7 @@
 #define PANDO_CLIENTS_PYTHON_NATIVE_CODEC_H_
 
 #include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,8 +61,8 @@ class Codec {
 };
 
 // Serializes one tuple in two passes: the constructor computes the size, Write
-// writes to where the caller has found that much room. Holds the buffers of the
-// tuple's arrays in between.
+// writes to where the caller has found that much room. Every value is asked for
+// once and kept in between: an object of the caller's might give another.
 class Encoding {
  public:
   // `values` is a tuple and outlives this.
@@ -82,8 +83,12 @@ class Encoding {
   const Codec& codec_;
   PyObject* const values_;
   // In the order in which the fields are visited, the same in both passes.
+  std::vector<uint64_t> numbers_;  // of a list, first how many there are
+  std::vector<nanobind::tuple> lists_;
   std::vector<Uint32Buffer> buffers_;
   std::vector<size_t> message_sizes_;
+  size_t next_number_ = 0;
+  size_t next_list_ = 0;
   size_t next_buffer_ = 0;
   size_t next_message_ = 0;
   size_t size_;

@@ -86,13 +86,20 @@ std::string_view TextOf(const Field& field, PyObject* value) {
   return {text, static_cast<size_t>(size)};
 }
 
-// A list or tuple, as an array of its items.
-std::span<PyObject*> ItemsOf(PyObject* value) {
+// A list or tuple, as a tuple, which nobody can change.
+nb::tuple TupleOf(PyObject* value) {
   if (!PyList_Check(value) && !PyTuple_Check(value)) {
     Raise(PyExc_TypeError, "needs a list or tuple");
   }
-  return {PySequence_Fast_ITEMS(value),
-          static_cast<size_t>(PySequence_Fast_GET_SIZE(value))};
+  nb::object tuple = nb::steal(PySequence_Tuple(value));
+  if (!tuple.is_valid()) throw nb::python_error();
+  return nb::borrow<nb::tuple>(tuple);
+}
+
+// The items of a tuple.
+std::span<PyObject*> ItemsOf(PyObject* tuple) {
+  return {PySequence_Fast_ITEMS(tuple),
+          static_cast<size_t>(PyTuple_GET_SIZE(tuple))};
 }
 
 size_t TagSize(const Field& field) {
@@ -144,13 +151,13 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
     case Kind::kBool:
     case Kind::kInt32:
     case Kind::kUint32: {
-      const uint64_t number = NumberOf(field, value);
+      const uint64_t number = numbers_.emplace_back(NumberOf(field, value));
       return IsLeftOut(field, number) ? 0 : TagSize(field) + VarintSize(number);
     }
-    case Kind::kFixed64:
-      return IsLeftOut(field, Uint64Of(field, value))
-                 ? 0
-                 : TagSize(field) + sizeof(uint64_t);
+    case Kind::kFixed64: {
+      const uint64_t number = numbers_.emplace_back(Uint64Of(field, value));
+      return IsLeftOut(field, number) ? 0 : TagSize(field) + sizeof number;
+    }
     case Kind::kString: {
       const size_t size = TextOf(field, value).size();
       return size == 0 && !field.has_presence ? 0 : SizeOfBytes(field, size);
@@ -164,7 +171,9 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
     }
     case Kind::kMessages: {
       size_t size = 0;
-      for (PyObject* const item : ItemsOf(value)) {
+      const nb::tuple list = TupleOf(value);
+      lists_.push_back(list);
+      for (PyObject* const item : ItemsOf(list.ptr())) {
         const size_t place = message_sizes_.size();
         message_sizes_.push_back(0);
         const size_t item_size = SizeOf(*field.message, item);
@@ -178,8 +187,13 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
       return size == 0 ? 0 : SizeOfBytes(field, size);
     }
     case Kind::kUint64s: {
-      const size_t size = ItemsOf(value).size() * sizeof(uint64_t);
-      return size == 0 ? 0 : SizeOfBytes(field, size);
+      const nb::tuple list = TupleOf(value);
+      const std::span<PyObject*> items = ItemsOf(list.ptr());
+      numbers_.push_back(items.size());
+      for (PyObject* const item : items) {
+        numbers_.push_back(Uint64Of(field, item));
+      }
+      return items.empty() ? 0 : SizeOfBytes(field, items.size_bytes());
     }
   }
   return 0;
@@ -200,12 +214,12 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
     case Kind::kBool:
     case Kind::kInt32:
     case Kind::kUint32: {
-      const uint64_t number = NumberOf(field, value);
+      const uint64_t number = numbers_[next_number_++];
       if (IsLeftOut(field, number)) return out;
       return WriteVarint(number, WriteTag(field, WireType::kVarint, out));
     }
     case Kind::kFixed64: {
-      const uint64_t number = Uint64Of(field, value);
+      const uint64_t number = numbers_[next_number_++];
       if (IsLeftOut(field, number)) return out;
       out = WriteTag(field, WireType::kFixed64, out);
       std::memcpy(out, &number, sizeof number);
@@ -221,7 +235,7 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
                         WriteTag(field, WireType::kBytes, out));
       return Write(*field.message, value, out);
     case Kind::kMessages:
-      for (PyObject* const item : ItemsOf(value)) {
+      for (PyObject* const item : ItemsOf(lists_[next_list_++].ptr())) {
         out = WriteVarint(message_sizes_[next_message_++],
                           WriteTag(field, WireType::kBytes, out));
         out = Write(*field.message, item, out);
@@ -233,16 +247,12 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
       return WriteBytes(field, bytes.data(), bytes.size(), out);
     }
     case Kind::kUint64s: {
-      const std::span<PyObject*> items = ItemsOf(value);
-      if (items.empty()) return out;
-      out = WriteVarint(items.size() * sizeof(uint64_t),
-                        WriteTag(field, WireType::kBytes, out));
-      for (PyObject* const item : items) {
-        const uint64_t number = Uint64Of(field, item);
-        std::memcpy(out, &number, sizeof number);
-        out += sizeof number;
-      }
-      return out;
+      const size_t count = numbers_[next_number_++];
+      const uint64_t* const first = numbers_.data() + next_number_;
+      next_number_ += count;
+      return count == 0
+                 ? out
+                 : WriteBytes(field, first, count * sizeof(uint64_t), out);
     }
   }
   return out;

@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +27,17 @@ using Clock = lane::Lane::Clock;
 
 // Between two looks for signals, so that a call can be interrupted.
 constexpr std::chrono::milliseconds kLongestWait{50};
+
+// Until Python 3.14 a thread that asks for the lock of the interpreter while
+// that ends is ended by unwinding, which ends the process where a destructor is
+// on the way. So such a thread stays here until the process ends.
+void TakeGil(PyThreadState* thread) {
+  try {
+    PyEval_RestoreThread(thread);
+  } catch (...) {
+    while (true) pause();
+  }
+}
 
 Clock::time_point After(double seconds) {
   // Far enough, and no overflow.
@@ -92,11 +104,10 @@ class PendingCall {
     if (call_.Poll()) return true;
     const Clock::time_point deadline = After(timeout);
     while (true) {
-      lane::Call::Outcome outcome;
-      {
-        const nb::gil_scoped_release release;
-        outcome = call_.Await(std::min(deadline, Clock::now() + kLongestWait));
-      }
+      PyThreadState* const thread = PyEval_SaveThread();
+      const lane::Call::Outcome outcome =
+          call_.Await(std::min(deadline, Clock::now() + kLongestWait));
+      TakeGil(thread);
       if (outcome != lane::Call::Outcome::kTimedOut) return true;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (Clock::now() >= deadline) return false;
@@ -171,9 +182,10 @@ class PyLane {
   bool is_closed() const { return lane_->is_closed(); }
   uint32_t answers() const { return lane_->answers(); }
   void AwaitAnswers(uint32_t seen, double timeout) const {
-    const nb::gil_scoped_release release;
+    PyThreadState* const thread = PyEval_SaveThread();
     lane_->AwaitAnswers(
         seen, std::chrono::duration_cast<Clock::duration>(Seconds(timeout)));
+    TakeGil(thread);
   }
 
  private:

@@ -153,3 +153,31 @@ def test_requests_have_the_fields_of_their_messages():
         message = getattr(prefix_cache_pb2, kind.__name__)
         assert list(kind._fields) == [field.name for field in fields_of(message)]
         assert _methods.INSERT.request.encode(kind()) == b""
+
+
+class AnotherNumberEachTime:
+    def __init__(self, *numbers):
+        self._numbers = iter(numbers)
+
+    def __index__(self):
+        return next(self._numbers)
+
+
+@needs_native
+def test_a_number_is_asked_for_once():
+    codec = _codec._native_codec(prefix_cache_pb2.MatchPrefixRequest)
+    fickle = AnotherNumberEachTime(1, 2**32 - 1)
+    values = (7, None, None, fickle, True, 16)
+    assert codec.decode(codec.encode(values))[3] == 1
+
+
+@needs_native
+def test_a_list_that_changes_while_it_is_encoded_is_sent_as_it_was():
+    class Shrinks:
+        def __index__(self):
+            locks[1:] = [8]
+            return 1
+
+    codec = _codec._native_codec(prefix_cache_pb2.UnlockRequest)
+    locks = [Shrinks(), 2, 3]
+    assert list(codec.decode(codec.encode((7, locks)))[1]) == [1, 2, 3]

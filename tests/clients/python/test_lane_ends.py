@@ -63,6 +63,57 @@ def test_a_lane_that_pandod_closed_is_none(pandod, client):
         other.close("the test is over")
 
 
+FORKS = """
+import os, sys
+from pando_kv import Client
+with Client(sys.argv[1]) as client:
+    child = os.fork()
+    if child == 0:
+        client._connection.lane.close("the child leaves")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert client.transport == "lane", client.why_no_lane
+    client.match_prefix(range(32))
+"""
+
+
+def test_a_child_that_leaves_keeps_its_parents_lane_open(pandod):
+    subprocess.run([sys.executable, "-c", FORKS, pandod.address], check=True)
+
+
+ENDS_DURING_A_CALL = """
+import sys, threading, time
+from pando_kv import Client
+owner, client = Client(sys.argv[1]), Client(sys.argv[1])
+first = owner.match_prefix(range(16), lock=True, reserve_tokens=16)
+threading.Thread(
+    target=client.match_prefix,
+    args=[range(16)],
+    kwargs={"lock": True, "pending_wait": 100},
+    daemon=True,
+).start()
+while owner.stats().waiting_matches == 0:
+    time.sleep(0.01)
+
+class Slow:
+    def __del__(self):
+        # Meanwhile the thread asks for the lock of the interpreter that ends.
+        time.sleep(0.3)
+
+sys.modules["slow"] = Slow()
+"""
+
+
+def test_a_process_may_end_while_a_daemon_thread_is_in_a_call(pandod):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDS_DURING_A_CALL, pandod.address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_many_threads_share_one_lane(pandod, client):
     def work(number: int) -> None:
         for step in range(50):
