@@ -24,9 +24,10 @@ namespace pando {
 struct CacheParts {
   // `classes` outlives this.
   CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
-             EvictionPolicyKind policy, const QuotaClasses* classes)
+             EvictionPolicyKind policy, const QuotaClasses* classes,
+             const ReuseOptions& reuse)
       : quota_classes(*classes),
-        tree(page_tokens, capacity_pages, policy, classes),
+        tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
         pool(capacity_pages, classes->count()),
         journal(capacity_pages, classes->count()) {}
   CacheParts(const CacheParts&) = delete;

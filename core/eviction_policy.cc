@@ -10,13 +10,14 @@
 #include "core/errors.h"
 #include "core/lru_policy.h"
 #include "core/ranked_policy.h"
+#include "core/reuse/reuse_policy.h"
 
 namespace pando {
 namespace {
 
 // In the order of the enum.
 constexpr std::array<const char*, kEvictionPolicies> kNames = {
-    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru"};
+    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"};
 
 }  // namespace
 
@@ -34,20 +35,29 @@ absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name) {
                                 "'; it may be ", absl::StrJoin(kNames, ", ")));
 }
 
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(
-    EvictionPolicyKind kind, std::vector<Node*> unlocked) {
+void SortByLastUse(std::vector<Node*>& nodes) {
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) {
+    return a->last_access != b->last_access ? a->last_access < b->last_access
+                                            : a->depth_pages > b->depth_pages;
+  });
+}
+
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
+                                                   std::vector<Node*> unlocked,
+                                                   ReuseLearner* learner,
+                                                   uint32_t quota_class) {
   std::unique_ptr<EvictionPolicy> policy;
-  if (kind == EvictionPolicyKind::kLru) {
-    policy = std::make_unique<LruPolicy>();
-    // The oldest first; of one path, which was used at once, the deepest.
-    std::sort(unlocked.begin(), unlocked.end(),
-              [](const Node* a, const Node* b) {
-                return a->last_access != b->last_access
-                           ? a->last_access < b->last_access
-                           : a->depth_pages > b->depth_pages;
-              });
-  } else {
-    policy = std::make_unique<RankedPolicy>(kind);
+  switch (kind) {
+    case EvictionPolicyKind::kLru:
+      policy = std::make_unique<LruPolicy>();
+      SortByLastUse(unlocked);
+      break;
+    case EvictionPolicyKind::kReuse:
+      policy = std::make_unique<ReusePolicy>(learner, quota_class);
+      SortByLastUse(unlocked);
+      break;
+    default:
+      policy = std::make_unique<RankedPolicy>(kind);
   }
   for (Node* node : unlocked) policy->Add(*node);
   return policy;

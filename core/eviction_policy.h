@@ -23,13 +23,17 @@ enum class EvictionPolicyKind {
   kFilo,      // the youngest
   kPriority,  // the lowest priority, then the least recently used
   kSlru,      // what was inserted once, then the least recently used
+  kReuse,     // what is least likely to be used again soon, see ReuseLearner
 };
-inline constexpr size_t kEvictionPolicies = 7;
+inline constexpr size_t kEvictionPolicies = 8;
 
 // "lru" and so on.
 std::string_view EvictionPolicyName(EvictionPolicyKind kind);
 // Takes upper case, too; an error lists the names.
 absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
+
+struct EvictionRank;
+class ReuseLearner;
 
 // The order in which unlocked leaves are evicted. RadixTree owns one for each
 // quota class and tells it of every change of a node, so that it is up to date
@@ -52,7 +56,9 @@ class EvictionPolicy {
   virtual void AfterUse(Node& node) = 0;
 
   // The unlocked leaf that goes first; null when everything is locked.
-  virtual Node* Victim() const = 0;
+  virtual Node* Victim() = 0;
+  // How Victim() compares with those of other orders of the kind.
+  virtual EvictionRank RankOf(const Node& victim) const = 0;
 
   // Adds a sentence when `node`, which is unlocked, is not where it belongs in
   // the order.
@@ -62,9 +68,15 @@ class EvictionPolicy {
   virtual std::optional<size_t> leaf_count() const = 0;
 };
 
-// Makes an order that begins with the nodes `unlocked`.
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
-                                                   std::vector<Node*> unlocked);
+// Makes an order that begins with the nodes `unlocked`, which are of one quota
+// class. The learner is needed for kReuse only.
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(
+    EvictionPolicyKind kind, std::vector<Node*> unlocked,
+    ReuseLearner* learner = nullptr, uint32_t quota_class = 0);
+
+// Sorts nodes by their last use, the oldest first; of one path, which was used
+// at once, the deepest.
+void SortByLastUse(std::vector<Node*>& nodes);
 
 }  // namespace pando
 

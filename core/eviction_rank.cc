@@ -24,6 +24,8 @@ EvictionRank EvictionRankOf(EvictionPolicyKind kind, const Node& node) {
       return {-created, 0, node.id};
     case EvictionPolicyKind::kPriority:
       return {node.priority, node.last_access, node.id};
+    case EvictionPolicyKind::kReuse:
+      break;  // has an index beside the node
     case EvictionPolicyKind::kSlru:
       return {node.hit_count >= kProtectedHits, node.last_access, node.id};
   }

@@ -79,13 +79,44 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
   return parts.pool.CheckReserved(session.reserved, own);
 }
 
+// What is known of the request of an insert by now. One that no admission came
+// before begins with it.
+RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
+                     const Target& target, uint32_t cached_pages) {
+  const uint32_t page_tokens = parts.page_tokens();
+  RequestFacts facts;
+  if (target.anchor != nullptr) facts = target.anchor->request;
+  const uint32_t start =
+      target.ns == nullptr ? 0 : target.start.pages() * page_tokens;
+  const auto end = start + static_cast<uint32_t>(request.prompt_tokens +
+                                                 request.tokens.size());
+  if (facts.tick == 0 && !request.pages.empty()) {
+    const uint32_t output =
+        std::min(end - start, request.output_tokens.value_or(0));
+    facts = parts.tree.BeginRequest(end - output,
+                                    start + cached_pages * page_tokens);
+  }
+  facts.output_tokens =
+      request.output_tokens.value_or(end - std::min(end, facts.prompt_tokens));
+  return facts;
+}
+
+// The nodes from below `parent` to `leaf` are new.
+void NoteStored(CacheJournal& journal, const Node& parent, const Node& leaf) {
+  if (leaf.parent != &parent) NoteStored(journal, parent, *leaf.parent);
+  journal.NoteStored(leaf);
+}
+
 // Adds what is new after `position`, where the first `existing` pages end.
 // Returns where the insert ends.
 TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
                          Session& session, SegmentRef& segment,
-                         TreePosition position, size_t existing) {
+                         TreePosition position, size_t existing,
+                         RequestFacts& facts) {
   const bool is_chunk = request.lock_action == LockAction::kRelock;
-  const Use use{.is_hit = !is_chunk, .priority = request.priority};
+  const Use use{.is_hit = !is_chunk,
+                .priority = request.priority,
+                .request = facts.tick > 0 ? &facts : nullptr};
   if (existing == request.pages.size()) {
     if (position.node == nullptr) return position;
     if (is_chunk) position = EndOf(parts.tree.NodeEndingAt(position));
@@ -108,7 +139,7 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
     parts.pending.EndReserved(parts.pool.reservation(page));
     parts.pool.Seal(session.reserved, page);
   }
-  parts.journal.NoteStored(leaf);
+  NoteStored(parts.journal, parent, leaf);
   return EndOf(leaf);
 }
 
@@ -229,8 +260,11 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   RETURN_IF_ERROR(parts.budget.CheckMayCache(
       request.pages.subspan(canonical.size()), quota_class));
 
-  position =
-      AddNewPages(parts, request, session, segment, position, canonical.size());
+  RequestFacts facts =
+      FactsOf(parts, request, target, static_cast<uint32_t>(canonical.size()));
+  position = AddNewPages(parts, request, session, segment, position,
+                         canonical.size(), facts);
+  if (target.anchor != nullptr) target.anchor->request = facts;
   if (position.node != nullptr && position.pages() > 0) {
     result.handle = HandleTo(parts.tree, position);
   }

@@ -40,6 +40,17 @@ QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
 
 }  // namespace
 
+ReuseStats ReuseStatsOf(const ReuseLearner& learner) {
+  const ShadowLru& shadow = learner.shadow();
+  return {.requested_pages = shadow.requested(),
+          .lru_hit_pages = shadow.hits(),
+          .gained_pages = shadow.gain(),
+          .debt_pages = shadow.debt(),
+          .debt_limit_pages = static_cast<uint64_t>(shadow.debt_limit()),
+          .ghost_hit_pages = learner.ghost_hits(),
+          .ghosts = learner.ghosts().count()};
+}
+
 CacheStats StatsOf(const CacheParts& parts) {
   const RadixTree& tree = parts.tree;
   const PagePool& pool = parts.pool;
@@ -65,6 +76,7 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.waits = parts.pending.wait_count();
   stats.held_pages = parts.holdings.quarantine().held_page_count();
   stats.eviction_policy = tree.policy();
+  if (tree.learner() != nullptr) stats.reuse = ReuseStatsOf(*tree.learner());
   if (const LockRecord* oldest = parts.sessions.oldest_lock();
       oldest != nullptr) {
     stats.oldest_lock_age = parts.journal.time() - oldest->taken_at;

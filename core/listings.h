@@ -24,6 +24,7 @@ namespace pando {
 // tree_dump.h lists nodes.
 
 // One consistent picture, in one step.
+ReuseStats ReuseStatsOf(const ReuseLearner& learner);
 CacheStats StatsOf(const CacheParts& parts);
 
 // At most `limit` namespaces, the largest first.

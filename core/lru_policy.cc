@@ -1,6 +1,7 @@
 #include "core/lru_policy.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/eviction_rank.h"
 
 namespace pando {
 
@@ -10,6 +11,10 @@ void LruPolicy::AfterUse(Node& node) {
     Unlink(*n);
     LinkAfter(*n, *end_.older);
   }
+}
+
+EvictionRank LruPolicy::RankOf(const Node& victim) const {
+  return EvictionRankOf(EvictionPolicyKind::kLru, victim);
 }
 
 void LruPolicy::LinkAfter(Node& node, Node& other) {

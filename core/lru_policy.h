@@ -28,9 +28,8 @@ class LruPolicy : public EvictionPolicy {
   void LeafChanged(Node&) override {}
   void BeforeUse(Node&) override {}
   void AfterUse(Node& node) override;
-  Node* Victim() const override {
-    return end_.newer == &end_ ? nullptr : end_.newer;
-  }
+  Node* Victim() override { return end_.newer == &end_ ? nullptr : end_.newer; }
+  EvictionRank RankOf(const Node& victim) const override;
   void AppendViolations(const Node& node,
                         std::vector<std::string>& violations) const override;
   std::optional<size_t> leaf_count() const override { return std::nullopt; }

@@ -74,9 +74,13 @@ Node& Admit(CacheParts& parts, const FoundPrefix& found,
                   : parts.tree.NodeEndingAt(found.position);
   if (request.touch) parts.journal.NoteReuse(end, parts.tree.time());
   LockRecord& lock = parts.holdings.TakeLock(session, end);
+  if (request.touch) {
+    lock.request = parts.tree.BeginRequest(PromptTokens(QueryOf(request)),
+                                           result.matched_tokens);
+  }
   parts.sessions.CountPrompt(lock, admission.held_tokens);
   result.lock = SessionTable::IdOf(lock);
-  if (request.touch) parts.tree.Touch(end);
+  if (request.touch) parts.tree.Touch(end, {.request = &lock.request});
   parts.budget.Reserve(admission.missing_pages, admission.quota_class,
                        session.reserved, result.reserved);
   if (!result.reserved.empty()) {

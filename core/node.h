@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "core/reuse/run.h"
 #include "core/segment.h"
 
 namespace pando {
@@ -21,7 +22,7 @@ struct Node {
   Node* next_sibling = nullptr;
   Node* previous_sibling = nullptr;
 
-  // Links of LruPolicy; null while the node is not in it.
+  // Links of LruPolicy or ReusePolicy; null while the node is not in it.
   Node* older = nullptr;
   Node* newer = nullptr;
 
@@ -47,6 +48,8 @@ struct Node {
   // RadixTree::time.
   uint32_t inserted_at = 0;
   uint32_t used_at = 0;
+
+  Run run;  // of ReuseLearner, when there is one
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }

@@ -88,7 +88,7 @@ PrefixCache::PrefixCache(const Options& options)
     : options_(options),
       quotas_(options.quota_classes),
       parts_(options.page_tokens, options.capacity_pages,
-             options.eviction_policy, &quotas_) {
+             options.eviction_policy, &quotas_, options.reuse) {
   parts_.sessions.SetLimits(options.session_limits);
   parts_.budget.SetQuotas(options.quota_classes);
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
@@ -207,8 +207,11 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
                   : parts_.tree.NodeEndingAt(found.position);
   LockResult result;
   result.locked_tokens = found.pages * options_.page_tokens;
-  result.lock = SessionTable::IdOf(parts_.holdings.TakeLock(*session, end));
-  parts_.tree.Touch(end);
+  LockRecord& lock = parts_.holdings.TakeLock(*session, end);
+  result.lock = SessionTable::IdOf(lock);
+  lock.request =
+      parts_.tree.BeginRequest(PromptTokens(query), result.locked_tokens);
+  parts_.tree.Touch(end, {.request = &lock.request});
   if (!end.is_root()) result.handle = HandleTo(parts_.tree, EndOf(end));
   KeepAnswer(*session, request.request_id, result);
   return result;

@@ -60,6 +60,7 @@ class PrefixCache {
     uint32_t page_tokens;     // at least 1
     uint32_t capacity_pages;  // at least 2; page 0 is padding
     EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+    ReuseOptions reuse = {};
     // With fewer than `low` free pages, EvictToWatermark evicts until `high`
     // are free.
     uint32_t low_free_pages = 0;

@@ -23,16 +23,19 @@ void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
 }  // namespace
 
 RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
-                     EvictionPolicyKind policy, const QuotaClasses* classes)
+                     EvictionPolicyKind policy, const QuotaClasses* classes,
+                     const ReuseOptions& reuse)
     : page_tokens_(page_tokens),
+      max_pages_(max_pages),
       quota_classes_(classes),
+      reuse_(reuse),
       policy_(policy),
       index_(page_tokens),
       classes_(classes->count()) {
   // Reserved here, so that the index seldom grows while requests wait.
   index_.Reserve(std::min<uint64_t>(
       max_pages, uint64_t{max_pages} * page_tokens / kTokensPerNode));
-  for (ClassState& c : classes_) c.order = MakeEvictionPolicy(policy, {});
+  SetPolicy(policy);
 }
 
 RadixTree::~RadixTree() = default;
@@ -60,6 +63,7 @@ Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
                   .number = NamespaceNumber(++namespaces_created_),
                   .quota_class = quota_classes_->ClassOf(key)});
     it->second->root = &NewNode(*it->second);
+    if (learner_ != nullptr) learner_->AddRoot(*it->second->root);
     namespaces_by_number_[it->second->number] = it->second.get();
     if (IsAudited(*it->second->root)) audit_->Add(*it->second->root);
   }
@@ -179,6 +183,7 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   if (IsAudited(front)) audit_->Add(front);
   if (IsAudited(node) && !IsAudited(front)) audit_->RemovePages(front.pages());
   if (!IsAudited(node) && IsAudited(front)) audit_->AddPages(front.pages());
+  if (learner_ != nullptr) learner_->Split(front, node);
   if (!node.is_locked()) OrderOf(node).AddFront(front, node);
   return front;
 }
@@ -200,21 +205,48 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
   if (was_leaf && !parent.is_root() && !parent.is_locked()) {
     OrderOf(parent).LeafChanged(parent);
   }
-  OrderOf(leaf).Add(leaf);
   CountPages(*leaf.ns, leaf.page_count, 0);
+  if (learner_ != nullptr) {
+    SplitIntoParts(leaf, use.request);
+  } else {
+    OrderOf(leaf).Add(leaf);
+  }
   Touch(leaf, use);
   return leaf;
 }
 
+void RadixTree::SplitIntoParts(Node& leaf, RequestFacts* request) {
+  const std::span<const ReuseLearner::Part> parts =
+      learner_->AddLeaf(leaf, request);
+  OrderOf(leaf).Add(leaf);
+  for (const ReuseLearner::Part& part : parts.first(parts.size() - 1)) {
+    learner_->SetPart(Split(leaf, part.pages), part, request);
+  }
+}
+
+RequestFacts RadixTree::BeginRequest(uint32_t prompt_tokens,
+                                     uint32_t cached_tokens) {
+  if (learner_ == nullptr) return {};
+  return learner_->BeginRequest(prompt_tokens, cached_tokens);
+}
+
 void RadixTree::Touch(Node& node, const Use& use) {
   ++now_;
-  if (node.is_root()) return;
+  if (!node.is_root()) TouchPath(node, use);
+  if (learner_ != nullptr) learner_->NoteUsed(use.request);
+}
+
+void RadixTree::TouchPath(Node& node, const Use& use) {
   OrderOf(node).BeforeUse(node);
   for (Node* n = &node; !n->is_root(); n = n->parent) {
     n->last_access = now_;
     n->used_at = time_;
     n->hit_count += use.is_hit;
     n->priority = std::max(n->priority, use.priority);
+    if (learner_ != nullptr) learner_->BeginUse(*n, use.request);
+  }
+  for (Node* n = &node; learner_ != nullptr && !n->is_root(); n = n->parent) {
+    learner_->EndUse(*n);
   }
   OrderOf(node).AfterUse(node);
 }
@@ -241,8 +273,12 @@ void RadixTree::Unlock(Node& node) {
     if (--n->lock_count > 0 || n->is_root()) continue;
     n->last_access = now_;
     n->used_at = time_;
-    order.Add(*n);
+    if (learner_ != nullptr) learner_->BeginUse(*n, nullptr);
     pages += n->page_count;
+  }
+  for (Node* n = &node; !n->is_root() && !n->is_locked(); n = n->parent) {
+    if (learner_ != nullptr) learner_->EndUse(*n);
+    order.Add(*n);
   }
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
 }

@@ -20,6 +20,7 @@
 #include "core/namespace.h"
 #include "core/node.h"
 #include "core/quota_classes.h"
+#include "core/reuse/reuse_learner.h"
 #include "core/slab.h"
 
 namespace pando {
@@ -43,6 +44,14 @@ inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
 struct Use {
   bool is_hit = false;  // the use is counted in hit_count
   int32_t priority = std::numeric_limits<int32_t>::min();  // at least this
+  RequestFacts* request = nullptr;  // that uses it; null: none to learn from
+};
+
+// Of what is learnt of reuse.
+struct ReuseOptions {
+  bool learns_always = false;  // not only while kReuse is in use
+  // In which kReuse evicts as LRU does.
+  uint32_t warmup_ticks = 300;
 };
 
 // The radix tree from (namespace, token prefix) to page ids, with the locks on
@@ -65,7 +74,7 @@ class RadixTree {
   // `max_pages` is the most pages that the tree can ever hold. `classes`
   // outlives the tree.
   RadixTree(uint32_t page_tokens, uint32_t max_pages, EvictionPolicyKind policy,
-            const QuotaClasses* classes);
+            const QuotaClasses* classes, const ReuseOptions& reuse = {});
   ~RadixTree();
 
   // Null when there is none.
@@ -92,8 +101,12 @@ class RadixTree {
 
   // The node that ends at `position`. Splits a node if none ends there.
   Node& NodeEndingAt(TreePosition position);
-  // A new leaf below `parent`, used just now, that holds all of `segment`.
+  // A new leaf below `parent`, used just now, that holds all of `segment`. What
+  // is learnt of reuse may make several nodes of it; the last one is returned.
   Node& AddLeaf(Node& parent, SegmentRef segment, const Use& use);
+
+  // A request of `prompt_tokens` begins, of which `cached_tokens` are cached.
+  RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
 
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
@@ -126,6 +139,8 @@ class RadixTree {
                  std::vector<PageId>& evicted);
 
   EvictionPolicyKind policy() const { return policy_; }
+  // Null while nothing is learnt.
+  const ReuseLearner* learner() const { return learner_.get(); }
   // Builds the order of eviction anew; linear in the tree.
   void SetPolicy(EvictionPolicyKind policy);
 
@@ -200,9 +215,12 @@ class RadixTree {
   Node* NextVictim(std::span<const uint32_t> limits) const;
   void PrefetchAfter(const Node& victim) const;
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
-  void TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
+  void TrimTail(Node& leaf, uint32_t pages, bool is_evicted, TrimVisitor visit,
                 std::vector<PageId>& trimmed);
-  void RemoveLeaf(Node& leaf);
+  void TouchPath(Node& node, const Use& use);
+  void SplitIntoParts(Node& leaf, RequestFacts* request);
+  void MakeLearner();
+  void RemoveLeaf(Node& leaf, bool is_evicted);
   void RepackAround(Node& node);
 
   void AppendLinkViolations(const Node& node,
@@ -233,9 +251,13 @@ class RadixTree {
   };
 
   const uint32_t page_tokens_;
+  const uint32_t max_pages_;
   const QuotaClasses* const quota_classes_;
+  const ReuseOptions reuse_;
   EvictionPolicyKind policy_;
   Slab<Node> nodes_;
+  std::unique_ptr<ReuseLearner> learner_;
+  uint32_t next_tick_ = 0;  // of the next learner
   ChildIndex index_;
   std::vector<ClassState> classes_;
   absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>> namespaces_;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/eviction_rank.h"
+#include "core/preorder.h"
 #include "core/radix_tree.h"
 
 namespace pando {
@@ -20,12 +21,12 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
     count -= pages;
     limit -= pages;
     if (pages == victim->page_count) PrefetchAfter(*victim);
-    TrimTail(*victim, pages, visit, evicted);
+    TrimTail(*victim, pages, /*is_evicted=*/true, visit, evicted);
   }
 }
 
-// Fetches the index entry of the next victim while this one is removed: in a
-// large tree it is in no CPU cache.
+// Fetches the index entry of what is likely to be the next victim while this one
+// is removed: in a large tree it is in no CPU cache.
 void RadixTree::PrefetchAfter(const Node& victim) const {
   const Node* next = victim.newer;
   if (next != nullptr && !next->is_root()) index_.Prefetch(*next);
@@ -34,12 +35,15 @@ void RadixTree::PrefetchAfter(const Node& victim) const {
 // The victim that goes first among those of the classes that may lose pages.
 Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   Node* first = nullptr;
+  EvictionRank first_rank;
   for (size_t c = 0; c < classes_.size(); ++c) {
-    Node* victim = limits[c] == 0 ? nullptr : classes_[c].order->Victim();
+    EvictionPolicy& order = *classes_[c].order;
+    Node* victim = limits[c] == 0 ? nullptr : order.Victim();
     if (victim == nullptr) continue;
-    if (first == nullptr ||
-        EvictionRankOf(policy_, *victim) < EvictionRankOf(policy_, *first)) {
+    const EvictionRank rank = order.RankOf(*victim);
+    if (first == nullptr || rank < first_rank) {
       first = victim;
+      first_rank = rank;
     }
   }
   return first;
@@ -59,14 +63,14 @@ void RadixTree::EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
     const uint32_t pages = std::min(count, node->page_count);
     const bool is_whole = pages == node->page_count;
     count -= pages;
-    TrimTail(*node, pages, visit, evicted);
+    TrimTail(*node, pages, /*is_evicted=*/false, visit, evicted);
     if (!is_whole || is_last) return;
     node = parent;
   }
 }
 
-void RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
-                         std::vector<PageId>& trimmed) {
+void RadixTree::TrimTail(Node& leaf, uint32_t pages, bool is_evicted,
+                         TrimVisitor visit, std::vector<PageId>& trimmed) {
   visit(leaf, leaf.page_count - pages);
   const std::span<const PageId> tail = leaf.pages().last(pages);
   trimmed.insert(trimmed.end(), tail.begin(), tail.end());
@@ -74,8 +78,11 @@ void RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
   CountPages(*leaf.ns, -int64_t{pages}, 0);
   leaf.segment.NoteEvicted(pages);
   if (pages == leaf.page_count) {
-    RemoveLeaf(leaf);
+    RemoveLeaf(leaf, is_evicted);
     return;
+  }
+  if (learner_ != nullptr) {
+    learner_->Trim(leaf, leaf.page_count - pages, is_evicted);
   }
   {
     const AuditedChange change(*this, leaf);
@@ -84,12 +91,13 @@ void RadixTree::TrimTail(Node& leaf, uint32_t pages, TrimVisitor visit,
   RepackAround(leaf);
 }
 
-void RadixTree::RemoveLeaf(Node& leaf) {
+void RadixTree::RemoveLeaf(Node& leaf, bool is_evicted) {
   Node& parent = *leaf.parent;
   const bool shares_segment =
       !parent.is_root() && &*parent.segment == &*leaf.segment;
   if (IsAudited(leaf)) audit_->Remove(leaf);
   OrderOf(leaf).Remove(leaf);
+  if (learner_ != nullptr) learner_->Trim(leaf, 0, is_evicted);
   {
     const AuditedChange change(*this, parent);
     RemoveChild(leaf);
@@ -129,10 +137,44 @@ void RadixTree::SetPolicy(EvictionPolicyKind policy) {
       unlocked[node.ns->quota_class].push_back(&node);
     }
   });
+  // The old orders know the learner.
+  for (ClassState& c : classes_) c.order.reset();
   policy_ = policy;
-  for (size_t c = 0; c < classes_.size(); ++c) {
-    classes_[c].order = MakeEvictionPolicy(policy, std::move(unlocked[c]));
+  if (!reuse_.learns_always && policy != EvictionPolicyKind::kReuse) {
+    if (learner_ != nullptr) next_tick_ = learner_->history().tick() + 1;
+    learner_.reset();
+  } else if (learner_ == nullptr) {
+    MakeLearner();
   }
+  for (uint32_t c = 0; c < classes_.size(); ++c) {
+    classes_[c].order =
+        MakeEvictionPolicy(policy, std::move(unlocked[c]), learner_.get(), c);
+  }
+}
+
+// What is cached already was used as often as it was inserted, and last in this
+// order.
+void RadixTree::MakeLearner() {
+  learner_ = std::make_unique<ReuseLearner>(
+      ReuseLearner::Options{
+          .page_tokens = page_tokens_,
+          .capacity_pages = max_pages_,
+          .quota_classes = static_cast<uint32_t>(classes_.size()),
+          .warmup_ticks = reuse_.warmup_ticks,
+          .first_tick = next_tick_},
+      &nodes_);
+  std::vector<Node*> nodes;
+  ForEachNamespace([&](Namespace& ns) {
+    learner_->AddRoot(*ns.root);
+    for (const Node* n = ns.root;
+         (n = NextInPreorder(*ns.root, *n)) != nullptr;) {
+      Node& node = *nodes_.FindAt(Slab<Node>::IndexOf(*n));
+      learner_->HashNode(node);
+      nodes.push_back(&node);
+    }
+  });
+  SortByLastUse(nodes);
+  for (Node* node : nodes) learner_->AddCached(*node);
 }
 
 }  // namespace pando

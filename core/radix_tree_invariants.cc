@@ -31,6 +31,9 @@ void RadixTree::AppendViolations(const Node& node, int64_t locks,
   expect(!node.is_locked() || (node.older == nullptr && node.newer == nullptr),
          "is locked, but in the order of eviction");
   AppendLinkViolations(node, violations);
+  if (learner_ != nullptr) {
+    learner_->history().AppendViolations(node, violations);
+  }
   if (!node.is_locked()) {
     order(node.ns->quota_class).AppendViolations(node, violations);
   }

@@ -11,7 +11,7 @@
 namespace pando {
 
 // The unlocked leaves, sorted by rank: every step is O(log leaves). For all
-// policies but lru.
+// policies but lru and reuse.
 class RankedPolicy : public EvictionPolicy {
  public:
   explicit RankedPolicy(EvictionPolicyKind kind) : kind_(kind) {}
@@ -31,8 +31,11 @@ class RankedPolicy : public EvictionPolicy {
   void AfterUse(Node& node) override {
     if (!node.is_locked()) Add(node);
   }
-  Node* Victim() const override {
+  Node* Victim() override {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
+  }
+  EvictionRank RankOf(const Node& victim) const override {
+    return EvictionRankOf(kind_, victim);
   }
   void AppendViolations(const Node& node,
                         std::vector<std::string>& violations) const override;

@@ -100,6 +100,7 @@ struct InsertRequest {
   uint32_t prompt_tokens = 0;
   PrefixHandle after = {};
   int32_t priority = 0;
+  std::optional<uint32_t> output_tokens = {};
   RequestId request_id = {};
 };
 

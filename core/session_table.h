@@ -19,6 +19,7 @@
 #include "core/errors.h"
 #include "core/node.h"
 #include "core/page_pool.h"
+#include "core/reuse/request_facts.h"
 #include "core/session_limits.h"
 #include "core/slab.h"
 #include "core/writers.h"
@@ -65,6 +66,7 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
+  RequestFacts request;  // that it admitted, if it did
   // The tokens of `prompt`, counted from before the copy is made until it is
   // dropped.
   uint32_t held_tokens = 0;

@@ -40,6 +40,23 @@ struct QuotaClassStats {
   uint32_t cached_pages = 0;
 };
 
+// What was learnt of reuse, in pages: see ReuseLearner.
+struct ReuseStats {
+  uint64_t requested_pages = 0;
+  // That an LRU cache of the same size would have found.
+  uint64_t lru_hit_pages = 0;
+  // Hits above those, counted up to the capacity.
+  int64_t gained_pages = 0;
+  // That LRU would hold, and the cache does not; and how many these may be.
+  uint64_t debt_pages = 0;
+  uint64_t debt_limit_pages = 0;
+  // Inserted again after they were evicted.
+  uint64_t ghost_hit_pages = 0;
+  uint32_t ghosts = 0;
+
+  friend bool operator==(const ReuseStats&, const ReuseStats&) = default;
+};
+
 // One consistent picture of the cache.
 struct CacheStats {
   PageCounts pages;
@@ -53,6 +70,7 @@ struct CacheStats {
   uint32_t held_pages = 0;         // quarantined, with a writer known to live
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+  std::optional<ReuseStats> reuse;  // while it is learnt
   // Empty when no class is configured.
   std::vector<QuotaClassStats> quota_classes;
   Measurements measured;

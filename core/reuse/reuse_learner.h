@@ -1,0 +1,151 @@
+#ifndef PANDO_CORE_REUSE_REUSE_LEARNER_H_
+#define PANDO_CORE_REUSE_REUSE_LEARNER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/node.h"
+#include "core/reuse/ghost_runs.h"
+#include "core/reuse/history.h"
+#include "core/reuse/request_facts.h"
+#include "core/reuse/reuse_class.h"
+#include "core/reuse/reuse_tables.h"
+#include "core/reuse/run.h"
+#include "core/reuse/shadow_lru.h"
+#include "core/slab.h"
+
+namespace pando {
+
+// An order of leaves that looks at what is learnt.
+class ReuseObserver {
+ public:
+  virtual ~ReuseObserver() = default;
+
+  // The bin of an unlocked leaf is about to change, and has changed.
+  virtual void BeforeAgeing(Node& leaf) = 0;
+  virtual void AfterAgeing(Node& leaf) = 0;
+  // ReuseTables::index of the class changed.
+  virtual void IndexChanged(uint32_t reuse_class) = 0;
+};
+
+// Learns how likely pages are to be used again, from all that is used and
+// evicted: see docs/design.md. It keeps Node::run, the ghosts, the history, the
+// tables and the shadow LRU in step.
+//
+// Owned by RadixTree, which tells it of every change of a node; not
+// thread-safe.
+class ReuseLearner {
+ public:
+  struct Options {
+    uint32_t page_tokens;
+    uint32_t capacity_pages;
+    uint32_t quota_classes;
+    uint32_t warmup_ticks;  // in which LRU is followed
+    uint32_t first_tick;    // after all ticks of learners before
+  };
+  // `nodes` outlive this.
+  ReuseLearner(const Options& options, const Slab<Node>* nodes);
+
+  // Null: none. Those of a quota class are its leaves.
+  void SetObserver(uint32_t quota_class, ReuseObserver* observer) {
+    observers_[quota_class] = observer;
+  }
+
+  // Nodes that are in the tree already, before any request: roots at any time,
+  // others below their parents, then all in the order of their last use.
+  void AddRoot(Node& root);
+  void HashNode(Node& node);
+  void AddCached(Node& node);
+
+  // A request of `prompt_tokens` begins, of which `cached_tokens` are cached. A
+  // tick passes.
+  RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
+
+  // A part of a new leaf that was used alike before, or not at all.
+  struct Part {
+    uint32_t pages;
+    uint32_t uses;
+    uint32_t interval;
+  };
+  // `leaf` is new; a request inserted it, or nobody that is learnt from. It
+  // counts as of the class of its last part. Returns the parts, front first,
+  // which the tree makes nodes of.
+  const std::vector<Part>& AddLeaf(Node& leaf, RequestFacts* request);
+  // `node`, which is of the same leaf, is this part.
+  void SetPart(Node& node, const Part& part, const RequestFacts* request);
+  // `node` is used; by a request, if one is given. Between the two calls it is
+  // in no history. The nodes of a path begin together, so that LRU would find
+  // them all, and end one after the other, the deepest first.
+  void BeginUse(Node& node, const RequestFacts* request);
+  void EndUse(Node& node);
+  // The request has used what it could.
+  void NoteUsed(RequestFacts* request) const;
+
+  // `front` was split off `back`.
+  void Split(Node& front, Node& back);
+  // `leaf` is about to lose its pages after the first `kept`: a ghost of them
+  // stays if it `is_evicted`.
+  void Trim(Node& leaf, uint32_t kept, bool is_evicted);
+
+  // Whether LRU is to be followed for now.
+  bool MustFollowLru() const {
+    return ticks() < options_.warmup_ticks || shadow_.MustFollow();
+  }
+  Node* OldestUnlocked(uint32_t quota_class) {
+    return history_.OldestUnlocked(quota_class);
+  }
+  float IndexOf(const Node& node) const {
+    return tables_.index(node.run.reuse_class, node.run.bin);
+  }
+
+  const History& history() const { return history_; }
+  const GhostRuns& ghosts() const { return ghosts_; }
+  const ReuseTables& tables() const { return tables_; }
+  const ShadowLru& shadow() const { return shadow_; }
+  uint64_t ghost_hits() const { return ghost_hits_; }
+
+ private:
+  // A part of a run that becomes a ghost of its own.
+  struct Piece {
+    uint32_t first_page;
+    uint64_t first_page_hash;
+    uint64_t end_hash;
+  };
+
+  // That passed since the learner began.
+  uint32_t ticks() const;
+  static RunLink LinkOf(const Node& node) { return Slab<Node>::IndexOf(node); }
+  static RunLink GhostLink(uint32_t slot) { return slot | kGhostBit; }
+  uint64_t PageHash(const Node& node, uint32_t page) const;
+  void HashPagesOf(const Node& leaf);
+  // Finds the ghosts of `leaf`, whose pages they become.
+  void TakeGhosts(const Node& leaf, RequestFacts* request);
+  uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
+  void Reclassify(Node& node, uint32_t reuse_class);
+  void CountUse(RunLink link, uint32_t pages);
+  void Append(RunLink link, uint32_t pages);
+  // Of what comes after the first `kept` pages; returns the hash of these.
+  uint64_t CutIntoPieces(const Node& leaf, uint32_t kept);
+  void AddGhosts(Node& leaf, uint32_t pages);
+  void DropGhost(uint32_t slot);
+  void Enter(RunLink link, uint32_t bin);
+
+  const Options options_;
+  const Slab<Node>* const nodes_;
+  GhostRuns ghosts_;
+  History history_;
+  ShadowLru shadow_;
+  ReuseTables tables_;
+  std::vector<ReuseObserver*> observers_;  // by quota class
+  uint64_t new_pages_ = 0;
+  uint64_t ghost_hits_ = 0;
+  // Scratch, so that nothing is allocated.
+  std::vector<uint64_t> hashes_;  // of a leaf: after each page
+  std::vector<Part> parts_;
+  std::vector<Piece> pieces_;  // tail first
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REUSE_REUSE_LEARNER_H_

@@ -1,0 +1,148 @@
+#include "core/reuse/reuse_policy.h"
+
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "core/eviction_rank.h"
+
+namespace pando {
+namespace {
+
+// LRU's victim stays if another is worth less than this share of it.
+constexpr float kMargin = 0.7f;
+
+}  // namespace
+
+ReusePolicy::ReusePolicy(ReuseLearner* learner, uint32_t quota_class)
+    : learner_(learner), quota_class_(quota_class) {
+  learner_->SetObserver(quota_class, this);
+  changed_.reserve(kReuseClasses);
+  for (uint32_t i = kReuseClasses; i-- > 1;) {
+    winners_[i] = static_cast<uint16_t>(PlayerAt(2 * i));
+  }
+}
+
+ReusePolicy::~ReusePolicy() { learner_->SetObserver(quota_class_, nullptr); }
+
+Node* ReusePolicy::Victim() {
+  Node* const lru = learner_->OldestUnlocked(quota_class_);
+  if (lru == nullptr || learner_->MustFollowLru()) return lru;
+  Node* const least = Least();
+  return learner_->IndexOf(*least) < kMargin * learner_->IndexOf(*lru) ? least
+                                                                       : lru;
+}
+
+// The bits of floats that are not negative are in their order.
+EvictionRank ReusePolicy::RankOf(const Node& victim) const {
+  const int64_t index = learner_->MustFollowLru()
+                            ? 0
+                            : std::bit_cast<int32_t>(learner_->IndexOf(victim));
+  return {index, victim.last_access, victim.id};
+}
+
+// A leaf comes last in its bucket, as what ages or is used does; what becomes a
+// leaf may have been used before others. It is looked for from both ends.
+void ReusePolicy::Enter(Node& leaf) {
+  ++leaves_;
+  Bucket& bucket = buckets_[BucketOf(leaf)];
+  Node* before = bucket.newest;
+  Node* after = bucket.oldest;
+  while (before != nullptr && leaf.last_access < before->last_access) {
+    if (leaf.last_access < after->last_access) {
+      before = after->older;
+      break;
+    }
+    before = before->older;
+    after = after->newer;
+  }
+  LinkBetween(leaf, before, before == nullptr ? bucket.oldest : before->newer);
+  if (leaf.older == nullptr) bucket.oldest = &leaf;
+  if (leaf.newer == nullptr) bucket.newest = &leaf;
+  bins_[leaf.run.reuse_class] |= uint64_t{1} << leaf.run.bin;
+  MarkChanged(leaf.run.reuse_class);
+}
+
+void ReusePolicy::Leave(Node& leaf) {
+  --leaves_;
+  const auto it = buckets_.find(BucketOf(leaf));
+  Bucket& bucket = it->second;
+  (leaf.older == nullptr ? bucket.oldest : leaf.older->newer) = leaf.newer;
+  (leaf.newer == nullptr ? bucket.newest : leaf.newer->older) = leaf.older;
+  leaf.older = leaf.newer = nullptr;
+  if (bucket.oldest == nullptr) {
+    buckets_.erase(it);
+    bins_[leaf.run.reuse_class] &= ~(uint64_t{1} << leaf.run.bin);
+  }
+  MarkChanged(leaf.run.reuse_class);
+}
+
+void ReusePolicy::LinkBetween(Node& leaf, Node* older, Node* newer) {
+  leaf.older = older;
+  leaf.newer = newer;
+  if (older != nullptr) older->newer = &leaf;
+  if (newer != nullptr) newer->older = &leaf;
+}
+
+void ReusePolicy::MarkChanged(uint32_t reuse_class) {
+  if (is_changed_[reuse_class]) return;
+  is_changed_.set(reuse_class);
+  changed_.push_back(static_cast<uint16_t>(reuse_class));
+}
+
+// Finds the first leaf of a class, and lets it take part.
+void ReusePolicy::Settle(uint32_t reuse_class) {
+  Node*& first = first_[reuse_class];
+  Rank& rank = ranks_[reuse_class];
+  first = nullptr;
+  for (uint64_t bins = bins_[reuse_class]; bins != 0; bins &= bins - 1) {
+    const auto bin = static_cast<uint32_t>(std::countr_zero(bins));
+    const float index = learner_->tables().index(reuse_class, bin);
+    if (first != nullptr && rank.index < index) continue;
+    Node* const oldest = buckets_.at(reuse_class * kAgeBins + bin).oldest;
+    const Rank other{index, oldest->last_access};
+    if (first != nullptr && rank < other) continue;
+    first = oldest;
+    rank = other;
+  }
+  for (uint32_t i = (kReuseClasses + reuse_class) / 2; i > 0; i /= 2) {
+    const uint32_t a = PlayerAt(2 * i);
+    const uint32_t b = PlayerAt(2 * i + 1);
+    winners_[i] = static_cast<uint16_t>(Precedes(b, a) ? b : a);
+  }
+}
+
+bool ReusePolicy::Precedes(uint32_t a, uint32_t b) const {
+  if (first_[a] == nullptr) return false;
+  return first_[b] == nullptr || ranks_[a] < ranks_[b];
+}
+
+Node* ReusePolicy::Least() {
+  for (const uint16_t reuse_class : changed_) {
+    is_changed_.reset(reuse_class);
+    Settle(reuse_class);
+  }
+  changed_.clear();
+  return first_[winners_[1]];
+}
+
+void ReusePolicy::AppendViolations(const Node& node,
+                                   std::vector<std::string>& violations) const {
+  if (!node.is_leaf()) return;
+  const auto expect = [&](bool holds, const char* what) {
+    if (holds) return;
+    violations.push_back(absl::StrCat("reuse: node ", node.id, " is ", what));
+  };
+  const auto it = buckets_.find(BucketOf(node));
+  const bool is_listed =
+      it != buckets_.end() &&
+      (node.older == nullptr ? it->second.oldest : node.older->newer) ==
+          &node &&
+      (node.newer == nullptr ? it->second.newest : node.newer->older) == &node;
+  expect(is_listed, "missing in the order");
+  if (!is_listed || node.older == nullptr) return;
+  expect(BucketOf(*node.older) == BucketOf(node), "in the order of others");
+  expect(node.older->last_access < node.last_access,
+         "too far back in the order");
+}
+
+}  // namespace pando

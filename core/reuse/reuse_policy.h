@@ -1,0 +1,108 @@
+#ifndef PANDO_CORE_REUSE_REUSE_POLICY_H_
+#define PANDO_CORE_REUSE_REUSE_POLICY_H_
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/eviction_policy.h"
+#include "core/reuse/reuse_class.h"
+#include "core/reuse/reuse_learner.h"
+
+namespace pando {
+
+// The unlocked leaves in the order of their index, and between equals of their
+// last use, in buckets by class and bin of age. Where it follows LRU, and where
+// LRU's victim is worth little more, LRU's victim goes.
+//
+// The links of a bucket are Node::older and newer. A step is O(1), but for a
+// parent that becomes a leaf: it is put in its place among the leaves of its
+// class and age. Changes of the order between buckets are made up for when the
+// next victim is asked for: O(log classes) for each class that changed.
+class ReusePolicy : public EvictionPolicy, public ReuseObserver {
+ public:
+  // The learner outlives this, and tells it what changes.
+  ReusePolicy(ReuseLearner* learner, uint32_t quota_class);
+  ~ReusePolicy() override;
+  ReusePolicy(const ReusePolicy&) = delete;
+  ReusePolicy& operator=(const ReusePolicy&) = delete;
+
+  void Add(Node& node) override {
+    if (node.is_leaf()) Enter(node);
+  }
+  void Remove(Node& node) override {
+    if (node.is_leaf()) Leave(node);
+  }
+  void AddFront(Node&, Node&) override {}  // the front is no leaf
+  void LeafChanged(Node& node) override {
+    node.is_leaf() ? Enter(node) : Leave(node);
+  }
+  // The only leaf of a path is at its end.
+  void BeforeUse(Node& node) override {
+    if (!node.is_locked()) Remove(node);
+  }
+  void AfterUse(Node& node) override {
+    if (!node.is_locked()) Add(node);
+  }
+  Node* Victim() override;
+  EvictionRank RankOf(const Node& victim) const override;
+  void AppendViolations(const Node& node,
+                        std::vector<std::string>& violations) const override;
+  std::optional<size_t> leaf_count() const override { return leaves_; }
+
+  void BeforeAgeing(Node& leaf) override { Leave(leaf); }
+  void AfterAgeing(Node& leaf) override { Enter(leaf); }
+  void IndexChanged(uint32_t reuse_class) override {
+    if (bins_[reuse_class] != 0) MarkChanged(reuse_class);
+  }
+
+ private:
+  struct Bucket {
+    Node* oldest = nullptr;
+    Node* newest = nullptr;
+  };
+  // The order of two leaves of different buckets.
+  struct Rank {
+    float index;
+    uint64_t last_access;
+
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+  };
+
+  static uint32_t BucketOf(const Node& node) {
+    return node.run.reuse_class * kAgeBins + node.run.bin;
+  }
+  void Enter(Node& leaf);
+  void Leave(Node& leaf);
+  static void LinkBetween(Node& leaf, Node* older, Node* newer);
+  void MarkChanged(uint32_t reuse_class);
+  void Settle(uint32_t reuse_class);
+  // The leaf that is worth least; null when there is none.
+  Node* Least();
+  bool Precedes(uint32_t a, uint32_t b) const;
+  uint32_t PlayerAt(uint32_t entry) const {
+    return entry < kReuseClasses ? winners_[entry] : entry - kReuseClasses;
+  }
+
+  ReuseLearner* const learner_;
+  const uint32_t quota_class_;
+  size_t leaves_ = 0;
+  absl::flat_hash_map<uint32_t, Bucket> buckets_;  // none is empty
+  std::array<uint64_t, kReuseClasses> bins_{};     // with leaves, by class
+  // The first leaf of each class, null where it has none, and its rank; of
+  // classes that changed, as it was.
+  std::array<Node*, kReuseClasses> first_{};
+  std::array<Rank, kReuseClasses> ranks_{};
+  // A tournament of the classes: entry i is the better of 2i and 2i + 1, and
+  // class c takes part as entry kReuseClasses + c.
+  std::array<uint16_t, kReuseClasses> winners_{};
+  std::vector<uint16_t> changed_;
+  std::bitset<kReuseClasses> is_changed_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REUSE_REUSE_POLICY_H_

@@ -1,0 +1,73 @@
+#ifndef PANDO_CORE_REUSE_SHADOW_LRU_H_
+#define PANDO_CORE_REUSE_SHADOW_LRU_H_
+
+#include <cstdint>
+
+#include "core/reuse/history.h"
+#include "core/reuse/run.h"
+
+namespace pando {
+
+// What an LRU cache of the same size would hold, beside what is cached: the
+// newest pages of History, of the oldest of these runs its front. So an order
+// of eviction can be compared with LRU, page by page, and be held to it when it
+// does worse. The shadow has no locks and no quotas.
+//
+// Owned by ReuseLearner; not thread-safe. Each step is O(1) amortised.
+class ShadowLru {
+ public:
+  // `history` outlives this.
+  ShadowLru(const History* history, uint32_t capacity_pages)
+      : history_(history), capacity_(capacity_pages) {}
+
+  // The run was appended to the history.
+  void Appended(RunLink link);
+  // It has so many pages and is about to leave the history, for good or to be
+  // appended again.
+  void Leaves(RunLink link, uint32_t pages);
+  // A run is two now, of which one is new in the history and a copy of the
+  // other: its first `front_pages` and its tail. `was_evicted`: the tail was,
+  // and is a ghost.
+  void Divided(RunLink front, uint32_t front_pages, RunLink tail,
+               bool was_evicted);
+  // The run, which is cached, loses all but `kept` of its pages.
+  void Shrinks(RunLink link, uint32_t kept);
+
+  // A request asks for so many pages.
+  void CountRequest(uint32_t pages) { requested_ += pages; }
+  // It used the run: a hit, if that is cached.
+  void CountUse(RunLink link, uint32_t pages);
+
+  // Whether the cache has lost to LRU all that it may: see docs/design.md.
+  bool MustFollow() const;
+
+  // In pages. What LRU would have found, and we did: hits() more.
+  uint64_t hits() const { return hits_; }
+  uint64_t requested() const { return requested_; }
+  // Our hits above those of LRU; counted up to the capacity.
+  int64_t gain() const { return gain_; }
+  // What LRU holds and the cache does not.
+  uint64_t debt() const { return debt_; }
+  double debt_limit() const;
+
+ private:
+  uint32_t PagesOf(RunLink link, uint32_t pages) const;
+  // Of a run that has left the shadow with so many pages.
+  void CountOut(RunLink link, uint32_t pages);
+  void SetBoundary(RunLink link);
+
+  const History* const history_;
+  const uint32_t capacity_;
+  uint64_t pages_ = 0;  // in the shadow
+  // The oldest run of the shadow, and how many of its pages are in it.
+  RunLink boundary_ = kNoRun;
+  uint32_t boundary_pages_ = 0;
+  uint64_t hits_ = 0;
+  uint64_t requested_ = 0;
+  int64_t gain_ = 0;
+  uint64_t debt_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REUSE_SHADOW_LRU_H_
