@@ -22,6 +22,7 @@ std::tuple<int64_t, int64_t, int64_t> KeyOf(Kind policy, const Node& node) {
   const auto id = static_cast<int64_t>(node.id);
   switch (policy) {
     case Kind::kLru:
+    case Kind::kReuse:  // at first
       return {access, id, 0};
     case Kind::kLfu:
       return {node.hit_count, access, id};
@@ -137,7 +138,7 @@ TEST_P(PolicyOracleTest, ASwitchReordersWhatIsThere) {
     SCOPED_TRACE(seed);
     random_.seed(seed);
     for (int i = 0; i < 60; ++i) GrowAtRandom();
-    const auto policy = static_cast<Kind>(Below(7));
+    const auto policy = static_cast<Kind>(Below(8));
     const uint32_t evictable = tree_.evictable_pages();
     tree_.SetPolicy(policy);
     EXPECT_EQ(tree_.evictable_pages(), evictable);
@@ -152,7 +153,8 @@ TEST_P(PolicyOracleTest, ASwitchReordersWhatIsThere) {
 INSTANTIATE_TEST_SUITE_P(Policies, PolicyOracleTest,
                          testing::Values(Kind::kLru, Kind::kLfu, Kind::kFifo,
                                          Kind::kMru, Kind::kFilo,
-                                         Kind::kPriority, Kind::kSlru),
+                                         Kind::kPriority, Kind::kSlru,
+                                         Kind::kReuse),
                          [](const testing::TestParamInfo<Kind>& kind) {
                            return std::string(EvictionPolicyName(kind.param));
                          });

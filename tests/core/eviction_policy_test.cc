@@ -22,7 +22,7 @@ using Kind = EvictionPolicyKind;
 
 const auto kAllPolicies =
     Values(Kind::kLru, Kind::kLfu, Kind::kFifo, Kind::kMru, Kind::kFilo,
-           Kind::kPriority, Kind::kSlru);
+           Kind::kPriority, Kind::kSlru, Kind::kReuse);
 
 std::string NameOf(const testing::TestParamInfo<Kind>& param) {
   return std::string(EvictionPolicyName(param.param));
@@ -58,8 +58,8 @@ class EvictionPolicyTest : public CacheFixture,
   }
 };
 
-TEST_P(EvictionPolicyTest, HasNoVictimInAnEmptyOrder) {
-  EXPECT_EQ(MakeEvictionPolicy(GetParam(), {})->Victim(), nullptr);
+TEST_P(EvictionPolicyTest, EvictsNothingOfAnEmptyCache) {
+  EXPECT_EQ(cache_.Evict(1), 0u);
 }
 
 // a: one hit, used last; b: three hits; c: one hit; d: two hits.
@@ -73,9 +73,9 @@ TEST_P(EvictionPolicyTest, EvictsInItsOrder) {
   PublishAs("d", 0);
   Touch("a");
   const std::map<Kind, std::string> orders = {
-      {Kind::kLru, "cbda"}, {Kind::kLfu, "cadb"},  {Kind::kFifo, "abcd"},
-      {Kind::kMru, "adbc"}, {Kind::kFilo, "dcba"}, {Kind::kPriority, "acdb"},
-      {Kind::kSlru, "cabd"}};
+      {Kind::kLru, "cbda"},  {Kind::kLfu, "cadb"},  {Kind::kFifo, "abcd"},
+      {Kind::kMru, "adbc"},  {Kind::kFilo, "dcba"}, {Kind::kPriority, "acdb"},
+      {Kind::kSlru, "cabd"}, {Kind::kReuse, "cbda"}};  // as lru, at first
   EXPECT_EQ(EvictAllOf({"a", "b", "c", "d"}), orders.at(GetParam()));
 }
 
@@ -167,7 +167,8 @@ TEST_P(EvictionPolicyTest, ASwitchLosesNothing) {
   Publish("aef");
   Lock("abc");
   const PageCounts before = Counts();
-  for (const Kind kind : {Kind::kMru, Kind::kLru, Kind::kSlru, Kind::kLru}) {
+  for (const Kind kind : {Kind::kMru, Kind::kReuse, Kind::kLru, Kind::kReuse,
+                          Kind::kReuse, Kind::kSlru, Kind::kLru}) {
     const Kind previous = cache_.Stats().eviction_policy;
     EXPECT_EQ(cache_.SetEvictionPolicy(kind), previous);
     EXPECT_EQ(cache_.Stats().eviction_policy, kind);
@@ -274,7 +275,7 @@ TEST(PriorityTest, IsTheMaximumAlongThePath) {
 
 TEST(PolicyNameTest, EveryPolicyHasOne) {
   for (const char* name :
-       {"lru", "lfu", "fifo", "mru", "filo", "priority", "slru"}) {
+       {"lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"}) {
     const auto kind = ParseEvictionPolicy(name);
     ASSERT_EQ(Outcome(kind), "OK");
     EXPECT_EQ(EvictionPolicyName(*kind), name);
@@ -290,7 +291,7 @@ TEST(PolicyNameTest, AnUnknownOneListsTheChoices) {
   EXPECT_EQ(Outcome(kind), "INVALID_FIELD");
   EXPECT_THAT(kind.status().message(), HasSubstr("'random'"));
   EXPECT_THAT(kind.status().message(),
-              HasSubstr("lru, lfu, fifo, mru, filo, priority, slru"));
+              HasSubstr("lru, lfu, fifo, mru, filo, priority, slru, reuse"));
 }
 
 }  // namespace

@@ -215,6 +215,18 @@ void Executor::CompareStats() {
   for (size_t i = 0; i < real_fields.size(); ++i) {
     differences_.Compare("stats", real_fields[i], model_fields[i]);
   }
+  const ReuseStats real_reuse = real.reuse.value_or(ReuseStats());
+  const ReuseStats model_reuse = model.reuse.value_or(ReuseStats());
+  differences_.Compare("requested", real_reuse.requested_pages,
+                       model_reuse.requested_pages);
+  differences_.Compare("lru hits", real_reuse.lru_hit_pages,
+                       model_reuse.lru_hit_pages);
+  differences_.Compare("gain", real_reuse.gained_pages,
+                       model_reuse.gained_pages);
+  differences_.Compare("debt", real_reuse.debt_pages, model_reuse.debt_pages);
+  differences_.Compare("ghost hits", real_reuse.ghost_hit_pages,
+                       model_reuse.ghost_hit_pages);
+  differences_.Compare("ghosts", real_reuse.ghosts, model_reuse.ghosts);
   differences_.Compare("quota classes", real.quota_classes.size(),
                        model.quota_classes.size());
   if (real.quota_classes.size() != model.quota_classes.size()) return;

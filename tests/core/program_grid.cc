@@ -28,6 +28,7 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
   PrefixCache::Options options{.page_tokens = point.page_tokens,
                                .capacity_pages = pages,
                                .eviction_policy = point.policy,
+                               .reuse = {.warmup_ticks = 8},
                                .low_free_pages = pages / 6,
                                .high_free_pages = pages / 3};
   if (point.has_quotas) {

@@ -15,7 +15,7 @@ inline constexpr std::array kPolicies = {
     EvictionPolicyKind::kLru,  EvictionPolicyKind::kLfu,
     EvictionPolicyKind::kFifo, EvictionPolicyKind::kMru,
     EvictionPolicyKind::kFilo, EvictionPolicyKind::kPriority,
-    EvictionPolicyKind::kSlru};
+    EvictionPolicyKind::kSlru, EvictionPolicyKind::kReuse};
 inline constexpr std::array<uint32_t, 4> kPageSizes = {1, 4, 16, 64};
 
 // What a program runs on.

@@ -93,7 +93,7 @@ Operation RandomOperations::AnyOperatorsCall() {
     return Score{prompt, AnyMaxTokens(prompt), AnyHandle()};
   }
   if (kind < 80) return CancelWait{Pages(4)};
-  if (kind < 92) return SetPolicy{static_cast<EvictionPolicyKind>(Below(7))};
+  if (kind < 92) return SetPolicy{static_cast<EvictionPolicyKind>(Below(8))};
   if (kind < 98) return FlushNamespace{AnyNamespace()};
   return Flush{};
 }

@@ -20,13 +20,20 @@ std::span<const T> RestOf(std::span<const T> sent, size_t begin, size_t end) {
   return sent.subspan(std::min(end - begin, sent.size()));
 }
 
+// In a bigram namespace a handle stands for the first half of a pair, too.
+size_t PromptTokens(const NamespaceKey& ns, size_t begin, size_t sent) {
+  return begin + (begin > 0 && ns.bigram ? std::max<size_t>(sent, 1) : sent);
+}
+
 }  // namespace
 
 ReferenceCache::ReferenceCache(const PrefixCache::Options& options)
     : options_(options),
       quota_(options.quota_classes),
       index_(options.page_tokens),
-      policy_(options.eviction_policy) {}
+      policy_(EvictionPolicyKind::kLru) {
+  SetEvictionPolicy(options.eviction_policy);
+}
 
 absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
                                                   const Choice& choice) {
@@ -96,11 +103,18 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
 
   if (request.lock) {
     index_.EndNodeAt(place);
-    if (request.touch) index_.Touch(place);
+    RequestFacts facts;
+    if (request.touch) {
+      facts =
+          BeginRequest(PromptTokens(request.ns, begin, request.tokens.size()),
+                       result.matched_tokens);
+      Touch(place, &facts);
+    }
     if (absl::Status added = AddLock(*session, place, choice.lock);
         !added.ok()) {
       return added;
     }
+    session->locks.back().request = facts;
     if (absl::Status taken = TakePages(*session, quota_class, missing, choice);
         !taken.ok()) {
       return taken;
@@ -120,7 +134,7 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
   } else if (request.touch) {
     Place used = place;
     index_.DropPartialNode(used);
-    index_.Touch(used);
+    Touch(used, nullptr);
   }
   result.handle = index_.HandleOf(place);
   ++counters_.matches;
@@ -197,6 +211,8 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     return MakeError(Reason::kInvalidField, "");
   }
   InsertResult result;
+  const size_t begin = place.prefix.size();
+  const size_t end = begin + tokens.size();
   result.canonical_pages = index_.Extend(place, units, page_count);
   const size_t existing = result.canonical_pages.size();
   std::vector<PageId> own;
@@ -214,10 +230,21 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
     return quota;
   }
 
+  RequestFacts facts;
+  if (lock != nullptr) facts = lock->request;
+  if (facts.tick == 0 && page_count > 0) {
+    facts = BeginRequest(end, begin + existing * page_tokens());
+  }
+  facts.output_tokens =
+      static_cast<uint32_t>(end - std::min<size_t>(end, facts.prompt_tokens));
   if (existing < page_count) {
     index_.EndNodeAt(place);
     index_.AddNode(place, std::span(units).subspan(existing * page_tokens()),
                    request.pages.subspan(existing));
+    if (reuse_.has_value()) {
+      reuse_->AddLeaf(place, static_cast<uint32_t>(page_count - existing),
+                      facts);
+    }
     for (const ReferenceFlights::Mark& mark :
          std::vector<ReferenceFlights::Mark>(flights_.marks())) {
       if (index_.IsCached(mark.page)) {
@@ -230,7 +257,8 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   if (request.lock_action == LockAction::kRelock) index_.EndNodeAt(place);
   Place used = place;
   index_.DropPartialNode(used);
-  index_.Touch(used);
+  Touch(used, facts.tick > 0 ? &facts : nullptr);
+  if (lock != nullptr) lock->request = facts;
   if (request.lock_action != LockAction::kRelock) index_.CountHit(used);
   index_.RaisePriority(used, request.priority);
   result.handle = index_.HandleOf(place);
@@ -283,16 +311,21 @@ absl::StatusOr<LockResult> ReferenceCache::Lock(const LockRequest& request,
   if (*answer != nullptr) return std::get<LockResult>((*answer)->result);
   absl::StatusOr<Place> place = Start(request.ns, request.after);
   if (!place.ok()) return place.status();
+  const size_t begin = place->prefix.size();
   index_.Extend(*place, UnitsOf(request.ns, request.tokens),
                 request.tokens.size());
   if (absl::Status limits = CheckLimits(*session, 1, 0, 0); !limits.ok()) {
     return limits;
   }
   index_.EndNodeAt(*place);
-  index_.Touch(*place);
+  RequestFacts facts =
+      BeginRequest(PromptTokens(request.ns, begin, request.tokens.size()),
+                   place->prefix.size());
+  Touch(*place, &facts);
   if (absl::Status added = AddLock(*session, *place, choice); !added.ok()) {
     return added;
   }
+  session->locks.back().request = facts;
   const LockResult result{choice, static_cast<uint32_t>(place->prefix.size()),
                           index_.HandleOf(*place)};
   KeepAnswer(*session, request.request_id, Call::kLock, result);

@@ -21,6 +21,7 @@
 #include "tests/core/reference_flights.h"
 #include "tests/core/reference_index.h"
 #include "tests/core/reference_quota.h"
+#include "tests/core/reference_reuse.h"
 
 namespace pando {
 
@@ -101,6 +102,7 @@ class ReferenceCache {
     Place place;
     std::vector<Token> prompt = {};  // held, from the end of `place` on
     size_t held_tokens = 0;          // as long as any of the prompt is held
+    RequestFacts request = {};
   };
 
   static constexpr size_t kKeptAnswers = 256;  // of a session
@@ -197,11 +199,20 @@ class ReferenceCache {
                            uint32_t pages, size_t held) const;
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
-  bool EvictOne(const ReferenceIndex::Filter& may_evict);
+  // Evicts up to `most` pages, run by run; returns how many.
+  uint32_t EvictUpTo(uint32_t most, const ReferenceIndex::Filter& may_evict);
+  uint32_t EvictRun(uint32_t most, const ReferenceIndex::Filter& may_evict);
+  std::optional<Place> NextVictim(
+      const ReferenceIndex::Filter& may_evict) const;
+  bool FlushOne(const ReferenceIndex::Filter& may_evict);
   void Release(Session& session, PageId page);
   // Whoever was to compute into them does not.
   void GiveUpPages(std::span<const PageId> pages);
   void Resolve(LockId owner, PendingOutcome outcome);
+
+  // Uses, of a request if one is given.
+  RequestFacts BeginRequest(size_t prompt_tokens, size_t cached_tokens);
+  void Touch(const Place& place, RequestFacts* facts);
 
   // Locks.
   absl::Status AddLock(Session& session, const Place& place, LockId id);
@@ -215,6 +226,8 @@ class ReferenceCache {
   ReferenceIndex index_;
   ReferenceFlights flights_;
   EvictionPolicyKind policy_;
+  std::optional<ReferenceReuse> reuse_;  // while that is the policy
+  uint32_t next_tick_ = 0;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;
   absl::Time time_ = absl::UnixEpoch();  // of the last ExpireSessions

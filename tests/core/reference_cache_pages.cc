@@ -1,6 +1,7 @@
 // Pages and quotas of ReferenceCache.
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
@@ -58,8 +59,7 @@ absl::Status ReferenceCache::Free(SessionId session_id,
 }
 
 uint32_t ReferenceCache::Evict(uint32_t pages) {
-  uint32_t evicted = 0;
-  while (evicted < pages && EvictOne(AboveFloor())) ++evicted;
+  const uint32_t evicted = EvictUpTo(pages, AboveFloor());
   counters_.evicted_pages_on_request += evicted;
   return evicted;
 }
@@ -69,24 +69,22 @@ uint32_t ReferenceCache::EvictToWatermark() {
       FreeCount() < (is_below_watermark_ ? options_.high_free_pages
                                          : options_.low_free_pages);
   if (!is_below_watermark_) return 0;
-  uint32_t evicted = 0;
-  while (FreeCount() < options_.high_free_pages && EvictOne(AboveFloor())) {
-    ++evicted;
-  }
+  const uint32_t evicted =
+      EvictUpTo(options_.high_free_pages - FreeCount(), AboveFloor());
   counters_.evicted_pages_for_watermark += evicted;
   return evicted;
 }
 
 FlushResult ReferenceCache::Flush() {
   uint32_t evicted = 0;
-  while (EvictOne([](const NamespaceKey&) { return true; })) ++evicted;
+  while (FlushOne([](const NamespaceKey&) { return true; })) ++evicted;
   counters_.evicted_pages_on_request += evicted;
   return {evicted, LockedCount()};
 }
 
 FlushResult ReferenceCache::FlushNamespace(const NamespaceKey& ns) {
   FlushResult result;
-  while (EvictOne([&](const NamespaceKey& key) { return key == ns; })) {
+  while (FlushOne([&](const NamespaceKey& key) { return key == ns; })) {
     ++result.evicted_pages;
   }
   counters_.evicted_pages_on_request += result.evicted_pages;
@@ -97,10 +95,72 @@ FlushResult ReferenceCache::FlushNamespace(const NamespaceKey& ns) {
   return result;
 }
 
-bool ReferenceCache::EvictOne(const ReferenceIndex::Filter& may_evict) {
-  const std::optional<Place> victim = index_.NextVictim(policy_, may_evict);
-  if (victim.has_value()) index_.Remove(*victim);
-  return victim.has_value();
+uint32_t ReferenceCache::EvictUpTo(uint32_t most,
+                                   const ReferenceIndex::Filter& may_evict) {
+  uint32_t evicted = 0;
+  while (evicted < most) {
+    const uint32_t pages = EvictRun(most - evicted, may_evict);
+    if (pages == 0) break;
+    evicted += pages;
+  }
+  return evicted;
+}
+
+// The whole node, if it may be, before the next victim is asked for.
+uint32_t ReferenceCache::EvictRun(uint32_t most,
+                                  const ReferenceIndex::Filter& may_evict) {
+  const std::optional<Place> victim = NextVictim(may_evict);
+  if (!victim.has_value()) return 0;
+  uint32_t pages = 0;
+  for (const ReferenceIndex::NodeRun& run : index_.NodeRuns()) {
+    if (run.end == *victim) pages = run.pages;
+  }
+  const ReferenceIndex::Node node = *index_.PathTo(*victim).back()->node;
+  uint32_t kept = pages;
+  Place end = *victim;
+  while (kept > 0 && pages - kept < most && may_evict(victim->ns)) {
+    index_.Remove(end);
+    end.prefix.resize(end.prefix.size() - page_tokens());
+    --kept;
+  }
+  if (reuse_.has_value()) reuse_->Trimmed(*victim, node, pages, kept, true);
+  return pages - kept;
+}
+
+// The classes' first victims are compared.
+std::optional<Place> ReferenceCache::NextVictim(
+    const ReferenceIndex::Filter& may_evict) const {
+  if (!reuse_.has_value()) return index_.NextVictim(policy_, may_evict);
+  std::optional<ReferenceReuse::Victim> first;
+  for (size_t c = 0; c < quota_.classes().size(); ++c) {
+    const auto victim = reuse_->NextVictim([&](const NamespaceKey& ns) {
+      return may_evict(ns) && quota_.ClassOf(ns) == c;
+    });
+    if (!victim.has_value()) continue;
+    if (!first.has_value() ||
+        std::tuple(victim->index, victim->last_access) <
+            std::tuple(first->index, first->last_access)) {
+      first = victim;
+    }
+  }
+  if (!first.has_value()) return std::nullopt;
+  return first->place;
+}
+
+bool ReferenceCache::FlushOne(const ReferenceIndex::Filter& may_evict) {
+  const std::optional<Place> victim =
+      index_.NextVictim(EvictionPolicyKind::kLru, may_evict);
+  if (!victim.has_value()) return false;
+  uint32_t pages = 0;
+  for (const ReferenceIndex::NodeRun& run : index_.NodeRuns()) {
+    if (run.end == *victim) pages = run.pages;
+  }
+  const ReferenceIndex::Node node = *index_.PathTo(*victim).back()->node;
+  index_.Remove(*victim);
+  if (reuse_.has_value()) {
+    reuse_->Trimmed(*victim, node, pages, pages - 1, false);
+  }
+  return true;
 }
 
 // Namespaces of classes that have more cached than their floor, or that are of
@@ -205,12 +265,14 @@ absl::Status ReferenceCache::TakePages(Session& session, size_t quota_class,
     return quota_.ClassOf(ns) == quota_class;
   };
   const auto cap = quota_.classes()[quota_class].cap_pages;
-  while (cap.has_value() && AccountOf(quota_class).used() + pages > *cap &&
-         EvictOne(is_own)) {
-    ++counters_.evicted_pages_for_quota;
+  const uint32_t used = AccountOf(quota_class).used() + pages;
+  if (cap.has_value() && used > *cap) {
+    counters_.evicted_pages_for_quota += EvictUpTo(used - *cap, is_own);
   }
-  while (FreeCount() < pages && EvictOne(AboveFloor(quota_class))) {
-    ++counters_.evicted_pages_for_allocation;
+  const uint32_t free = FreeCount();
+  if (free < pages) {
+    counters_.evicted_pages_for_allocation +=
+        EvictUpTo(pages - free, AboveFloor(quota_class));
   }
   if (choice.pages.size() != pages) {
     return absl::InternalError(absl::StrCat(

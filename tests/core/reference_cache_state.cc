@@ -115,6 +115,7 @@ void ReferenceCache::ExpireSessions(absl::Time now, absl::Duration quarantine) {
 CacheStats ReferenceCache::Stats() const {
   CacheStats stats;
   stats.counters = counters_;
+  if (reuse_.has_value()) stats.reuse = reuse_->Stats();
   stats.eviction_policy = policy_;
   stats.waits = static_cast<uint32_t>(flights_.waiting());
   stats.pages.capacity = options_.capacity_pages;
@@ -159,7 +160,25 @@ CacheStats ReferenceCache::Stats() const {
 
 EvictionPolicyKind ReferenceCache::SetEvictionPolicy(
     EvictionPolicyKind policy) {
+  if (policy != EvictionPolicyKind::kReuse) {
+    if (reuse_.has_value()) next_tick_ = reuse_->tick() + 1;
+    reuse_.reset();
+  } else if (!reuse_.has_value()) {
+    reuse_.emplace(&index_, page_tokens(), options_.capacity_pages - 1,
+                   options_.reuse.warmup_ticks, next_tick_);
+  }
   return std::exchange(policy_, policy);
+}
+
+RequestFacts ReferenceCache::BeginRequest(size_t prompt_tokens,
+                                          size_t cached_tokens) {
+  if (!reuse_.has_value()) return {};
+  return reuse_->BeginRequest(prompt_tokens, cached_tokens);
+}
+
+void ReferenceCache::Touch(const Place& place, RequestFacts* facts) {
+  index_.Touch(place);
+  if (reuse_.has_value()) reuse_->Use(place, facts);
 }
 
 std::vector<PageId> ReferenceCache::ReservedPages(SessionId id) const {
@@ -294,7 +313,9 @@ absl::Status ReferenceCache::AddLock(Session& session, const Place& place,
 void ReferenceCache::ReleaseLock(Session& session, LockId id,
                                  PendingOutcome outcome) {
   Resolve(id, outcome);
-  index_.Unlock(FindLock(session, id)->place);
+  const Place place = FindLock(session, id)->place;
+  index_.Unlock(place);
+  if (reuse_.has_value()) reuse_->UseUnlocked(place);
   std::erase_if(session.locks, [&](auto& lock) { return lock.id == id; });
   ++counters_.locks_released;
 }

@@ -28,6 +28,8 @@ std::tuple<int64_t, int64_t, int64_t> KeyOf(EvictionPolicyKind policy,
       return {-number, 0, 0};
     case EvictionPolicyKind::kPriority:
       return {node.priority, access, number};
+    case EvictionPolicyKind::kReuse:
+      break;  // worked out by ReferenceReuse
     case EvictionPolicyKind::kSlru:
       return {node.hits >= 2 ? 1 : 0, access, number};
   }
@@ -96,8 +98,16 @@ void ReferenceIndex::EndNodeAt(const Place& place) {
   if (place.prefix.empty()) return;
   Page& page = PagesOf(place.ns).at(place.prefix);
   if (page.node.has_value()) return;
-  page.node = EndOfNode(place)->second.node;
+  Node& back = *PagesOf(place.ns).at(EndOfNode(place)->first).node;
+  page.node = back;
   page.node->number = ++nodes_made_;
+  uint32_t front_pages = 0;
+  for (const NodeRun& run : NodeRuns()) {
+    if (run.node == &*page.node) front_pages = run.pages;
+  }
+  uint32_t& front_in_shadow = page.node->reuse.shadow_pages;
+  front_in_shadow = std::min(back.reuse.shadow_pages, front_pages);
+  back.reuse.shadow_pages -= front_in_shadow;
 }
 
 void ReferenceIndex::DropPartialNode(Place& place) const {
@@ -114,8 +124,10 @@ void ReferenceIndex::AddNode(Place& place, std::span<const Unit> units,
     place.prefix.insert(place.prefix.end(), page.begin(), page.end());
     PagesOf(place.ns)[place.prefix] = Page{.id = pages[i], .node = {}};
   }
-  PagesOf(place.ns).at(place.prefix).node = Node{
-      .number = ++nodes_made_, .priority = std::numeric_limits<int32_t>::min()};
+  PagesOf(place.ns).at(place.prefix).node =
+      Node{.number = ++nodes_made_,
+           .last_access = now_ + 1,  // it is touched next
+           .priority = std::numeric_limits<int32_t>::min()};
 }
 
 void ReferenceIndex::Touch(const Place& place) {
@@ -174,10 +186,9 @@ std::optional<Place> ReferenceIndex::PlaceOf(const PrefixHandle& handle) const {
   return {};
 }
 
-std::optional<Place> ReferenceIndex::NextVictim(EvictionPolicyKind policy,
-                                                const Filter& may_evict) const {
-  std::optional<Place> victim;
-  const Node* best = nullptr;
+std::vector<std::pair<Place, const ReferenceIndex::Node*>>
+ReferenceIndex::UnlockedLeaves(const Filter& may_evict) const {
+  std::vector<std::pair<Place, const Node*>> leaves;
   for (const auto& [ns, pages] : namespaces_) {
     if (!may_evict(ns)) continue;
     for (auto page = pages.begin(); page != pages.end(); ++page) {
@@ -185,11 +196,37 @@ std::optional<Place> ReferenceIndex::NextVictim(EvictionPolicyKind policy,
       const bool is_leaf =
           next == pages.end() || !StartsWith(next->first, page->first);
       if (!is_leaf || page->second.locks > 0) continue;
-      const Node& node = *page->second.node;
-      if (best == nullptr || KeyOf(policy, node) < KeyOf(policy, *best)) {
-        best = &node;
-        victim = Place{ns, page->first};
-      }
+      leaves.emplace_back(Place{ns, page->first}, &*page->second.node);
+    }
+  }
+  return leaves;
+}
+
+std::vector<ReferenceIndex::NodeRun> ReferenceIndex::NodeRuns() {
+  std::vector<NodeRun> runs;
+  for (auto& [ns, pages] : namespaces_) {
+    for (auto& [prefix, page] : pages) {
+      if (!page.node.has_value()) continue;
+      Units front = prefix;
+      uint32_t count = 0;
+      do {
+        front.resize(front.size() - page_tokens_);
+        ++count;
+      } while (!front.empty() && !pages.at(front).node.has_value());
+      runs.push_back({{ns, prefix}, &*page.node, count});
+    }
+  }
+  return runs;
+}
+
+std::optional<Place> ReferenceIndex::NextVictim(EvictionPolicyKind policy,
+                                                const Filter& may_evict) const {
+  std::optional<Place> victim;
+  const Node* best = nullptr;
+  for (const auto& [place, node] : UnlockedLeaves(may_evict)) {
+    if (best == nullptr || KeyOf(policy, *node) < KeyOf(policy, *best)) {
+      best = node;
+      victim = place;
     }
   }
   return victim;

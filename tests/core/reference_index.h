@@ -29,6 +29,16 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+// What ReferenceReuse knows of a node.
+struct ReuseOfNode {
+  uint32_t at = 0;  // tick of the last use
+  uint32_t uses = 1;
+  uint32_t interval = 0;  // these are levels
+  uint32_t output = 0;
+  uint32_t new_tokens = 0;
+  uint32_t shadow_pages = 0;  // of its front, that LRU would hold
+};
+
 // The radix tree, the naive way: a map from each cached prefix to its last
 // page, searched from end to end. Eviction chooses among nodes, and a node is
 // what one insert added until something ends inside it; so the last page of a
@@ -40,6 +50,7 @@ class ReferenceIndex {
     uint64_t last_access = 0;
     uint32_t hits = 0;
     int32_t priority = 0;
+    ReuseOfNode reuse = {};
   };
   struct Page {
     PageId id;
@@ -91,6 +102,17 @@ class ReferenceIndex {
   std::optional<Place> NextVictim(EvictionPolicyKind policy,
                                   const Filter& may_evict) const;
   void Remove(const Place& last_page);
+
+  // The unlocked leaves of the namespaces that `may_evict`, by their ends.
+  std::vector<std::pair<Place, const Node*>> UnlockedLeaves(
+      const Filter& may_evict) const;
+  // All nodes.
+  struct NodeRun {
+    Place end;
+    Node* node;
+    uint32_t pages;
+  };
+  std::vector<NodeRun> NodeRuns();
 
   // Each namespace that anything was ever cached in.
   const std::vector<std::pair<NamespaceKey, Pages>>& namespaces() const {

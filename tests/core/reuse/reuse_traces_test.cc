@@ -1,0 +1,116 @@
+// What the policy reuse does on made traces: it finds what LRU does not, and is
+// never below LRU by more than the bound of docs/design.md.
+
+#include <algorithm>
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/environment.h"
+#include "tests/core/reuse/made_traces.h"
+
+namespace pando {
+namespace {
+
+using ::testing::IsEmpty;
+
+using Kind = EvictionPolicyKind;
+
+// A debt of less than the capacity may be lost when the loss begins, beside
+// what may always be; and what one eviction takes, which is a prompt at most.
+double MostLost(const MadeTrace& trace, const MadeCache& cache) {
+  size_t longest = 0;
+  for (const MadePrompt& prompt : trace.prompts) {
+    longest = std::max(longest, prompt.size());
+  }
+  return 0.003 * static_cast<double>(cache.requested_pages()) +
+         0.925 * MadeCache::kPages +
+         static_cast<double>(longest) * MadeCache::kBlockPages;
+}
+
+TEST(ReuseTracesTest, IsNeverBelowLruByMoreThanTheBound) {
+  const uint64_t first_seed = FromEnvironment("PANDO_TEST_SEED", 1);
+  for (uint64_t seed = first_seed; seed < first_seed + 3; ++seed) {
+    SCOPED_TRACE(seed);
+    for (const MadeTrace& trace : MadeTraces(seed)) {
+      SCOPED_TRACE(trace.name);
+      MadeCache lru(Kind::kLru);
+      MadeCache reuse(Kind::kReuse);
+      lru.Serve(trace.prompts);
+      reuse.Serve(trace.prompts);
+      EXPECT_THAT(reuse.cache().CheckInvariants(), IsEmpty());
+      EXPECT_GE(static_cast<double>(reuse.hit_pages()),
+                static_cast<double>(lru.hit_pages()) - MostLost(trace, reuse));
+      EXPECT_EQ(reuse.reuse().lru_hit_pages, lru.hit_pages());
+    }
+  }
+}
+
+TEST(ReuseTracesTest, FindsWhatLruDoesNot) {
+  std::map<std::string, double> gains;  // of all that is asked for
+  for (const MadeTrace& trace : MadeTraces(1)) {
+    MadeCache lru(Kind::kLru);
+    MadeCache reuse(Kind::kReuse);
+    lru.Serve(trace.prompts);
+    reuse.Serve(trace.prompts);
+    gains[trace.name] = (static_cast<double>(reuse.hit_pages()) -
+                         static_cast<double>(lru.hit_pages())) /
+                        static_cast<double>(lru.requested_pages());
+    RecordProperty(trace.name, std::to_string(gains[trace.name]));
+  }
+  EXPECT_GT(gains["short loop"], 0.5);
+  EXPECT_GT(gains["loop"], 0.3);
+  EXPECT_GT(gains["flood"], 0.02);
+  EXPECT_GT(gains["phase change"], 0.02);
+}
+
+// Nothing is reserved that is not cached, so LRU is its own shadow.
+TEST(ReuseTracesTest, TheShadowOfLruIsLru) {
+  for (const MadeTrace& trace : MadeTraces(1)) {
+    SCOPED_TRACE(trace.name);
+    MadeCache cache(Kind::kLru, {.learns_always = true});
+    cache.Serve(trace.prompts);
+    const ReuseStats stats = cache.reuse();
+    EXPECT_EQ(stats.lru_hit_pages, cache.hit_pages());
+    EXPECT_EQ(stats.requested_pages, cache.requested_pages());
+    EXPECT_EQ(stats.gained_pages, 0);
+    EXPECT_EQ(stats.debt_pages, 0u);
+    EXPECT_THAT(cache.cache().CheckInvariants(), IsEmpty());
+  }
+}
+
+// Whoever learnt before the switch gains from the first request on.
+TEST(ReuseTracesTest, ASwitchBeginsWithWhatWasLearnt) {
+  std::vector<MadePrompt> loop;
+  for (const MadeTrace& trace : MadeTraces(1)) {
+    if (trace.name == "loop") loop = trace.prompts;
+  }
+  const std::span all(loop);
+  MadeCache learning(Kind::kLru, {.learns_always = true});
+  MadeCache other(Kind::kLru);
+  for (const bool after : {false, true}) {
+    for (const MadePrompt& prompt : after ? all.last(600) : all.first(1200)) {
+      learning.Serve(prompt);
+      other.Serve(prompt);
+    }
+    EXPECT_EQ(learning.hit_pages() > other.hit_pages(), after);
+    EXPECT_EQ(learning.cache().SetEvictionPolicy(Kind::kReuse),
+              other.cache().SetEvictionPolicy(Kind::kReuse));
+    EXPECT_THAT(learning.cache().CheckInvariants(), IsEmpty());
+    EXPECT_THAT(other.cache().CheckInvariants(), IsEmpty());
+  }
+}
+
+TEST(ReuseTracesTest, TheSamePromptsGiveTheSameHits) {
+  for (const MadeTrace& trace : MadeTraces(7)) {
+    MadeCache once(Kind::kReuse);
+    MadeCache again(Kind::kReuse);
+    once.Serve(trace.prompts);
+    again.Serve(trace.prompts);
+    EXPECT_EQ(once.hit_pages(), again.hit_pages());
+    EXPECT_EQ(once.reuse(), again.reuse());
+  }
+}
+
+}  // namespace
+}  // namespace pando
