@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "bench/data"
-ALL_POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
+ALL_POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"]
 MILLION = 1_000_000
 
 

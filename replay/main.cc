@@ -20,7 +20,7 @@ namespace pando::replay {
 namespace {
 
 constexpr const char* kPolicies[] = {"lru",  "lfu",      "fifo", "mru",
-                                     "filo", "priority", "slru"};
+                                     "filo", "priority", "slru", "reuse"};
 
 // This process and all it starts run on the first CPU it may use.
 absl::Status PinToOneCpu() {

@@ -313,8 +313,13 @@ std::vector<OptionSpec> MakeOptionTable() {
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
       Live(Named("eviction-policy", &Options::eviction_policy,
-                 "lru|lfu|fifo|mru|filo|priority|slru", ParseEvictionPolicy,
-                 EvictionPolicyName, "Which pages are evicted first")),
+                 "lru|lfu|fifo|mru|filo|priority|slru|reuse",
+                 ParseEvictionPolicy, EvictionPolicyName,
+                 "Which pages are evicted first")),
+      Switch("learn-reuse", &Options::learn_reuse,
+             "Learn what is used again while other policies are in use, too: a "
+             "change to reuse begins with that, and what LRU would hit is "
+             "counted"),
       Live(Number("low-free-pages", &Options::low_free_pages, 0, kMaxUint32,
                   "Evict in the background when fewer pages than this are "
                   "free; 0 for never")),

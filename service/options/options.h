@@ -68,6 +68,7 @@ struct Options {
   std::string model;
 
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+  bool learn_reuse = false;
   // When fewer than low_free_pages are free, evict until high_free_pages are;
   // both 0: off.
   uint32_t low_free_pages = 0;

@@ -28,6 +28,7 @@ def prompt(pages: int, first_token: int = 0) -> list[int]:
         ("filo", "cba"),
         ("priority", "bac"),
         ("slru", "cba"),
+        ("reuse", "cab"),
     ],
 )
 def test_the_policy_of_the_option_says_what_goes_first(start_pandod, policy, order):

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "debug, info, warning, error"},
         BadValue{"--eviction-policy=random",
                  "eviction policy is 'random'; it may be lru, lfu, fifo, mru, "
-                 "filo, priority, slru"},
+                 "filo, priority, slru, reuse"},
         BadValue{"--low-free-pages=5",
                  "low-free-pages is 5 and high-free-pages is 0; give both, or "
                  "neither"},

@@ -15,7 +15,7 @@ from soak.fleet import WorkerProcess
 from soak.journal import FOREVER, Disturbance, Journal
 from soak.system import GRACE_SECONDS, System
 
-POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru"]
+POLICIES = ["lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"]
 _MAX_PAUSE_SECONDS = 4 * GRACE_SECONDS
 _POLL_SECONDS = 0.05
 MAX_JUMP_SECONDS = 86_400.0

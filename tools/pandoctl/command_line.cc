@@ -16,8 +16,8 @@ namespace pando::ctl {
 namespace {
 
 const std::vector<std::string> kFormats = {"table", "json", "yaml"};
-const std::vector<std::string> kPolicies = {"lru",  "lfu",      "fifo", "mru",
-                                            "filo", "priority", "slru"};
+const std::vector<std::string> kPolicies = {
+    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"};
 const std::vector<std::string> kShells = {"bash", "zsh"};
 
 // Of options that take a value: what stands for it in --help.

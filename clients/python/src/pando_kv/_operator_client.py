@@ -81,7 +81,7 @@ class OperatorClient:
     def set_eviction_policy(self, policy: str) -> str:
         """Changes the eviction policy of the running cache; returns the policy before.
 
-        One of lru, lfu, fifo, mru, filo, priority, slru. Nothing is evicted by that.
+        One of lru, lfu, fifo, mru, filo, priority, slru, reuse. Evicts nothing.
         """
         return self._connection.send(calls.set_eviction_policy(policy))
 
