@@ -25,8 +25,8 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
   }
 }
 
-// Fetches the index entry of what is likely to be the next victim while this one
-// is removed: in a large tree it is in no CPU cache.
+// Fetches the index entry of what is likely to be the next victim while this
+// one is removed: in a large tree it is in no CPU cache.
 void RadixTree::PrefetchAfter(const Node& victim) const {
   const Node* next = victim.newer;
   if (next != nullptr && !next->is_root()) index_.Prefetch(*next);
