@@ -186,6 +186,33 @@ TEST_P(BatchTest, MayBeLargerThanALane) {
 
 INSTANTIATE_TEST_SUITE_P(Lane, BatchTest, testing::Bool());
 
+class ClientWithSmallLaneTest : public PandodTest {
+  std::vector<std::string> MoreFlags() const override {
+    return {"--lane-bytes", "4096"};
+  }
+};
+
+TEST_F(ClientWithSmallLaneTest, ACallThatDoesNotFitIsNotOvertaken) {
+  constexpr uint32_t kTokens = (kPoolPages - 1) * kPageTokens;
+  const auto client = Connect();
+  ASSERT_EQ(client->transport(), Transport::kLane);
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    const std::vector<Token> prompt = Prompt(kTokens, seed);
+    absl::StatusOr<Match> admitted =
+        client->MatchPrefix(prompt, {.lock = true, .reserve_tokens = kTokens});
+    ASSERT_TRUE(admitted.ok()) << admitted.status();
+    Batch batch = client->NewBatch();
+    Answer<InsertResult> inserted = batch.Insert(
+        prompt, admitted->reserved.ids,
+        {.lock = &admitted->lock, .lock_action = LockAction::kUnlock});
+    const std::vector<Token> page = Prompt(kPageTokens, seed);
+    Answer<Match> match = batch.MatchPrefix(page);
+    batch.Send();
+    EXPECT_TRUE(inserted.Take().ok());
+    EXPECT_EQ(match.Take()->matched_tokens, kPageTokens) << seed;
+  }
+}
+
 class ClientWithoutLaneTest : public PandodTest {
   std::vector<std::string> MoreFlags() const override {
     return {"--lane-bytes", "0"};

@@ -99,11 +99,15 @@ void Batch::Send() {
   for (size_t begin = 0; begin < entries.size(); begin += kMaxBatch) {
     const size_t end = std::min(begin + kMaxBatch, entries.size());
     std::vector<Entry*> begun;
+    bool fits = true;
     for (size_t i = begin; i < end; ++i) {
+      Exchange& exchange = entries[i]->exchange();
+      // What comes after a call that found no room there must not overtake it.
+      if (!fits) exchange.LeaveLane();
       entries[i]->Make();
-      if (entries[i]->exchange().has_request()) {
-        begun.push_back(entries[i].get());
-      }
+      if (!exchange.has_request()) continue;
+      fits = exchange.lane_call() != nullptr;
+      begun.push_back(entries[i].get());
     }
     Begin(begun);
     for (Entry* const entry : begun) {
@@ -113,20 +117,27 @@ void Batch::Send() {
   }
 }
 
-// Those on the lane are published; the others go in one call of gRPC.
+// Publishes the calls that are on the lane; the others are then made one by one
+// after them. If none is on the lane, all go in one call of gRPC.
 void Batch::Begin(std::span<Entry* const> entries) {
   std::vector<lane::Call*> on_lane;
-  std::vector<Exchange*> others;
+  std::vector<Exchange*> all;
   for (Entry* const entry : entries) {
-    if (lane::Call* const call = entry->exchange().lane_call()) {
-      on_lane.push_back(call);
-    } else {
-      others.push_back(&entry->exchange());
+    all.push_back(&entry->exchange());
+    lane::Call* const call = entry->exchange().lane_call();
+    // The session may have got another lane meanwhile. A call that is on that
+    // one is not published, and so goes over gRPC.
+    if (call == nullptr ||
+        (!on_lane.empty() && &call->lane() != &on_lane.front()->lane())) {
+      continue;
     }
+    on_lane.push_back(call);
   }
-  Connection& connection = *client_->connection_;
-  if (!on_lane.empty()) on_lane.front()->lane().Submit(on_lane);
-  if (!others.empty()) connection.ExchangeTogether(others);
+  if (!on_lane.empty()) {
+    on_lane.front()->lane().Submit(on_lane);
+  } else if (!all.empty()) {
+    client_->connection_->ExchangeTogether(all);
+  }
 }
 
 }  // namespace client

@@ -65,14 +65,18 @@ void ClientLane::Close(const absl::Status& why) {
 
 absl::Status ClientLane::why_not() const {
   const std::lock_guard hold(mutex_);
-  return lane_ == nullptr ? why_not_ : absl::OkStatus();
+  if (lane_ == nullptr) return why_not_;
+  if (lane_->is_closed()) {
+    return absl::UnavailableError("pandod has closed it");
+  }
+  return absl::OkStatus();
 }
 
 std::optional<lane::Gauges> ClientLane::ReadGauges() const {
   std::shared_ptr<const lane::MappedGauges> gauges;
   {
     const std::lock_guard hold(mutex_);
-    gauges = gauges_;
+    if (lane_ != nullptr && !lane_->is_closed()) gauges = gauges_;
   }
   return gauges == nullptr ? std::nullopt : gauges->Read();
 }

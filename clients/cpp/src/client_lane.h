@@ -33,10 +33,10 @@ class ClientLane {
   // Closes the lane. Calls without an answer are made again over gRPC.
   void Close(const absl::Status& why);
 
-  bool is_open() const { return lane() != nullptr; }
-  // OK while it is open, else why it is not.
+  bool is_open() const { return why_not().ok(); }
+  // OK while it is open, else why it is not. pandod may have closed it.
   absl::Status why_not() const;
-  // None: there is no lane, or pandod died while it wrote the page.
+  // None: the lane is not open, or pandod died while it wrote the page.
   std::optional<lane::Gauges> ReadGauges() const;
 
   // The method of a request, and the room that its answer needs.

@@ -13,9 +13,12 @@ std::optional<absl::Status> Exchange::Take(
     case State::kEmpty:
       state_ = State::kTaken;
       method_ = shape.method;
-      if (auto prepared = lane_->Prepare(shape, request, tokens)) {
-        call_.emplace(*std::move(prepared));
-      } else {
+      if (lane_ != nullptr) {
+        if (auto prepared = lane_->Prepare(shape, request, tokens)) {
+          call_.emplace(*std::move(prepared));
+        }
+      }
+      if (!call_.has_value()) {
         request_ = request.SerializeAsString();
         const size_t size = request_.size();
         request_.resize(size + tokens.ByteSize());

@@ -29,6 +29,8 @@ class Exchange {
   // The request is written to `lane` if it fits there.
   explicit Exchange(const ClientLane* lane) : lane_(lane) {}
 
+  // Before the first run: the request is not to go on the lane.
+  void LeaveLane() { lane_ = nullptr; }
   // The call uses this in place of sending a request. None: the request must be
   // sent as outside a batch.
   std::optional<absl::Status> Take(const LaneCallShape& shape,
@@ -59,7 +61,7 @@ class Exchange {
  private:
   enum class State { kEmpty, kTaken, kGiving, kOver };
 
-  const ClientLane* const lane_;
+  const ClientLane* lane_;  // null: the request is not to go on it
   State state_ = State::kEmpty;
   std::optional<uint64_t> request_id_;
   std::optional<lane::Call> call_;
