@@ -13,8 +13,8 @@
 //
 // A call goes so:
 //   1. The worker chooses a slot that is free and two ranges of the arena,
-//   fills
-//      in both the request and the slot, and sets the state to kSubmitted.
+//      fills in both the request and the slot, and sets the state to
+//      kSubmitted.
 //   2. It writes the slot's number to ring[submitted % kSlots] and adds one to
 //      `submitted`. Several calls may be published by one addition; pandod
 //      begins them in the order of the ring.
@@ -22,9 +22,9 @@
 //   4. pandod copies the slot and the request, carries out the call, writes the
 //      answer and sets the state to kAnswered or kTooLarge. Answers may come in
 //      another order than the calls.
-//   5. A worker that sleeps meanwhile has written `sleeper` first, and looked
-//   at
-//      the state once more: then pandod wakes it.
+//   5. A worker that wants to sleep meanwhile writes `sleeper` first, and looks
+//      at the state once more. pandod wakes one thread that sleeps on the slot,
+//      and at most kSlots threads that sleep on the lane.
 //
 // pandod takes every word that a worker can write for what it is: input. What
 // does not obey these rules closes the lane.
@@ -72,7 +72,7 @@ enum class SlotState : uint32_t {
   kAnswered = 2,
   // The call was carried out, but its answer has `answer_bytes` bytes, which is
   // more than there is room for. A call with a request id is answered again
-  // over gRPC; one without changed nothing.
+  // over gRPC; of a call without one, nobody knows what it did.
   kTooLarge = 3,
   // The lane is closed: there will be no answer.
   kClosed = 4,

@@ -18,9 +18,9 @@ namespace pando {
 
 // Answers calls whose work takes long: it does one step, lets other calls run,
 // then does the next step. A handler that took all steps at once would hold up
-// every caller, because all handlers run on one polling thread.
+// every caller, because handlers run one at a time (see CallPolicy).
 //
-// Owned by Server; lives on the polling thread. Steps of several calls take
+// Owned by Server; used in the turn. Steps of several calls take
 // turns.
 class SteppedCalls {
  public:
