@@ -66,7 +66,12 @@ class RandomPages {
   std::mt19937_64 random_;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
+}  // namespace pando
+
+// Where argument-dependent look-up finds it.
+namespace pando::kv {
+
+inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << shape.layers << " layers, " << shape.kv_planes << " planes, "
              << shape.heads << " heads of " << shape.head_size << " "
              << DTypeName(shape.dtype) << ", pages of " << shape.page_tokens
@@ -74,6 +79,6 @@ inline std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
              << LayoutOrderName(shape.order);
 }
 
-}  // namespace pando
+}  // namespace pando::kv
 
 #endif  // PANDO_TESTS_GPU_RANDOM_PAGES_H_

@@ -33,7 +33,7 @@ class ReusePolicyTest : public testing::Test {
     std::vector<Token> tokens(1 + Below(12));
     for (Token& token : tokens) token = Below(5) / 3;
     const TreePosition found =
-        tree_.Walk(EndOf(*tree_.MakeNamespace({}).root), tokens,
+        tree_.Walk(EndOf(*tree_.FindOrMakeNamespace({}).root), tokens,
                    static_cast<uint32_t>(tokens.size()), nullptr);
     RequestFacts facts =
         tree_.BeginRequest(static_cast<uint32_t>(tokens.size()), found.pages());
