@@ -45,6 +45,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"page-format", "nhd"},
           {"model", "tiny"},
           {"eviction-policy", "slru"},
+          {"learn-reuse", "yes"},
           {"low-free-pages", "5"},
           {"high-free-pages", "9"},
           {"session-grace", "3s"},
