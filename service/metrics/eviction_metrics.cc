@@ -1,4 +1,5 @@
-// What left the cache to make room, and how much of it was missed.
+// What left the cache to make room, how much of it was missed, and what LRU
+// would have kept.
 
 #include <utility>
 
@@ -23,6 +24,15 @@ void ForEachPolicy(F&& visit) {
   for (size_t i = 0; i < kEvictionPolicies; ++i) {
     visit(static_cast<EvictionPolicyKind>(i));
   }
+}
+
+// The one series of a metric; none while reuse is not learnt.
+template <typename Figure>
+Metric::Collect WhileLearnt(Figure ReuseStats::*figure) {
+  return [figure](const Snapshot& s, Samples& out) {
+    if (!s.cache.reuse.has_value()) return;
+    out.Add({}, static_cast<double>((*s.cache.reuse).*figure));
+  };
 }
 
 }  // namespace
@@ -82,6 +92,24 @@ std::vector<Metric> EvictionMetrics() {
                         policy == s.cache.eviction_policy ? 1 : 0);
               });
             }),
+      Counter("pando_reuse_requested_pages_total",
+              "Whole pages of the prompts of all requests.", {},
+              WhileLearnt(&ReuseStats::requested_pages)),
+      Counter("pando_reuse_lru_hit_pages_total",
+              "Of the requested pages, those that an LRU cache of the same "
+              "size would have found, without locks and quotas.",
+              {}, WhileLearnt(&ReuseStats::lru_hit_pages)),
+      Gauge("pando_reuse_gained_pages",
+            "Hits above those of LRU, counted up to the capacity; below 0: "
+            "LRU would have found more.",
+            {}, WhileLearnt(&ReuseStats::gained_pages)),
+      Gauge("pando_reuse_debt_pages",
+            "Pages that LRU would hold and the cache does not.", {},
+            WhileLearnt(&ReuseStats::debt_pages)),
+      Counter("pando_reuse_ghost_hit_pages_total",
+              "Pages inserted again after they were evicted, of those that "
+              "are remembered.",
+              {}, WhileLearnt(&ReuseStats::ghost_hit_pages)),
   };
 }
 

@@ -190,6 +190,40 @@ def test_they_show_policy_and_classes(started, tmp_path):
     assert seen.sum("pando_alloc_failures_total", reason="quota") == 1
 
 
+def test_they_show_what_is_learnt_of_reuse_while_it_is(started):
+    pandod, page = started(learn_reuse="yes", pool_pages=8)
+    with protocol_worker(pandod.address) as worker:
+        for prompt in [TOKENS, TOKENS, list(range(500, 500 + 7 * PAGE_TOKENS)), TOKENS]:
+            worker.finish(worker.admit(prompt).get(), prompt)
+        seen = page()
+    assert reuse_figures(seen) == {
+        "requested_pages_total": 2 + 2 + 7 + 2,
+        "lru_hit_pages_total": 2,
+        "gained_pages": 0,
+        "debt_pages": 0,
+        "ghost_hit_pages_total": 2,
+    }
+
+
+def test_nothing_is_shown_of_reuse_where_it_is_not_learnt(started):
+    pandod, page = started()
+    with Client(pandod.address) as client:
+        assert reuse_figures(page()) == {}
+        client.set_eviction_policy("reuse")
+        assert len(reuse_figures(page())) == 5
+        client.set_eviction_policy("lru")
+        assert reuse_figures(page()) == {}
+
+
+def reuse_figures(seen: MetricsPage) -> dict[str, float]:
+    prefix = "pando_reuse_"
+    return {
+        s.name.removeprefix(prefix): s.value
+        for s in seen.series
+        if s.name.startswith(prefix)
+    }
+
+
 def test_they_show_what_each_worker_holds_by_its_name(started):
     pandod, page = started()
     with (
