@@ -27,6 +27,7 @@ OPTIONS = {
     "quarantine": "1h",
     "check_invariants_every": "1s",
     "verify_pages": 1,
+    "learn_reuse": "yes",
 }
 QUOTAS = f"quotas: [{{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}}}]"
 GOLD = {"extra_key": "gold"}

@@ -31,8 +31,9 @@ class Panel:
     height: int = 8
     level: Level | None = None
     """Where it turns orange, and red."""
+    least: float | None = 0
     most: float | None = None
-    """The end of the axis."""
+    """The ends of the axis."""
 
     def json(self) -> dict:
         return {
@@ -59,11 +60,10 @@ class Panel:
         return {"range": True}
 
     def defaults(self) -> dict:
-        limits = {} if self.most is None else {"max": self.most}
+        ends = {"min": self.least, "max": self.most}
         return {
             "unit": self.unit,
-            "min": 0,
-            **limits,
+            **{end: value for end, value in ends.items() if value is not None},
             "thresholds": _thresholds(self.level),
         }
 

@@ -3,7 +3,7 @@
 import thresholds
 from dashboard import Dashboard, Row
 from panels import Graph, Heatmap, Panel, Query, Stat
-from queries import Queries
+from queries import Queries, ratio
 from shares import (
     PRESSURE,
     hit_ratio,
@@ -24,6 +24,7 @@ def eviction(q: Queries) -> Dashboard:
             Row("Capacity", _capacity(q)),
             Row("What is evicted", _evicted(q)),
             Row("Was it missed?", _missed(q)),
+            Row("What the policy gains", _gained(q)),
             Row("Reservations", _reservations(q)),
             Row("Quota classes", _classes(q)),
         ],
@@ -200,6 +201,46 @@ def _missed(q: Queries) -> list[Panel]:
                 Query(q.quantile(share, "pando_evicted_page_refetch_seconds"), name)
                 for share, name in ((0.5, "p50"), (0.9, "p90"))
             ],
+        ),
+    ]
+
+
+def _gained(q: Queries) -> list[Panel]:
+    return [
+        Graph(
+            "Hit ratio beside LRU's",
+            "The hit ratio of all namespaces, and that of an LRU cache of the same "
+            "size, without locks and quotas. The latter only where reuse is learnt: "
+            "under the policy reuse, and with --learn-reuse.",
+            "percentunit",
+            [
+                Query(hit_ratio(q.of_all_classes()), "cache"),
+                Query(
+                    ratio(
+                        q.rate("pando_reuse_lru_hit_pages_total"),
+                        q.rate("pando_reuse_requested_pages_total"),
+                    ),
+                    "LRU",
+                ),
+            ],
+        ),
+        Graph(
+            "Gain and debt",
+            "Hits above those of LRU, counted up to the size of the pool, and the "
+            "pages that LRU would hold and the cache does not. Below 0 LRU would have "
+            "found more; where the debt is large beside the gain, reuse does as LRU.",
+            "short",
+            [
+                Query(q.now("pando_reuse_gained_pages"), "gain"),
+                Query(q.now("pando_reuse_debt_pages"), "debt"),
+            ],
+            least=None,
+        ),
+        Graph(
+            "Inserted again after eviction",
+            "Pages a second that were evicted too early, of those that are remembered.",
+            "short",
+            [Query(q.rate("pando_reuse_ghost_hit_pages_total"), "pages")],
         ),
     ]
 
