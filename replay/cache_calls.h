@@ -25,6 +25,8 @@ struct AdmitOptions {
   Handle after = {};
   // Reserve room for this many tokens, counted from the start of the prompt.
   uint32_t reserve_tokens = 0;
+  // How long the answer will be; only a cache in this process is told.
+  uint32_t output_tokens = 0;
 };
 
 struct Admission {

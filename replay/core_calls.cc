@@ -24,6 +24,7 @@ CoreCalls::CoreCalls(const PrefixCache::Options& options) : cache_(options) {
 absl::StatusOr<std::optional<Admission>> CoreCalls::Admit(
     std::span<const Token> prompt, const AdmitOptions& options) {
   prompt_tokens_ = static_cast<uint32_t>(prompt.size());
+  output_tokens_ = options.output_tokens;
   const auto match = [&](const PrefixHandle& after) {
     return cache_.Match({.session = kSession,
                          .ns = ns_,
@@ -60,7 +61,8 @@ absl::StatusOr<Handle> CoreCalls::Finish() {
                                   .anchor = match_.lock,
                                   .lock_action = LockAction::kUnlock,
                                   .free_pages = reserved.subspan(whole_pages),
-                                  .prompt_tokens = rest}));
+                                  .prompt_tokens = rest,
+                                  .output_tokens = output_tokens_}));
   return FromCore(result.handle);
 }
 

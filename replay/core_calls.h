@@ -30,6 +30,7 @@ class CoreCalls : public CacheCalls {
   PrefixCache cache_;
   // The admitted request.
   uint32_t prompt_tokens_ = 0;
+  uint32_t output_tokens_ = 0;
   MatchResult match_;
 };
 

@@ -45,9 +45,10 @@ class Worker {
 
     CallTimes& times = result_.calls.emplace_back();
     const int64_t begin = NowNs();
-    const absl::StatusOr<std::optional<Admission>> admission = cache_.Admit(
-        tokens_,
-        {.after = after, .reserve_tokens = request.input_tokens + output});
+    const absl::StatusOr<std::optional<Admission>> admission =
+        cache_.Admit(tokens_, {.after = after,
+                               .reserve_tokens = request.input_tokens + output,
+                               .output_tokens = request.output_tokens});
     times.match_ns = NsSince(begin);
     if (!admission.ok()) return admission.status();
     result_.totals.input_tokens += request.input_tokens;

@@ -26,9 +26,11 @@ Trace Excerpt(const char* name, size_t requests) {
   return trace.ok() ? *std::move(trace) : Trace();
 }
 
-Report Replay(const Trace& trace, uint32_t pool_tokens, bool use_handles) {
+Report Replay(const Trace& trace, uint32_t pool_tokens, bool use_handles,
+              EvictionPolicyKind policy = EvictionPolicyKind::kLru) {
   CoreCalls calls({.page_tokens = kPageTokens,
-                   .capacity_pages = pool_tokens / kPageTokens + 1});
+                   .capacity_pages = pool_tokens / kPageTokens + 1,
+                   .eviction_policy = policy});
   const absl::StatusOr<WorkerResult> result =
       Serve(calls, nullptr, trace, {.use_handles = use_handles});
   EXPECT_TRUE(result.ok()) << result.status();
@@ -69,6 +71,16 @@ TEST(ReplayHitRateTest, HandlesHitTheSameTokensAndSendFewer) {
   EXPECT_EQ(whole.totals.sent_tokens, whole.totals.input_tokens);
   EXPECT_GT(handles.totals.handles, handles.totals.handles_gone);
   EXPECT_LT(handles.totals.sent_tokens, whole.totals.sent_tokens / 5);
+}
+
+TEST(ReplayHitRateTest, ReuseIsToldTheLengthOfOutputs) {
+  Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
+  const auto hits = [&] {
+    return Replay(trace, 500'000, false, EvictionPolicyKind::kReuse).hits.hit;
+  };
+  const uint64_t told = hits();
+  for (TraceRequest& request : trace.requests) request.output_tokens = 0;
+  EXPECT_NE(hits(), told);
 }
 
 TEST(ReplayHitRateTest, APoolThatIsTooSmallRefusesAndTheAccountsAddUp) {
