@@ -41,7 +41,7 @@ class ShadowLru {
   // Whether the cache has lost to LRU all that it may: see docs/design.md.
   bool MustFollow() const;
 
-  // In pages. What LRU would have found, and we did: hits() more.
+  // The pages that LRU would have found.
   uint64_t hits() const { return hits_; }
   uint64_t requested() const { return requested_; }
   // Our hits above those of LRU; counted up to the capacity.
