@@ -21,6 +21,7 @@
 #include "core/prefix_cache.h"
 #include "gpu/host_kv_pool.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/pending_matches.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/handlers/stepped_calls.h"
@@ -329,7 +330,8 @@ class Calls {
   RpcServer server_{&policy_};  // never started
   SelfCheck self_check_{&cache_};
   SteppedCalls stepped_{&cache_, &server_};
-  PrefixCacheService prefixes_{&cache_, nullptr,    &stepped_,
+  PendingMatches pending_{&cache_, &server_};
+  PrefixCacheService prefixes_{&cache_, &pending_,  &stepped_,
                                nullptr, kMaxTokens, kEpoch};
   PoolService pool_{&cache_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{
