@@ -88,7 +88,8 @@ class ReuseLearner {
   // stays if it `is_evicted`.
   void Trim(Node& leaf, uint32_t kept, bool is_evicted);
 
-  // Whether LRU is to be followed for now.
+  // Whether the next victim must be LRU's: so it is while too little was seen,
+  // and while the guard holds.
   bool MustFollowLru() const {
     return ticks() < options_.warmup_ticks || shadow_.MustFollow();
   }
