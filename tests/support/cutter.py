@@ -17,6 +17,8 @@ class Cutter:
         self.address = f"unix:{path}"
         self._path = path
         self._target = target
+        # Held while a relay begins, so that none carries anything before it is known.
+        self._mutex = threading.Lock()
         self._relays: list[_Relay] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
@@ -26,16 +28,17 @@ class Cutter:
 
     def mute(self) -> None:
         """From now on the answers on the present connections are lost."""
-        for relay in self._relays:
+        for relay in self._known():
             relay.muted.set()
 
     def deafen(self) -> None:
         """From now on what is sent on the present connections is lost."""
-        for relay in self._relays:
+        for relay in self._known():
             relay.deaf.set()
 
     def cut(self) -> None:
-        relays, self._relays = self._relays, []
+        with self._mutex:
+            relays, self._relays = self._relays, []
         for relay in relays:
             relay.close()
 
@@ -53,11 +56,16 @@ class Cutter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _known(self) -> "list[_Relay]":
+        with self._mutex:
+            return list(self._relays)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                self._relays.append(_Relay(near, _connected(self._target)))
+                with self._mutex:
+                    self._relays.append(_Relay(near, _connected(self._target)))
 
 
 def _connected(target: Path | str) -> socket.socket:

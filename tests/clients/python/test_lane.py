@@ -1,6 +1,7 @@
 """Calls over shared memory: the same as over gRPC, and what becomes of those that the
 lane cannot carry."""
 
+import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pando_kv import (
 )
 from pando_kv import _pool_calls as pool_calls
 from pando_kv._call import Call
+from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS, POOL_PAGES, serving
 from prompts import admit_and_publish, prompt
 
@@ -85,6 +87,16 @@ with Client({pandod.address!r}) as client:
     assert client.gauges().pages.evictable == 2
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_calls_of_asyncio_that_may_wait_go_by_the_lane_too(tmp_path, http):
+    async def admit(pandod):
+        async with AsyncClient(pandod.address) as client:
+            await client.match_prefix(prompt(1), lock=True, pending_wait=1)
+
+    with serving(tmp_path, http=http) as pandod:
+        asyncio.run(admit(pandod))
+        assert handled(MetricsPage(http), "MatchPrefix") == {"lane": 1, "grpc": 0}
 
 
 def test_calls_are_counted_by_their_transport(tmp_path, http):

@@ -5,11 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from eventually import eventually
+from lanes import needs_lane
 from pando_kv import Client, InvalidRequestError, PendingOutcome
 from pando_kv.aio import AsyncClient
 from prompts import prompt
 
 LONG = 100.0
+TRANSPORTS = ["lane", "grpc"]
+LANE_SLOTS = 64
 TOKENS = prompt(2)
 
 
@@ -97,43 +100,78 @@ def test_waits_beyond_the_limit_are_refused(client):
             admit(client, pending_wait=seconds)
 
 
-def test_an_admission_that_is_cancelled_while_it_waits_leaves_nothing(
-    pandod, client, owner
-):
-    first = admit(owner)
-
-    async def run():
-        async with AsyncClient(pandod.address) as other:
-            task = asyncio.create_task(admit(other, pending_wait=LONG))
-            await asyncio.to_thread(
-                eventually, lambda: client.stats().waiting_matches == 1
-            )
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            publish(owner, first)
-            await asyncio.to_thread(eventually, lambda: client.stats().locks == 0)
-            assert client.stats().pages.reserved == 0
-
-    asyncio.run(run())
+@pytest.fixture(params=[pytest.param(True, marks=needs_lane), False], ids=TRANSPORTS)
+def with_lane(request):
+    """Tests that ask for it are run on each transport."""
+    return request.param
 
 
-def test_an_asyncio_admission_that_is_cancelled_waits_no_longer(pandod, owner):
-    async def cancelled() -> None:
-        async with AsyncClient(pandod.address, name="waiter") as client:
-            waiting = asyncio.create_task(admit(client, pending_wait=LONG))
-            while (await client.stats()).waiting_matches == 0:
-                await asyncio.sleep(0)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
+async def _state(client):
+    stats = await client.stats()
+    return stats.waiting_matches, stats.locks, stats.pages.reserved
+
+
+async def _reaches(client, state):
+    while await _state(client) != state:
+        await asyncio.sleep(0)
+
+
+async def _cancelled(tasks):
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        assert isinstance(outcome, asyncio.CancelledError)
+
+
+def _run(steps):
+    asyncio.run(asyncio.wait_for(steps, 60))
+
+
+def test_a_cancelled_admission_waits_no_longer(pandod, client, owner, with_lane):
+    async def steps():
+        async with AsyncClient(pandod.address, lane=with_lane) as waiter:
+            assert (waiter.transport == "lane") == with_lane
+            waiting = asyncio.create_task(admit(waiter, pending_wait=LONG))
+            await _reaches(waiter, (1, 1, 2))
+            await _cancelled([waiting])
             # The owner has not published: nothing else ends the wait.
-            while True:
-                stats = await client.stats()
-                held = (stats.waiting_matches, stats.locks, stats.pages.reserved)
-                if held == (0, 1, 2):
-                    break
-                await asyncio.sleep(0)
+            await _reaches(waiter, (0, 1, 2))
 
     admit(owner)
-    asyncio.run(asyncio.wait_for(cancelled(), 60))
+    _run(steps())
+
+
+def test_an_admission_that_is_cancelled_as_its_wait_ends_leaves_nothing(
+    pandod, client, owner, with_lane
+):
+    """Whether it was carried out before the server heard of that or not."""
+
+    async def steps(first):
+        async with AsyncClient(pandod.address, lane=with_lane) as waiter:
+            waiting = asyncio.create_task(admit(waiter, pending_wait=LONG))
+            await _reaches(waiter, (1, 1, 2))
+            publish(owner, first)  # the loop does not run meanwhile
+            await _cancelled([waiting])
+            await _reaches(waiter, (0, 0, 0))
+
+    _run(steps(admit(owner)))
+
+
+def test_more_cancelled_waits_than_a_lane_has_room_for_leave_nothing(
+    pandod, client, owner, with_lane
+):
+    async def steps():
+        async with AsyncClient(pandod.address, lane=with_lane) as waiter:
+            waits = [
+                asyncio.create_task(admit(waiter, pending_wait=LONG))
+                for _ in range(LANE_SLOTS + 8)
+            ]
+            await _reaches(waiter, (len(waits), 1, 2))
+            await _cancelled(waits)
+            await _reaches(waiter, (0, 1, 2))
+            # Their room on the lane is free again.
+            match = await waiter.match_prefix(prompt(1))
+            assert match.matched_tokens == 0
+
+    admit(owner)
+    _run(steps())

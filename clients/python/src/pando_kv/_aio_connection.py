@@ -238,9 +238,7 @@ class Connection:
         return exchange
 
     def _goes_by_lane(self, call: Call[Any]) -> bool:
-        """A call that may wait goes over gRPC, unless it is part of a batch: there
-        the server is told when its task is cancelled, and waits no longer."""
-        return bool(call.method.number) and not call.pending_wait and self.lane.is_open
+        return bool(call.method.number) and self.lane.is_open
 
     async def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
         """One request and its answer, on the lane or else over gRPC."""
@@ -281,7 +279,9 @@ class Connection:
         call = replace(call, pending_wait=0.0)
         answer: Awaitable[Any] = taking
         if waits and not taking.done():
-            # Nobody wants what it waits for. It may have been carried out meanwhile.
+            # Nobody wants what it waits for. Nothing tells a lane that its task is
+            # cancelled: sent again without the wait, the call ends the first one, or
+            # learns what that has brought meanwhile.
             taking.cancel()
             await asyncio.wait([taking])
             if taking.cancelled():
