@@ -4,6 +4,8 @@ import inspect
 from types import SimpleNamespace
 
 import pytest
+import torch
+from engines.models import LAYERS, LAYOUT
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.sglang import TESTED_VERSIONS
 from pando_kv.sglang.hooks import WEIGHT_UPDATES
@@ -132,3 +134,26 @@ def test_what_does_not_go_together_is_refused(field, value, said):
     setattr(args if hasattr(args, field) else context, field, value)
     with pytest.raises(ValueError, match=said):
         refuse_what_is_not_supported(context)
+
+
+def test_a_pool_in_other_memory_is_refused(roomy, monkeypatch):
+    from pando_kv.sglang import ADDRESS, attachment, kv_pool
+
+    monkeypatch.setenv(ADDRESS, roomy.address)
+    monkeypatch.setattr(
+        kv_pool, "get_serving", lambda: SimpleNamespace(served_model_name="tiny")
+    )
+    monkeypatch.setattr(kv_pool, "get_parallel", lambda: SimpleNamespace(tp_rank=0))
+    engine = SimpleNamespace(
+        layer_num=LAYERS,
+        head_num=LAYOUT["heads"],
+        head_dim=LAYOUT["head_size"],
+        dtype=torch.float32,
+        page_size=16,
+        size=511 * 16,
+        device="cuda",
+    )
+    with pytest.raises(ValueError, match="memory of cpu, and the engine computes on"):
+        kv_pool.PandoKVPool._attach(engine)
+    attachment.session().close()
+    attachment.session.cache_clear()

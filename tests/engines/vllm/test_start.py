@@ -2,18 +2,20 @@
 
 import inspect
 import pkgutil
+from types import SimpleNamespace
 
 import pytest
 import torch
 from engines.engine_process import EngineDied, closing_all
 from engines.models import LAYERS, LAYOUT
 from engines.vllm.conftest import start_in_place
-from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from engines.vllm.start import prompt, start_engine, whole_blocks
 from pando_kv import Client
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm import TESTED_VERSIONS
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
+from pando_kv.vllm.zero_worker import ZeroWorker
 from pandod_process import Pandod
 
 # Parameters by name, of the private things that the zero-copy mode leans on.
@@ -72,10 +74,41 @@ def test_a_pool_by_heads_is_refused(tmp_path):
     server.close()
 
 
+def test_a_pool_in_other_memory_is_refused_by_copies(roomy):
+    blocks = torch.zeros(8, 2, BLOCK_TOKENS, 2 * 32, device="meta")
+    with Client(roomy.address) as client:
+        worker = CopyWorker(client, 0, StatedPages(MODEL, PAGE_FORMAT))
+        with pytest.raises(ValueError, match="memory of cpu, and the engine computes"):
+            worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
+
+
+def test_a_pool_in_other_memory_is_refused_in_place(roomy):
+    size = 512 * LAYERS * BLOCK_BYTES
+    tensor = SimpleNamespace(
+        offset=0,
+        size=size,
+        layers=[f"layer.{n}" for n in range(LAYERS)],
+        layer_stride=512 * BLOCK_BYTES,
+        block_stride=BLOCK_BYTES,
+    )
+    memory_of_vllm = SimpleNamespace(kv_cache_tensors=[tensor])
+    with Client(roomy.address) as client:
+        pages = StatedPages(MODEL, PAGE_FORMAT)
+        worker = ZeroWorker(client, 0, pages, memory_of_vllm)
+        with (
+            worker.memory_context(),
+            pytest.raises(ValueError, match="memory of cpu, and the engine computes"),
+        ):
+            torch.zeros(size, dtype=torch.int8, device="meta")
+
+
 def test_engines_that_do_not_fit_are_refused(model, roomy, tmp_path):
     engines = {
         "page_format is 'another', the pool's is 'of the tests'": start_engine(
             "inside", model, roomy, tmp_path, connector={"pando_page_format": "another"}
+        ),
+        "pando_zero_copy is 'false'; must be true or false": start_engine(
+            "string", model, roomy, tmp_path, connector={"pando_zero_copy": "false"}
         ),
         "pandod has --model 'tiny'; this engine needs 'another'": start_engine(
             "model", model, roomy, tmp_path, served_model_name="another"

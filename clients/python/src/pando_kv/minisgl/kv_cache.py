@@ -13,6 +13,7 @@ from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
 from pando_kv import Client, DType, KvLayout
+from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.torch_views import TorchViews
 
@@ -124,7 +125,9 @@ def make_kv_cache(
             f"the engine has {num_pages - 1} pages and the pool of pandod "
             f"{capacity - 1}: start the engine with --num-pages {capacity - 1}"
         )
-    return PandoKVCache(pool.torch(), dtype, device)
+    views = pool.torch()
+    require_same_device(views.key_slots(0).device, torch.device(device))
+    return PandoKVCache(views, dtype, device)
 
 
 class PandoGraphRunner(GraphRunner):  # type: ignore[misc]

@@ -7,6 +7,7 @@ from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
 from sglang.srt.runtime_context import get_parallel, get_serving
 
 from pando_kv import DType, KvLayout
+from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.sglang.attachment import Attachment, attach, session
 
@@ -76,11 +77,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
                 f"{tokens}: start the engine with {wanted}"
             )
         of_pool = attachment.pool.torch().key_slots(0, get_parallel().tp_rank).device
-        if of_pool.type != torch.device(self.device).type:
-            raise ValueError(
-                f"the pool of pandod is in the memory of {of_pool}, and the engine "
-                f"computes on {self.device}; both must be the same"
-            )
+        require_same_device(of_pool, torch.device(self.device))
         shards, ranks = len(pool.shards), get_parallel().tp_size
         if shards != ranks:
             raise ValueError(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionLink
+from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 
@@ -84,12 +85,7 @@ class CopyWorker:
         self._pages = [
             views.opaque_pages(layer, self._shard) for layer in range(layers)
         ]
-        of_pool, of_engine = self._pages[0].device, self._blocks[0].device
-        if of_pool != of_engine:
-            raise ValueError(
-                f"the pool of pandod is in the memory of {of_pool}, this engine's KV "
-                f"in that of {of_engine}; both must be the same"
-            )
+        require_same_device(self._pages[0].device, self._blocks[0].device)
         self._block_tokens = block_tokens
 
     def load(self, plan: CopyPlan) -> None:

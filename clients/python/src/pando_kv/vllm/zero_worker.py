@@ -10,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pando_kv import Client, KvLayout, LayoutMismatchError, LayoutOrder, MappedPool
+from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_worker import StatedPages, format_of
 from pando_kv.vllm.zero_plan import StepDone, ZeroPlan
@@ -111,7 +112,8 @@ class ZeroWorker:
 
 
 class _PoolForZeros(TorchFunctionMode):  # type: ignore[misc]
-    """Answers `torch.zeros(n, dtype=torch.int8)` with the pool, if n are its bytes."""
+    """Answers `torch.zeros(n, dtype=torch.int8, device=...)` with the pool, if n are
+    its bytes. Raises ValueError where it is in the memory of another device."""
 
     def __init__(self, memory: torch.Tensor) -> None:
         super().__init__()
@@ -126,8 +128,10 @@ class _PoolForZeros(TorchFunctionMode):  # type: ignore[misc]
             func is torch.zeros
             and args == (self._memory.numel(),)
             and kwargs.get("dtype") is torch.int8
+            and "device" in kwargs
         )
         if is_kv_memory:
+            require_same_device(self._memory.device, torch.device(kwargs["device"]))
             self.uses += 1
             return self._memory
         return func(*args, **kwargs)
