@@ -11,126 +11,33 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "bench/kv_events/calls.h"
+#include "bench/kv_events/machine.h"
 #include "bench/kv_events/subscriber.h"
-#include "bench/kv_events/thread_times.h"
 #include "bench/load/load.h"
-#include "bench/load/scraper.h"
-#include "replay/pandod_process.h"
 
 namespace pando::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kClients = 4;
-constexpr int kRounds = 12;
-constexpr std::chrono::seconds kRoundTime{1};
+// As many requests as can be had, and what one engine may send.
+const WorkerLoad kFlood = {.name = "flood", .clients = 4, .period = {}};
+const WorkerLoad kEngine = {
+    .name = "engine", .clients = 1, .period = std::chrono::milliseconds(5)};
 constexpr uint32_t kPromptTokens = 1024;
 constexpr uint32_t kPromptPages = kPromptTokens / kPageTokens;
 constexpr int kTimedInserts = 1000;
 constexpr uint32_t kAnnouncedBlocks = 20'000;
 constexpr int kAnnouncements = 5;
-// Those of pandod that do nothing but publish: one encodes, one sends.
-const std::vector<std::string> kPublishingThreads = {"events", "ZMQbg/IO/0"};
 
 double Since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-template <typename T>
-T OrExit(absl::StatusOr<T> result) {
-  if (result.ok()) return *std::move(result);
-  std::cerr << result.status() << "\n";
-  std::exit(1);
-}
-
-// A pandod in a folder of its own, with or without events.
-class Machine {
- public:
-  Machine(const std::string& pandod, const std::string& folder,
-          uint32_t pool_pages, bool publishes)
-      : socket_(folder + "/pando.sock"),
-        http_port_(FreePort()),
-        endpoint_(absl::StrCat("tcp://127.0.0.1:", FreePort())),
-        process_(OrExit(PandodProcess::Start(pandod, MadeSocket(folder),
-                                             Flags(pool_pages, publishes)))) {}
-
-  std::string address() const { return "unix:" + socket_; }
-  const std::string& endpoint() const { return endpoint_; }
-  double PublishingSeconds() const {
-    return ThreadSeconds(process_.pid(), kPublishingThreads);
-  }
-  double EvictedPages() const {
-    double pages = 0;
-    std::istringstream lines(Scrape(http_port_));
-    for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("pando_evicted_pages_total{")) {
-        pages += std::stod(line.substr(line.rfind(' ')));
-      }
-    }
-    return pages;
-  }
-
- private:
-  std::string MadeSocket(const std::string& folder) {
-    std::filesystem::create_directories(folder);
-    return socket_;
-  }
-  std::vector<std::string> Flags(uint32_t pool_pages, bool publishes) const {
-    std::vector<std::string> flags = {
-        "--http",        absl::StrCat("127.0.0.1:", http_port_),
-        "--pool-pages",  absl::StrCat(pool_pages),
-        "--page-tokens", absl::StrCat(kPageTokens),
-        "--layers",      "1",
-        "--heads",       "1",
-        "--head-size",   "1",
-        "--log-level",   "error"};
-    if (publishes) flags.insert(flags.end(), {"--kv-events", endpoint_});
-    return flags;
-  }
-
-  const std::string socket_;
-  const int http_port_;
-  const std::string endpoint_;
-  PandodProcess process_;
-};
-
-// Calls of workers with events, beside those of as many without. The pools are
-// full, so that as many blocks are removed as stored.
-nlohmann::json MeasureCalls(const std::string& pandod,
-                            const std::string& folder, int subscribers) {
-  Machine quiet(pandod, folder + "/quiet", kPoolPages, false);
-  Machine publishing(pandod, folder + "/publishing", kPoolPages, true);
-  Load quiet_load(quiet.address(), kClients);
-  Load publishing_load(publishing.address(), kClients);
-  std::vector<std::unique_ptr<Reader>> readers;
-  for (int i = 0; i < subscribers; ++i) {
-    readers.push_back(std::make_unique<Reader>(publishing.endpoint()));
-  }
-  quiet_load.Run(kRoundTime, [] {});
-  publishing_load.Run(kRoundTime, [] {});
-
-  const double evicted_before = publishing.EvictedPages();
-  const double seconds_before = publishing.PublishingSeconds();
-  std::vector<double> off_p99_us, on_p99_us;
-  for (int round = 0; round < kRounds; ++round) {
-    off_p99_us.push_back(P99(quiet_load.Run(kRoundTime, [] {})));
-    on_p99_us.push_back(P99(publishing_load.Run(kRoundTime, [] {})));
-  }
-  return {
-      {"subscribers", subscribers},
-      {"off_p99_us", off_p99_us},
-      {"on_p99_us", on_p99_us},
-      {"seconds", kRounds * std::chrono::seconds(kRoundTime).count()},
-      {"blocks", 2 * (publishing.EvictedPages() - evicted_before)},
-      {"publishing_seconds", publishing.PublishingSeconds() - seconds_before}};
 }
 
 // Inserts a prompt of its own for each number.
@@ -196,9 +103,12 @@ int Main(int argc, char** argv) {
   std::string folder = "/tmp/pando-kv-events-bench-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   nlohmann::json calls = nlohmann::json::array();
-  for (const int subscribers : {0, 1, 8}) {
-    calls.push_back(MeasureCalls(pandod, absl::StrCat(folder, "/", subscribers),
-                                 subscribers));
+  for (const WorkerLoad& load : {kFlood, kEngine}) {
+    for (const int subscribers : {0, 1, 8}) {
+      calls.push_back(MeasureCalls(
+          pandod, absl::StrCat(folder, "/", load.name, subscribers), load,
+          subscribers));
+    }
   }
   std::vector<double> announcement_ms;
   for (int i = 0; i < kAnnouncements; ++i) {

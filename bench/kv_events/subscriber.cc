@@ -34,10 +34,10 @@ std::string Subscriber::Next() {
   return parts.at(2).to_string();
 }
 
-bool Subscriber::DropOne() {
+size_t Subscriber::DropPart() {
   socket_.set(zmq::sockopt::rcvtimeo, kLittleMs);
   zmq::message_t part;
-  return socket_.recv(part).has_value();
+  return socket_.recv(part).value_or(0);
 }
 
 size_t StoredBlocks(const std::string& payload) {
@@ -54,7 +54,7 @@ size_t StoredBlocks(const std::string& payload) {
 Reader::Reader(const std::string& endpoint)
     : thread_([this, endpoint] {
         Subscriber subscriber(endpoint);
-        while (!is_over_) subscriber.DropOne();
+        while (!is_over_) bytes_ += subscriber.DropPart();
       }) {}
 
 }  // namespace pando::bench

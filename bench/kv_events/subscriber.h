@@ -16,8 +16,9 @@ class Subscriber {
   // Waits for the next frame, and returns its payload; ends the program when
   // none comes in half a minute.
   std::string Next();
-  // Whether there was a frame to drop. Waits a little for it.
-  bool DropOne();
+  // Drops a part of a frame, and returns its size; 0: none came in a little
+  // while.
+  size_t DropPart();
 
  private:
   zmq::context_t context_;
@@ -34,7 +35,11 @@ class Reader {
   explicit Reader(const std::string& endpoint);
   ~Reader() { is_over_ = true; }
 
+  // So far.
+  size_t bytes() const { return bytes_; }
+
  private:
+  std::atomic<size_t> bytes_ = 0;
   std::atomic<bool> is_over_ = false;
   std::jthread thread_;
 };

@@ -69,7 +69,9 @@ double P99(std::vector<double> values) {
   return *at;
 }
 
-Load::Load(const std::string& address, int clients) {
+Load::Load(const std::string& address, int clients,
+           std::chrono::microseconds period)
+    : period_(period) {
   for (int i = 0; i < clients; ++i) {
     workers_.push_back({.client = OrExit(Client::Connect(
                             {.address = address, .name = "bench"})),
@@ -84,9 +86,14 @@ std::vector<double> Load::Run(std::chrono::milliseconds time,
     const Clock::time_point end = Clock::now() + time;
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < workers_.size(); ++i) {
-      threads.emplace_back([&worker = workers_[i], &times = times[i], end] {
-        while (Clock::now() < end) Serve(*worker.client, worker.random, times);
-      });
+      threads.emplace_back(
+          [this, &worker = workers_[i], &times = times[i], end] {
+            for (Clock::time_point next = Clock::now(); next < end;) {
+              Serve(*worker.client, worker.random, times);
+              next = std::max(next + period_, Clock::now());
+              std::this_thread::sleep_until(std::min(next, end));
+            }
+          });
     }
     meanwhile();
   }

@@ -25,11 +25,14 @@ std::string ClassName(int number);
 // The 99th percentile of `values`, which are at least one.
 double P99(std::vector<double> values);
 
-// Workers that admit and finish one request after the other, as fast as they
-// are answered. Owns their connections and ends them.
+// Workers that admit and finish one request after the other. Owns their
+// connections and ends them.
 class Load {
  public:
-  Load(const std::string& address, int clients);
+  // Each worker begins a request every `period`, or as soon as the one before
+  // has been answered.
+  Load(const std::string& address, int clients,
+       std::chrono::microseconds period = {});
 
   // Lets all workers run for `time`, and `meanwhile` on this thread. Returns
   // the times of all calls, in microseconds.
@@ -42,6 +45,7 @@ class Load {
     std::mt19937 random;
   };
 
+  const std::chrono::microseconds period_;
   std::vector<Worker> workers_;
 };
 
