@@ -111,6 +111,43 @@ TEST_F(ClientSettlesTest, PagesWithoutAnAnswerAreGivenBack) {
                   [this] { return client_->AllocatePages(3).status(); });
 }
 
+// The server has moved the lock; where the client thinks that it is, the second
+// page would be cached as the first one of another prompt.
+TEST_F(ClientSettlesTest, NothingIsInsertedAfterALockWhoseEndIsNotKnown) {
+  const std::vector<Token> prompt = Prompt(32);
+  Match match =
+      client_->MatchPrefix(prompt, {.lock = true, .reserve_tokens = 32})
+          .value();
+  const std::span<const PageId> pages = match.reserved.ids;
+  const auto insert = [&](size_t page) {
+    return client_
+        ->Insert(std::span(prompt).subspan(page * 16, 16),
+                 pages.subspan(page, 1),
+                 {.lock = &match.lock, .lock_action = LockAction::kRelock})
+        .status();
+  };
+  relay_->Mute();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(insert(0)));
+  relay_->Cut();
+  EXPECT_EQ(observer_->MatchPrefix(prompt)->matched_tokens, 16u);
+
+  Lock lock = std::move(match.lock);
+  EXPECT_TRUE(lock.held());
+  EXPECT_TRUE(lock.is_in_doubt());
+  match.lock = std::move(lock);
+  EXPECT_EQ(ReasonOf(insert(1)), reason::kLockInDoubt);
+  EXPECT_TRUE(Eventually([&] {
+    return client_
+        ->Insert({}, {},
+                 {.lock = &match.lock,
+                  .lock_action = LockAction::kUnlock,
+                  .free_page_ids = pages.subspan(1)})
+        .ok();
+  }));
+  EXPECT_EQ(Held().locks, 0u);
+  EXPECT_EQ(Held().pages.reserved, 0u);
+}
+
 TEST_F(ClientSessionTest, CallsFailAtOnceWhileTheServerIsAway) {
   const auto client = Connect();
   Lock lock = *client->TakeLock(Prompt(16));

@@ -28,6 +28,9 @@ class Lock {
   ~Lock();
 
   bool held() const { return id_ != 0; }
+  // Whether an Insert that was to move the lock got no answer: nobody knows
+  // where it ends, and nothing more can be inserted after it. Release it.
+  bool is_in_doubt() const { return is_in_doubt_; }
   // The boundary: how many tokens of the prompt the lock protects. The tokens
   // of an Insert anchored at this lock begin there.
   uint32_t tokens() const { return tokens_; }
@@ -48,6 +51,8 @@ class Lock {
        uint32_t tokens, PrefixHandle handle);
   // Follows the server, which has moved the lock.
   void MoveTo(uint32_t tokens, PrefixHandle handle);
+  // The server may have moved the lock.
+  void LoseEnd() { is_in_doubt_ = true; }
   // Empties the lock, and tells nobody.
   void Forget() { id_ = 0; }
   // Releases the lock, in the background if necessary.
@@ -61,6 +66,7 @@ class Lock {
   uint64_t id_ = 0;
   uint32_t tokens_ = 0;
   PrefixHandle handle_;
+  bool is_in_doubt_ = false;
 };
 
 }  // namespace client

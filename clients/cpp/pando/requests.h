@@ -103,7 +103,8 @@ enum class LockAction {
 
 struct InsertOptions {
   // The anchor: tokens and page ids begin at the boundary of this lock, in its
-  // namespace.
+  // namespace. When a call that was to move it ends without an answer, further
+  // pages are refused with reason::kLockInDoubt.
   Lock* lock = nullptr;
   LockAction lock_action = LockAction::kKeep;
   // Without a lock: the session that reserved the pages, and the namespace.

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
+#include "clients/cpp/src/status.h"
 #include "pando/client.h"
 
 namespace pando {
@@ -203,6 +204,13 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
   if (lock != nullptr && lock->connection_.lock() != connection_) {
     return absl::InvalidArgumentError("InsertOptions.lock: another client's");
   }
+  if (lock != nullptr && lock->is_in_doubt() && !page_ids.empty()) {
+    return WithReason(
+        absl::FailedPreconditionError(
+            "InsertOptions.lock: an insert that was to move it got no answer; "
+            "it can only be released"),
+        reason::kLockInDoubt);
+  }
   RETURN_IF_ERROR(CheckInsert(tokens.size(), options));
   const Session session = connection_->session();
   const uint64_t session_id =
@@ -229,6 +237,10 @@ absl::StatusOr<InsertResult> Client::Insert(std::span<const Token> tokens,
   });
   if (!status.ok()) {
     if (lock != nullptr) lock->ForgetIfGone(status);
+    if (lock != nullptr && options.lock_action == LockAction::kRelock &&
+        MayHaveActed(status)) {
+      lock->LoseEnd();
+    }
     return status;
   }
   connection_->TakeRoom(response);

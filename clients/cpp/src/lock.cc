@@ -25,6 +25,7 @@ Lock& Lock::operator=(Lock&& other) noexcept {
   id_ = std::exchange(other.id_, 0);
   tokens_ = other.tokens_;
   handle_ = other.handle_;
+  is_in_doubt_ = other.is_in_doubt_;
   return *this;
 }
 
