@@ -64,16 +64,15 @@ package:
 	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps \
 	  -w build/packages ./clients/python
 
-# pandoctl, too: what a reader wants next is to ask a server.
 demo:
 	@tools/setup.sh build
 	@$(call configure,release)
-	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl replay
+	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl
 	@$(PYTHON) examples/demo/run.py --pandod build/release/bin/pandod
 	@echo; echo "A recorded chat trace, 3,000 requests:"
-	@build/release/bin/replay bench/data/conversation_excerpt.jsonl \
-	  --pandod build/release/bin/pandod --clients 1 \
-	  --pool-tokens 5000000
+	@$(PYTHON) examples/demo/replay.py --pandod build/release/bin/pandod \
+	  --pandoctl build/release/bin/pandoctl --pool-tokens 5000000 \
+	  bench/data/conversation_excerpt.jsonl
 	@echo; echo "Next: make show, and the README. build/release/bin has pandod and pandoctl."
 
 show:

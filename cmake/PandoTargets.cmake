@@ -10,6 +10,12 @@ function(pando_library name)
     PRIVATE $<BUILD_INTERFACE:pando_warnings>)
 endfunction()
 
+# pando_runs_rarely(NAME): optimises a target little, in release builds: what runs
+# once, or for a person, is not worth a fifth of the time that it takes to compile.
+function(pando_runs_rarely name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # pando_program(NAME SOURCES... DEPS...): a program, placed in bin/ of the
 # build folder.
 function(pando_program name)
