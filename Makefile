@@ -22,7 +22,7 @@ configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build package demo show test check test-unit test-python test-asan \
         test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
-        bench-engines tidy fuzz soak coverage bench bench-sglang format clean
+        bench-engines tidy fuzz soak coverage bench bench-sglang bench-peers format clean
 
 help:
 	@echo "make demo            two workers share one cache; a recorded trace is replayed"
@@ -43,6 +43,7 @@ help:
 	@echo "make bench           the benchmarks, with a floor beside each figure"
 	@echo "make bench-engines   what Pando costs and saves SGLang and vLLM"
 	@echo "make bench-sglang    the Python client beside SGLang's own cache; installs it"
+	@echo "make bench-peers     a look-up beside LMCache and Mooncake; installs them"
 	@echo "make clean           removes build/"
 
 # For everything here; a target installs what it needs by itself.
@@ -223,6 +224,13 @@ bench-sglang: setup
 	@cmake --build --preset release -j $(JOBS) --target pandod
 	@python=$$(/usr/bin/python3 tests/engines/environments/environment.py sglang) && \
 	  $(PYTHON) bench/sglang.py --build build/release --python $$python
+
+# Without the others where they cannot be installed.
+bench-peers: setup
+	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@python=$$(/usr/bin/python3 tests/engines/environments/environment.py peers); \
+	  $(PYTHON) bench/peers/run.py --build build/release $${python:+--python $$python}
 
 format:
 	@tools/setup.sh test

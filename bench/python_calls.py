@@ -16,7 +16,7 @@ POOL_TOKENS = 5_000_000
 
 def python_calls(build: Path) -> dict[str, float]:
     """Median times in microseconds, by what was called."""
-    with _pandod(build) as address:
+    with serving(build) as address:
         return _json_of(sys.executable, "call_times.py", address)
 
 
@@ -30,7 +30,7 @@ def python_trace(
     python: str = sys.executable,
 ) -> dict[str, float]:
     """What bench/python/pando_trace.py prints."""
-    with _pandod(build) as address:
+    with serving(build) as address:
         more = ["--handles"] if handles else []
         more += ["--requests", str(requests)]
         return _json_of(python, "pando_trace.py", address, transport, trace, *more)
@@ -53,7 +53,8 @@ def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
 
 
 @contextlib.contextmanager
-def _pandod(build: Path) -> Iterator[str]:
+def serving(build: Path, *, on_one_cpu: bool = True) -> Iterator[str]:
+    """The address of a pandod."""
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
         socket = Path(folder) / "pando.sock"
         # Nobody reads or writes KV here, so its layout is as small as can be.
@@ -63,7 +64,9 @@ def _pandod(build: Path) -> Iterator[str]:
             *(POOL_TOKENS // PAGE_TOKENS + 1, "--layers", 1, "--heads", 1),
             *("--head-size", 1, "--dtype", "float8_e4m3", "--log-level", "error"),
         ]
-        process = subprocess.Popen(list(map(str, command)), preexec_fn=_on_one_cpu)
+        process = subprocess.Popen(
+            list(map(str, command)), preexec_fn=_on_one_cpu if on_one_cpu else None
+        )
         try:
             while not socket.exists():
                 if process.poll() is not None:

@@ -1,6 +1,6 @@
-"""Finds or makes the Python environment in which an engine runs.
+"""Finds or makes the Python environment in which an engine, or other caches, run.
 
-usage: environment.py sglang|vllm
+usage: environment.py sglang|vllm|peers
 
 Prints the environment's Python. Environments are kept outside the clone, in
 ${PANDO_CACHE:-~/.cache/pando}/engines, under the hash of what they are made of, so
@@ -22,7 +22,7 @@ from pathlib import Path
 from cuda_stubs import make_stubs
 
 HERE = Path(__file__).resolve().parent
-ENGINES = ("sglang", "vllm")
+ENGINES = ("sglang", "vllm", "peers")
 TRY_AGAIN_LATER = 75
 
 
