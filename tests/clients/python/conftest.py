@@ -1,6 +1,7 @@
 """A real pandod for the tests that talk to one."""
 
 import pytest
+from cutter import Cutter
 from metrics_page import free_address
 from pando_kv import Client
 from pandod_process import Pandod
@@ -20,6 +21,13 @@ def client(pandod):
     with Client(pandod.address, name="test") as client:
         yield client
         assert client.check_invariants() == []
+
+
+@pytest.fixture
+def cutter(pandod, tmp_path):
+    """A way to that pandod which can be cut, or lose what goes over it."""
+    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
+        yield cutter
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import random
 import time
 
 import pytest
-from cutter import Cutter
 from eventually import eventually
 from pando_kv import Client, SessionLostError, UnavailableError, UnknownLockError
 from pando_kv.aio import AsyncClient, AsyncLock
@@ -225,7 +224,7 @@ def test_close_ends_the_session_at_once(pandod, client):
     assert stats.counters.sessions_lost == 0
 
 
-def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path):
+def test_a_broken_connection_resumes_the_session_with_its_locks(cutter):
     async def run():
         async with AsyncClient(cutter.address) as client:
             session_id = client.session_id
@@ -242,8 +241,7 @@ def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path
             await match.lock.release()
             assert (client.session_id, client.generation) == (session_id, 1)
 
-    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
-        asyncio.run(run())
+    asyncio.run(run())
 
 
 def test_a_new_pandod_gets_a_new_session_and_refuses_old_handles(pandod):

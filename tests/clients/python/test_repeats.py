@@ -6,18 +6,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from cutter import Cutter
 from eventually import eventually
 from pando_kv import Client, DeadlineError
 from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS
 from prompts import admit_and_publish, prompt
-
-
-@pytest.fixture
-def cutter(pandod, tmp_path):
-    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
-        yield cutter
 
 
 @pytest.fixture

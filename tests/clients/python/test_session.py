@@ -6,7 +6,6 @@ import sys
 import threading
 
 import pytest
-from cutter import Cutter
 from eventually import eventually
 from pando_kv import (
     Client,
@@ -91,10 +90,9 @@ def test_a_closed_client_refuses_calls(pandod):
         assert caught.value.reason == "CLIENT_CLOSED"
 
 
-def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, tmp_path):
+def test_a_broken_connection_resumes_the_session_with_its_locks(pandod, cutter):
     losses = Losses()
     with (
-        Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter,
         Client(pandod.address) as watcher,
         Client(cutter.address, on_session_lost=losses) as client,
     ):

@@ -4,18 +4,11 @@ import asyncio
 import contextlib
 
 import pytest
-from cutter import Cutter
 from eventually import eventually
 from pando_kv import Client, DeadlineError, LockInDoubtError
 from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS
 from prompts import prompt
-
-
-@pytest.fixture
-def cutter(pandod, tmp_path):
-    with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
-        yield cutter
 
 
 @pytest.fixture

@@ -5,28 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.steps import Request, Step, tokens, written
 from pando_kv import Client, Namespace
 from pando_kv.vllm.copy_plan import CopyReport
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
-from pandod_process import Pandod
-
-
-@pytest.fixture
-def pandod(tmp_path):
-    server = Pandod(tmp_path, pool_pages=64, **POOL)
-    server.start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def operator(pandod):
-    with Client(pandod.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture

@@ -4,13 +4,10 @@ that is full."""
 import contextlib
 
 import pytest
-from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.scheduler_alone import SchedulerAlone
+from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.start import prompt
-from pando_kv import Client
-
-PAGES = 64
 
 
 @pytest.fixture(params=[False, True], ids=["copies", "zero copy"])
@@ -19,19 +16,9 @@ def zero_copy(request):
 
 
 @pytest.fixture
-def pandod(tmp_path, zero_copy):
-    server = serve_pool(tmp_path, PAGES)
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def operator(pandod):
-    with Client(pandod.address, name="operator") as client:
-        yield client
-        stats = client.stats()
-        assert stats.locks == 0
-        assert client.check_invariants() == []
+def operator(operator):
+    yield operator
+    assert operator.stats().locks == 0
 
 
 @pytest.fixture

@@ -5,27 +5,11 @@ import contextlib
 
 import pytest
 from cutter import Cutter
-from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.steps import Request, Step, tokens, written
 from eventually import eventually
 from pando_kv import Client
 from pando_kv.vllm.copy_scheduler import CopyScheduler
-from pandod_process import Pandod
-
-
-@pytest.fixture
-def pandod(tmp_path):
-    server = Pandod(tmp_path, pool_pages=64, **POOL)
-    server.start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def operator(pandod):
-    with Client(pandod.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture

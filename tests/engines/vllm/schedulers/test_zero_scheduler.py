@@ -4,14 +4,13 @@ pandod."""
 from types import SimpleNamespace
 
 import pytest
-from engines.vllm.pool import BLOCK_TOKENS, POOL
+from engines.vllm.pool import BLOCK_TOKENS
+from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.steps import Request, Step, tokens
 from pando_kv import Client
 from pando_kv.vllm.shared_block_pool import SharedBlockPool
 from pando_kv.vllm.zero_scheduler import ZeroScheduler
-from pandod_process import Pandod
 
-PAGES = 64
 STASH = 2
 
 
@@ -51,21 +50,6 @@ class Manager:
 
     def give_back(self, request):
         self.block_pool.free_blocks(self._taken.pop(request.request_id, []))
-
-
-@pytest.fixture
-def pandod(tmp_path):
-    server = Pandod(tmp_path, pool_pages=PAGES, **POOL)
-    server.start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def operator(pandod):
-    with Client(pandod.address, name="operator") as client:
-        yield client
-        assert client.check_invariants() == []
 
 
 @pytest.fixture
