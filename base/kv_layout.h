@@ -52,9 +52,9 @@ struct Shape {
 // kv * kv_stride + token * token_stride + head * head_stride + i * size of
 // dtype. Strides are in bytes. Made by WithStrides.
 //
-// Of an opaque page byte i in a layer is at layer * layer_stride +
-// page * page_stride + i; kv_planes is 1, and what speaks of heads and tokens
-// is 0.
+// In an opaque page, byte i of a layer is at layer * layer_stride +
+// page * page_stride + i; kv_planes is 1, and the fields about heads and tokens
+// are 0.
 struct Layout : Shape {
   uint64_t layer_stride = 0;
   uint64_t page_stride = 0;

@@ -103,7 +103,7 @@ absl::StatusOr<int> Memory::Export() const {
   return descriptor;
 }
 
-// Built up step by step, and taken down by as many steps as were made.
+// Is made in steps; the destructor undoes those that were taken.
 class Mapping::Region {
  public:
   explicit Region(const Memory& memory)

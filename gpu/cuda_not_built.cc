@@ -1,4 +1,5 @@
-// In place of what needs the CUDA toolkit. No shard gets here without it.
+// Stands in for what needs the CUDA toolkit, in a build without it. Such a
+// build has no shard on a device, so nothing here is called.
 #include "gpu/cuda_page_checksummer.h"
 
 namespace pando {

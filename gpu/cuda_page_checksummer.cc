@@ -13,7 +13,7 @@
 namespace pando {
 namespace {
 
-// Pages of one launch.
+// How many pages one launch takes.
 constexpr size_t kBatchPages = 1024;
 
 // One shard on its device, with a batch of page ids and checksums.

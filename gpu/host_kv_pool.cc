@@ -116,7 +116,7 @@ absl::StatusOr<UniqueFd> HostKvPool::ExportShardTo(WriterId writer,
   return fd;
 }
 
-// A duplicate would be the same open file as ours.
+// Opened anew, because a duplicate would be the same open file as ours.
 absl::StatusOr<UniqueFd> HostKvPool::ReopenedShard(uint32_t index) const {
   if (index >= fds_.size()) {
     return absl::OutOfRangeError(absl::StrFormat(

@@ -11,7 +11,8 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kLanes;
-// Of one page: enough that a block's one atomic addition costs nothing.
+// Tiles of one page: so many that the one atomic addition of a block costs
+// nothing beside them.
 constexpr uint32_t kTilesPerBlock = 4 * kWarps;
 constexpr uint32_t kMaxGridY = 65535;
 

@@ -29,7 +29,8 @@ absl::Status Wait(cudaStream_t stream, cudaEvent_t event) {
   return ToStatus(cudaStreamWaitEvent(stream, event), "cudaStreamWaitEvent");
 }
 
-// What `after` gets to do from now on waits for what `before` has to do.
+// Makes the work that `after` gets from now on wait for what `before` has to
+// do.
 absl::Status Order(cudaStream_t before, cudaEvent_t event, cudaStream_t after) {
   absl::Status status = Record(event, before);
   return status.ok() ? Wait(after, event) : status;

@@ -20,7 +20,7 @@ absl::Status ToStatus(const grpc::Status& status) {
       absl::StrCat("echo server: ", status.error_message()));
 }
 
-// By the bare stub, with messages that keep their memory.
+// Calls the bare stub, with messages that keep their memory.
 class EchoFloor : public Floor {
  public:
   explicit EchoFloor(const std::shared_ptr<grpc::Channel>& channel)

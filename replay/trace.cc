@@ -60,7 +60,7 @@ class BlockLru {
 
   const uint64_t capacity_;
   uint64_t used_ = 0;
-  std::list<Block> order_;  // the next to go first
+  std::list<Block> order_;  // the next to be evicted comes first
   std::unordered_map<uint32_t, std::list<Block>::iterator> places_;
 };
 

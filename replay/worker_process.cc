@@ -118,7 +118,7 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
     std::cerr << "worker " << options.index << ": " << status.ToString()
               << std::endl;
   }
-  // Not exit: what the parent had in hand when it forked is not ours to end.
+  // Not exit, which would flush and destroy what the parent had at the fork.
   _exit(status.ok() ? 0 : 1);
 }
 

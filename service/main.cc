@@ -28,8 +28,8 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-// A descriptor for each connection and each watched process: as many as
-// allowed.
+// Each connection and each watched process takes a descriptor, so the limit is
+// raised as far as the system allows.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -76,7 +76,7 @@ int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
   }
 }
 
-// Also asks for the time that the drain may take.
+// What the service manager is told; asks for the time that the drain may take.
 std::string DrainNotice(absl::Duration drain_timeout) {
   constexpr absl::Duration kStop = absl::Seconds(15);
   return absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=",
@@ -92,7 +92,8 @@ void Drain(Server& server, Watchdog& watchdog) {
   while (!server.IsIdle() && MonotonicNow() < deadline) {
     watchdog.GiveSign();
     siginfo_t sent;
-    // From this process: an operator's call asks for what is being done.
+    // This process sends the signal for an operator's call, which asks for the
+    // drain that is already under way.
     if (sigtimedwait(&kStopSignals, &sent, &kStep) > 0 &&
         sent.si_pid != getpid()) {
       Log(LogLevel::kWarning, "second signal: stopping at once");
@@ -118,7 +119,8 @@ int Main(int argc, char** argv) {
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
-  // Before there are threads. Whoever reads the log may go.
+  // Done before there are threads, which inherit it. SIGPIPE would end pandod
+  // when nobody reads the log any more.
   pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   StartLog(options.log_level, options.log_format);

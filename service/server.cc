@@ -31,7 +31,7 @@ constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // What calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// Of a request, beside its tokens and pages.
+// What a request may take beside its tokens and pages.
 constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
@@ -48,7 +48,7 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .model = options.model};
 }
 
-// Where an address is taken: also which option names another one.
+// Adds to the error of an address that is taken which option chooses another.
 absl::Status WithOption(const absl::Status& status, absl::string_view option) {
   if (!absl::IsAlreadyExists(status) && !absl::IsUnavailable(status)) {
     return status;
@@ -70,7 +70,8 @@ int MaxReceiveBytes(const Options& options) {
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
 }
 
-// While the only CPU looks for calls, nobody can make one.
+// With one CPU there is no spinning: while it looks for calls nobody can make
+// one.
 absl::Duration SpinOf(const Options& options) {
   return std::thread::hardware_concurrency() > 1 ? options.lane_spin
                                                  : absl::ZeroDuration();
@@ -132,7 +133,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
       stepped_calls_(&cache_, &rpc_),
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       watermark_step_(rpc_.AddWakeup([this] {
-        // Calls come in between two steps.
+        // Between two steps other calls are served.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
         ShowGauges();
       })),

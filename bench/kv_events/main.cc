@@ -57,8 +57,8 @@ std::unique_ptr<Client> Connect(const Machine& machine) {
       {.address = machine.address(), .name = "kv_events_bench"}));
 }
 
-// From before the call to the frame. Nothing is evicted, so that each request
-// makes one frame.
+// The time from before the call to its frame. Nothing is evicted, so that each
+// request makes one frame.
 std::vector<double> InsertToFrame(const std::string& pandod,
                                   const std::string& folder) {
   const Machine machine(pandod, folder + "/latency",

@@ -16,7 +16,7 @@ constexpr uint32_t kPageTokens = 16;
 // Half of the pages that all prompts have together, so that some match and some
 // are evicted.
 constexpr uint32_t kPoolPages = 4096;
-// Of the namespaces that prompts are in: "class 0" and so on.
+// How many namespaces the prompts are in: "class 0" and so on.
 constexpr int kClasses = 8;
 
 // The extra_key of a namespace.

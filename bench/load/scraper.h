@@ -11,7 +11,7 @@ int FreePort();
 // What GET /metrics answers at that port; ends the program when it does not.
 std::string Scrape(int port);
 
-// Of such an answer.
+// How many series such an answer has.
 int CountSeries(const std::string& metrics);
 
 }  // namespace pando::bench

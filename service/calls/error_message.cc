@@ -9,7 +9,7 @@ namespace pando {
 namespace {
 
 // The field that holds the subject of an error in every request that has it;
-// empty when it is none.
+// empty when it is in none.
 std::string_view FieldOf(Subject subject) {
   switch (subject) {
     case Subject::kSession:

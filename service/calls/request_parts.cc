@@ -16,12 +16,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Counts until there are too many or the message is over, or wrong.
+// Counts the parts of a message, until there are too many, the message ends, or
+// it is malformed.
 class PartCounter {
  public:
   explicit PartCounter(CodedInputStream* in) : in_(in) {}
 
-  // False: the rest need not be looked at.
+  // Returns false when the rest need not be looked at.
   bool Count(const Descriptor& type) {
     int last_number = 0;
     const FieldDescriptor* field = nullptr;
@@ -53,7 +54,7 @@ class PartCounter {
                               : WireFormatLite::SkipField(in_, tag);
   }
 
-  // What has the number of a field, but is of another type, is not known.
+  // A value with the number of a field but another type is an unknown field.
   static bool IsOfType(WireFormatLite::WireType wire_type,
                        const FieldDescriptor& field) {
     const auto type = static_cast<WireFormatLite::FieldType>(field.type());

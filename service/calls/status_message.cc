@@ -14,7 +14,7 @@
 namespace pando {
 namespace {
 
-// Of a payload that is the message itself.
+// The type URL of a payload that is the RetryInfo itself.
 constexpr absl::string_view kRetryInfo =
     "type.googleapis.com/google.rpc.RetryInfo";
 
@@ -22,7 +22,7 @@ constexpr absl::string_view kRetryInfo =
 // one, which says again what the caller had sent, would cost it the reason.
 constexpr size_t kMaxMessageBytes = 1024;
 
-// Its beginning, in whole characters.
+// The beginning of the message, in whole characters.
 std::string ShortMessageOf(const absl::Status& status) {
   const std::string message = MessageOf(status);
   size_t size = std::min(message.size(), kMaxMessageBytes);

@@ -29,7 +29,8 @@ constexpr char kJson[] = "application/json";
 // What the page shows at once.
 constexpr uint32_t kShownBranches = 400;
 constexpr uint32_t kMaxShownBranches = 2'000;
-// What is smaller than one of so many parts of the whole is merged.
+// A branch that is smaller than the whole divided by this is merged with
+// others.
 constexpr uint32_t kShownParts = 500;
 constexpr uint32_t kMaxShownParts = 10'000;
 constexpr uint32_t kShownChildren = 20;

@@ -100,7 +100,7 @@ absl::StatusOr<v1::ExplainMatchRequest> ExplainRequestOf(
   v1::ExplainMatchRequest request;
   RequestReader reader(max_tokens, &request);
   if (!json::sax_parse(body, &reader)) {
-    // Without what was sent.
+    // The error does not repeat what was sent.
     return absl::InvalidArgumentError(
         "the body must be an ExplainMatchRequest as JSON, for example "
         R"({"namespace": {"extra_key": "a"}, "tokens": [1, 2]})");

@@ -16,9 +16,9 @@ void Append(const std::vector<T>& from, std::vector<T>& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// A split puts a new node above others, whose place in the copy may have gone
-// by; until it is looked for it may have been split again. That ends: each
-// parent begins on an earlier page.
+// A split during the copy puts a new node above others, where the copy may have
+// passed already, and that node may be split again before it is looked for. The
+// loop ends, because each parent begins on an earlier page.
 void CopyMissingParents(PrefixCache& cache, std::vector<NodeCopy>& nodes) {
   absl::flat_hash_set<NodeHandle> known;
   known.reserve(nodes.size());

@@ -23,13 +23,15 @@ namespace {
 
 constexpr uint32_t kListed = 1'000;
 constexpr uint32_t kDumped = 10'000;
-// As many as can be written into one answer while others wait.
+// More would keep other calls waiting while the answer is written.
 constexpr uint32_t kMaxListed = 10'000;
 constexpr uint32_t kMaxDumped = 100'000;
-// Between two steps on a thread of its own: others get the mutex meanwhile.
+// The pause between two steps on a thread of its own, in which others get the
+// mutex.
 constexpr absl::Duration kPause = absl::Microseconds(50);
 
-// How many entries are listed, when `asked` for: none says the standard.
+// How many entries are listed when `asked` are asked for; 0 asks for the
+// default.
 uint32_t LimitOf(uint32_t asked, uint32_t standard, uint32_t most) {
   return asked == 0 ? standard : std::min(asked, most);
 }
@@ -57,7 +59,7 @@ void AdminService::AddMethodsTo(DataPath& data_path) {
       v1::Admin::service_full_name(), "GetStats",
       [this](const auto& in, auto& out, const WaitingCall& call) {
         absl::Status status = GetStats(in, out);
-        // Each is some tenant's.
+        // Each of these belongs to some tenant.
         if (!call.spans_namespaces()) out.clear_quota_classes();
         return status;
       });

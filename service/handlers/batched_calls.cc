@@ -44,7 +44,7 @@ class CallInBatch final : public ServedCall<Request, Response>,
   bool is_answered_ = false;
 };
 
-// Names nothing that this server knows.
+// A call of a method that this server does not know.
 class UnknownCall final : public BatchedCall {
  public:
   UnknownCall(BatchedCalls* calls, v1::BatchedResponse* response)

@@ -93,7 +93,7 @@ class HealthWatch {
     OperationDone();
   }
 
-  // The watcher has left; a watch ends in no other way.
+  // The watcher has left: a watch ends in no other way.
   void OnDone() {
     is_done_ = true;
     OperationDone();

@@ -5,7 +5,7 @@
 namespace pando {
 namespace {
 
-// How late the end of a wait is noticed whose time is up.
+// A wait whose time is up ends at most this late.
 constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 v1::PendingOutcome ToWire(PendingOutcome outcome) {

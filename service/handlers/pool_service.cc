@@ -88,7 +88,7 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
                         .pages = request.pages(),
                         .min_pages = min_pages,
                         .request_id = RequestId(request.request_id())}));
-  // Those of a repeat may be cached by now.
+  // The pages of a repeat may be cached by now.
   if (verifier_ != nullptr && !result.is_repeat) {
     verifier_->Reserved(result.pages);
   }

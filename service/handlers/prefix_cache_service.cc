@@ -259,8 +259,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   return absl::OkStatus();
 }
 
-// Of the pages in a repeat nothing is known: they may be another session's, and
-// those that were reserved may be cached.
+// A repeat is not verified: since the first answer its pages may have gone to
+// another session, and those that were reserved may be cached.
 void PrefixCacheService::Verify(const MatchResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;
   verifier_->HandedOut(result.pages);

@@ -93,7 +93,7 @@ std::vector<PageId> PagesOf(const PackedIds& ids) {
 void AppendPages(std::span<const PageId> pages, PackedIds* ids) {
   const int count = static_cast<int>(pages.size());
   ids->Reserve(ids->size() + count);
-  // As plain numbers in one piece, which compilers copy many at a time.
+  // Writes into one contiguous range, so that compilers copy many at a time.
   std::transform(pages.begin(), pages.end(), ids->AddNAlreadyReserved(count),
                  [](PageId page) { return page.value(); });
 }

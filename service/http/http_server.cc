@@ -34,8 +34,8 @@ constexpr std::chrono::milliseconds kStopPoll{20};
 constexpr char kThreads[] = "32";
 constexpr int kConsoleThreads = 8;
 
-// civetweb does not return before it has read so much, so between two chunks it
-// is seen that a body comes too slowly.
+// civetweb does not return before it has read so much, so only between two
+// chunks can the server notice that a body comes too slowly.
 constexpr size_t kBodyChunk = 256;
 constexpr absl::Duration kBodyTime = absl::Seconds(10);
 
@@ -65,7 +65,7 @@ void Send(mg_connection* connection, const HttpReply& reply) {
   mg_write(connection, reply.body.data(), reply.body.size());
 }
 
-// `size` bytes; none when they do not come in time.
+// Reads `size` bytes; none when they do not come in time.
 std::optional<std::string> ReadBody(mg_connection* connection, size_t size) {
   const absl::Time deadline = MonotonicNow() + kBodyTime;
   std::string body;
@@ -85,7 +85,7 @@ int PortOf(const mg_context* context) {
   return port.port;
 }
 
-// The host to connect to of a server that listens on `address`.
+// The host by which a server that listens on `address` is reached.
 std::string ConnectableHost(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
   return host == "0.0.0.0" || host == "[::]" ? "127.0.0.1" : host;

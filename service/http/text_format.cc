@@ -17,7 +17,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Doubles have all whole numbers below.
+// A double holds every whole number below this exactly.
 constexpr double kWholeLimit = 1e15;
 
 std::string Number(double value) {

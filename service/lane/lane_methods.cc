@@ -47,12 +47,12 @@ class LaneCall final : public ServedCall<Request, Response>,
 
   Caller caller() const override { return lane_->caller(); }
 
-  // Makes the request of these bytes. Not in the turn.
+  // Parses these bytes into the request. Called without the turn.
   void Take(const std::string& bytes) {
     taken_bytes_ += bytes.size();
     parsed_ = ParseRequest(bytes);
   }
-  // True: it waits, and is the lane's.
+  // Returns true when the call waits; the lane then owns it.
   bool Serve(LaneConnection& lane, uint32_t slot) {
     lane_ = &lane;
     slot_ = slot;
@@ -61,10 +61,10 @@ class LaneCall final : public ServedCall<Request, Response>,
   }
   void End() override { this->Cancel(); }
 
-  // For the next call.
+  // Makes the place ready for the next call.
   void Empty() {
     response_.Clear();
-    // How much it takes is found out field by field, so not after each call.
+    // Its size is summed up field by field, which is too slow after each call.
     if (taken_bytes_ < kKeptMessageBytes) return;
     taken_bytes_ = 0;
     if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
@@ -80,8 +80,8 @@ class LaneCall final : public ServedCall<Request, Response>,
     return absl::InternalError("the request cannot be parsed");
   }
 
-  // What is parsed before it is known who may call is at most what a lane
-  // holds.
+  // The request was parsed before anyone checked who may call: it is never
+  // larger than a lane.
   absl::Status Parse() override { return parsed_; }
 
   void Send(const absl::Status& status) override {

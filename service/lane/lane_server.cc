@@ -20,13 +20,13 @@
 namespace pando {
 namespace {
 
-// Of an event for the thread itself, not for a lane.
+// The epoll data of the event that wakes the thread itself; lanes have others.
 constexpr uint64_t kChanges = 0;
 // Looks at the active lanes between two looks at the clock.
 constexpr int kSpins = 16;
-// A request of more bytes does not leave its memory for the next one.
+// The buffer of a larger request is not kept for the next one.
 constexpr size_t kKeptRequestBytes = size_t{1} << 20;
-// While there are calls all the time, how often it listens for other lanes.
+// How often the thread listens for other lanes while calls never pause.
 constexpr std::chrono::microseconds kBetweenRings{50};
 // A worker may read answers so long after its lane was closed.
 constexpr std::chrono::seconds kReadAfterClose{2};
@@ -137,8 +137,8 @@ void LaneServer::WakeThread() {
 
 absl::Status LaneServer::Listen(int fd, LaneId id) {
   epoll_event event = {};
-  // By edges, so that nobody has to read: a worker shares the doorbell, and
-  // could let a read of it block.
+  // Edge-triggered, so that nobody has to read the doorbell: a worker shares
+  // it, and could make a read of it block.
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) {

@@ -110,7 +110,7 @@ class LaneServer {
   // active.
   void TakeRings(int timeout_ms);
   void Drop(LaneId id);
-  // Of lanes that were closed a while ago.
+  // Frees the memory of lanes that were closed a while ago.
   void GiveMemoryBack();
 
   const Config config_;

@@ -101,7 +101,7 @@ void ServedLane::Publish(uint32_t index, SlotState state, uint32_t code,
   slot.code.store(code, kRelaxed);
   slot.answer_bytes.store(static_cast<uint32_t>(bytes), kRelaxed);
   slot.state.store(WordOf(state), std::memory_order_release);
-  // Either we see who sleeps, or they the answer before they do.
+  // Either we see who sleeps, or they see the answer before they sleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<Sleeper>(slot.sleeper.load(kRelaxed))) {
     case Sleeper::kNobody:

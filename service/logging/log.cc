@@ -26,13 +26,13 @@
 namespace pando {
 namespace {
 
-// Lines that may wait for the thread that writes them.
+// How many lines may wait for the thread that writes them.
 constexpr size_t kWaitingLines = 8192;
 constexpr absl::Duration kStopTime = absl::Seconds(2);
 
 struct LogState {
   std::shared_ptr<spdlog::logger> logger;
-  // Writes to the same stream, at once.
+  // A logger that writes to the same stream without a queue.
   std::shared_ptr<spdlog::logger> direct;
   bool is_json = false;
   LogThrottle throttle;
@@ -77,7 +77,7 @@ void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int,
       "protobuf", {{"text", text}});
 }
 
-// The last words of GPR_ASSERT.
+// Whether this is what GPR_ASSERT logs before it aborts.
 bool IsAssertion(const gpr_log_func_args& args) {
   return absl::StartsWith(args.message, "assertion failed");
 }
@@ -149,7 +149,7 @@ void StopLog(int exit_status) {
     spdlog::shutdown();
     is_written.Notify();
   });
-  // Nobody may read stderr.
+  // It may be that nobody reads stderr, and the write blocks.
   if (!is_written.WaitForNotificationWithTimeout(kStopTime)) {
     std::_Exit(exit_status);
   }

@@ -18,8 +18,8 @@ namespace {
 // What PagePool keeps for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
-// What is kept of each page is made at the start, and a process that is granted
-// it but cannot use it dies without a word.
+// The index of all pages is made at the start. A process that is granted memory
+// which is not there is killed without a word, so it is checked before.
 absl::Status CheckIndexFitsInMemory(const Options& options) {
   struct sysinfo info;
   if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");

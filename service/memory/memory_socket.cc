@@ -23,7 +23,8 @@ namespace {
 
 constexpr uint32_t kWireVersion = 1;
 constexpr std::chrono::milliseconds kDescriptorRetry{100};
-// What a peer has at least to send its token, whoever else wants its place.
+// The time that every peer has to send its token, however many others want its
+// place.
 constexpr std::chrono::milliseconds kFairTime{50};
 constexpr int kAcceptedAtOnce = 64;
 
@@ -140,7 +141,7 @@ int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
 }
 
 void MemorySocket::AcceptPeers() {
-  // Those who are here are heard, too, however many others come.
+  // Only so many at a time, so that connected peers are heard meanwhile.
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     const Clock::time_point now = Clock::now();
     if (now < accept_after_) return;
@@ -158,7 +159,7 @@ void MemorySocket::AcceptPeers() {
       continue;
     }
     if (is_full && !DropPeerWithoutToken()) {
-      // One too many, until the oldest has had its time.
+      // There is no place for another peer until the oldest has had its time.
       accept_after_ = peers_.front().arrived + kFairTime;
     }
     peers_.push_back({std::move(accepted.fd), identity, now,

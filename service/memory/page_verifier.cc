@@ -50,7 +50,8 @@ void PageVerifier::Check(const char* found_when) {
   for (size_t i = 0; i < sampled_.size(); ++i) {
     std::optional<uint64_t>& expected = checksums_[sampled_[i]];
     if (expected == (*checksums)[i]) continue;
-    // From now on it is to stay like this: each change is told once.
+    // The new checksum is expected from now on, so that each change is reported
+    // once.
     expected = (*checksums)[i];
     ++violations_;
     Log(LogLevel::kError, "a page was written after it was inserted",

@@ -21,7 +21,8 @@ constexpr uint64_t kStopEvent = 0;
 absl::Status AddToEpoll(const UniqueFd& epoll, const UniqueFd& fd,
                         uint64_t id) {
   epoll_event event = {};
-  // Once: the event stays until the descriptor is closed everywhere.
+  // One-shot: the event would come again until the descriptor is closed
+  // everywhere.
   event.events = EPOLLIN | EPOLLONESHOT;
   event.data.u64 = id;
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) {
@@ -60,7 +61,7 @@ absl::Status ProcessWatcher::Watch(WriterId writer, pid_t pid) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "pid is %d; the process is not visible in this PID namespace", pid));
   }
-  // No wrapper in this libc.
+  // This libc has no wrapper for the call.
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("pidfd_open of %d", pid));

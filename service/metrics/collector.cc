@@ -13,7 +13,8 @@ namespace {
 // More classes than this are shown as one, so that the number of series is
 // bounded.
 constexpr size_t kShownClasses = 8;
-// So are all sessions but those that were opened first.
+// Sessions beyond this number, in the order of their opening, are shown as one,
+// too.
 constexpr uint32_t kListedSessions = 32;
 
 void Add(const ClassTraffic& from, ClassTraffic& to) {
@@ -48,7 +49,8 @@ std::vector<NamespaceClassFigures> ClassesOf(const CacheStats& cache) {
   return shown;
 }
 
-// What is over of `whole`, which was counted at another moment than the parts.
+// What is left of `whole` without its parts; never negative, although the two
+// were counted at different moments.
 uint64_t Rest(uint64_t whole, uint64_t part) {
   return whole > part ? whole - part : 0;
 }

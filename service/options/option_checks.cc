@@ -42,7 +42,7 @@ absl::Status CheckAddress(const std::string& name, const std::string& address) {
       address));
 }
 
-// TCP is served with certificates, or in the clear because somebody wants that.
+// TCP is served with certificates, or in the clear where an option says so.
 absl::Status CheckTcp(const Options& options) {
   const bool all = !options.tls_certificate.empty() &&
                    !options.tls_key.empty() && !options.tls_client_ca.empty();
@@ -61,7 +61,7 @@ absl::Status CheckTcp(const Options& options) {
       options.tcp));
 }
 
-// What only GPUs have is not asked of the host; each shard has a device.
+// Refuses options for GPUs beside a host pool, and gives each shard a device.
 absl::Status CompleteDevices(Options& options) {
   if (options.pool_memory == "host") {
     const std::string_view given = !options.pool_devices.empty()
@@ -137,14 +137,14 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
-// What depends on pool_pages.
+// Checks the options that depend on pool_pages.
 absl::Status CheckPool(const Options& options) {
   absl::Status status =
       MakeKvLayout(ShapeOf(options), options.pool_pages).status();
   return status.ok() ? CheckPages(options) : status;
 }
 
-// Nobody knows the pages of a fraction yet.
+// The number of pages of a pool that is given as a fraction is not known yet.
 absl::Status ResolvePool(Options& options) {
   if (options.pool_fraction > 0) {
     return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
@@ -181,7 +181,7 @@ absl::Status CompleteOptions(Options& options) {
     options.memory_socket =
         std::filesystem::path(options.socket).replace_filename("memory.sock");
   }
-  // Clients are told it, wherever they run.
+  // Absolute, because clients are told it, whichever folder they run in.
   options.memory_socket = std::filesystem::absolute(options.memory_socket);
   for (absl::Status status :
        {CheckSocketPath("socket", options.socket),

@@ -42,7 +42,8 @@ bool IsServiceLink(const std::string& variable) {
 // pandod.
 constexpr char kClientVariable[] = "PANDO_ADDRESS";
 
-// Says so of what exists and is none; a FIFO would be waited for without end.
+// Refuses a path that exists and is no regular file; to open a FIFO would block
+// without end.
 std::string RefuseUnlessRegularFile(const std::string& path) {
   std::error_code unknown;
   const std::filesystem::file_status status =
@@ -157,7 +158,7 @@ class Parser {
     return line;
   }
 
-  // What is to be printed of complete options.
+  // What a flag wants printed instead of a start; empty when none does.
   std::string Printed(const Options& options) const {
     if (print_config_) {
       return ConfigFile(options,
@@ -226,7 +227,7 @@ class Parser {
   ConfigLists lists_;
 };
 
-// What may be said in one way only.
+// Refuses values that were given in two ways that exclude each other.
 absl::Status CheckExclusions(const Parser& parser, Options& options) {
   const char* size = nullptr;
   for (const char* name : {"pool-pages", "pool-bytes", "pool-fraction"}) {

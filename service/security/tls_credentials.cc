@@ -53,8 +53,8 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-// gRPC's own credentials that follow files are done for, until the next change,
-// with a key that does not fit. Those of its C library keep what they have.
+// gRPC's own credentials that follow files fail after a key that does not fit,
+// until the files change again. Those of its C library keep what they have.
 class FollowingCredentials final : public grpc::ServerCredentials {
  public:
   explicit FollowingCredentials(TlsFiles files)

@@ -42,7 +42,7 @@ absl::Status Error(const std::string& address) {
       absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno)));
 }
 
-// What connections inherit.
+// Sets what connections inherit from the listener.
 bool SetOptions(int fd) {
   const auto set = [fd](int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Start(
   std::vector<UniqueFd> sockets;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     absl::StatusOr<UniqueFd> socket = Listen(*at, address);
-    // A name may stand for an address of a family that this machine has not.
+    // A name may stand for an address of a family that this machine lacks.
     const bool is_last = at->ai_next == nullptr;
     if (!socket.ok() && (!is_last || !sockets.empty()) &&
         (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) {

@@ -21,7 +21,8 @@
 namespace pando {
 namespace {
 
-// Who floods a socket with connections makes others wait behind so many.
+// Connections that wait to be accepted. Whoever floods the socket makes others
+// wait behind so many.
 constexpr int kBacklog = 128;
 
 constexpr int kLockTries = 500;

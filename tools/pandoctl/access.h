@@ -10,7 +10,7 @@
 
 namespace pando::ctl {
 
-// What pandod is shown.
+// The credentials that pandod is shown.
 struct Access {
   // Unset: the connection is in the clear.
   std::optional<TlsFiles> tls;

@@ -20,7 +20,7 @@ const std::vector<std::string> kPolicies = {
     "lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"};
 const std::vector<std::string> kShells = {"bash", "zsh"};
 
-// Of options that take a value: what stands for it in --help.
+// What stands in --help for the value of an option.
 constexpr const char* kNumber = "N";
 constexpr const char* kSeconds = "SECONDS";
 constexpr const char* kFile = "FILE";

@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<Machine>> FindMachines(const Options& options) {
     }
     const std::string host = address.substr(0, colon);
     const std::vector<std::string> found = Resolve(host);
-    if (found.size() <= 1) {  // a call says it where nobody knows the host
+    if (found.size() <= 1) {  // an unknown host is reported by the call
       add(address, "");
       continue;
     }

@@ -10,7 +10,7 @@ namespace pando::ctl {
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_positional()) return "";
-  // After a colon CLI11 says what it checks, in words of its own.
+  // CLI11 appends what it checks after a colon; that is cut off.
   const std::string type = option->get_type_name();
   const std::string placeholder = type.substr(0, type.find(':'));
   return placeholder.empty() ? "" : " " + placeholder;

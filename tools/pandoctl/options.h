@@ -14,7 +14,7 @@ namespace pando::ctl {
 // which, and what they mean.
 struct Options {
   std::string address = "unix:/run/pando/pando.sock";
-  // Of a fleet; empty: the one above.
+  // The machines of a fleet; empty: `address` alone.
   std::vector<std::string> addresses;
   double timeout_s = 10;
   std::optional<std::string> tls_ca;

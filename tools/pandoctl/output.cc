@@ -50,7 +50,7 @@ Json ToJson(const google::protobuf::Message& message) {
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string text;
-  // It fails for messages of unknown types alone.
+  // It fails only for messages of unknown types.
   (void)google::protobuf::util::MessageToJsonString(message, &text, options);
   return Json::parse(text);
 }

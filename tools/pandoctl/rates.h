@@ -21,7 +21,7 @@ struct Rates {
   double evicted_pages = 0;
   // Calls refused: the pool exhausted, or the quota.
   double refusals = 0;
-  // Not per second.
+  // Tokens that were asked for and found: sums, not rates.
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
 };

@@ -49,7 +49,7 @@ absl::Status Server::Explained(const absl::Status& status) const {
       return absl::UnavailableError(
           absl::StrCat(address_, " cannot be reached: ", status.message(),
                        ". Does pandod run there?"));
-    case absl::StatusCode::kCancelled:  // by pandod, which stops
+    case absl::StatusCode::kCancelled:  // pandod stops, and cancelled the call
       return absl::UnavailableError(
           absl::StrCat(address_, " ended before it answered"));
     case absl::StatusCode::kDeadlineExceeded:

@@ -14,7 +14,7 @@ namespace pando::ctl {
 
 // A prefix that several machines hold.
 struct SharedPrefix {
-  std::string hash;  // of its last page
+  std::string hash;  // its last page's
   std::optional<std::string> extra_key;
   uint64_t tokens = 0;  // from the start of the prompt
   std::vector<size_t> machines;

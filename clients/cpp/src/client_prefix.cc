@@ -68,7 +68,7 @@ void FillInsert(std::span<const Token> tokens, std::span<const PageId> page_ids,
   request.set_priority(options.priority);
 }
 
-// All but the tokens.
+// Fills in all fields but the tokens.
 void FillMatch(const MatchOptions& options, const PrefixHandle& after,
                v1::MatchPrefixRequest& request) {
   FillPlace(options.ns, after, request);
@@ -167,7 +167,8 @@ absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
   std::vector<size_t> asked(queries.size());
   std::iota(asked.begin(), asked.end(), size_t{0});
   const Session session = connection_->session();
-  // First after the handles; then whole, where a handle is gone.
+  // The first round begins at the handles; the second sends the queries whose
+  // handle is gone, whole.
   for (const bool use_handles : {true, false}) {
     if (asked.empty()) break;
     v1::MatchPrefixesRequest request;

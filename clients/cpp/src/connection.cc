@@ -15,12 +15,13 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// Between the attempts of a call whose connection breaks: the pause doubles,
-// so that they span most of a second.
+// The pause between attempts of a call whose connection breaks. It doubles, so
+// that they span most of a second.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr int kRepeats = 5;
 
-// Of a call that is repeated in the background; the client's end waits for it.
+// The limit of each attempt of a call that is repeated in the background: the
+// end of the client waits for the attempt under way.
 constexpr absl::Duration kAttempt = absl::Milliseconds(500);
 
 }  // namespace

@@ -27,7 +27,7 @@ BlocksStored FromProto(const v1::BlocksStored& stored) {
   return out;
 }
 
-// False: of a kind that this library does not know.
+// Returns false for an event of a kind that this library does not know.
 bool FromProto(const v1::Event& event, Event& out) {
   out.sequence = event.sequence();
   switch (event.event_case()) {

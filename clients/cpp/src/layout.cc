@@ -33,7 +33,7 @@ kv::Shape ShapeOf(const KvLayout& layout) {
       .page_format = layout.page_format};
 }
 
-// With the strides that it has, whatever they are.
+// Keeps the strides as they are, without a check.
 kv::Layout ToBase(const KvLayout& layout) {
   kv::Layout out{ShapeOf(layout)};
   out.layer_stride = layout.layer_stride;

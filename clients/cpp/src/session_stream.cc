@@ -102,7 +102,8 @@ void SessionStream::Lose() {
 
 void SessionStream::SetLastEnd(const absl::Status& end) {
   const std::lock_guard lock(mutex_);
-  // Of an attempt that has waited long enough, or been told to stop.
+  // We cancelled this attempt ourselves, because it had waited long enough or
+  // the client is closed: that says nothing about the server.
   if (absl::IsCancelled(end)) return;
   last_end_ = end;
   changed_.notify_all();

@@ -9,7 +9,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// Before a call whose outcome is not known is repeated once more.
+// The pause before a call whose outcome is not known is repeated.
 constexpr std::chrono::milliseconds kPause{500};
 
 }  // namespace

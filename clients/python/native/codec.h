@@ -83,7 +83,7 @@ class Encoding {
   const Codec& codec_;
   PyObject* const values_;
   // In the order in which the fields are visited, the same in both passes.
-  std::vector<uint64_t> numbers_;  // of a list, first how many there are
+  std::vector<uint64_t> numbers_;  // a list begins with its length
   std::vector<nanobind::tuple> lists_;
   std::vector<Uint32Buffer> buffers_;
   std::vector<size_t> message_sizes_;

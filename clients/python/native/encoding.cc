@@ -64,7 +64,7 @@ uint64_t BoolOf(PyObject* value) {
   return static_cast<uint64_t>(truth);
 }
 
-// Of the kinds that are one number.
+// The number that is written for a field whose kind is one number.
 uint64_t NumberOf(const Field& field, PyObject* value) {
   switch (field.kind) {
     case Kind::kBool:
