@@ -33,8 +33,13 @@ def core_rows(build: Path) -> list[Row]:
             rows.append(Row(name, hot, "us", floor, limit, limit / MEMCMP_HOT_US))
         name = f"match 8192 tokens, cold, page {page}, 1 node"
         cold = us(f"BM_MatchCold/{page}/1")
-        floor = us("BM_MemcmpCold")
+        floor = us("BM_MemcmpCold/0")
         rows.append(Row(name, cold, "us", floor, 2.5, 2.5 / MEMCMP_COLD_US))
+        # At page 1 there are as many bytes of page ids as of tokens.
+        if page == 1:
+            both = us("BM_MemcmpCold/1")
+            name = "the same; floor: memcmp and a copy of the page ids"
+            rows.append(Row(name, cold, "us", both))
     for name, policy in (("lru", LRU), ("lfu", LFU), ("slru", SLRU)):
         few = us(f"BM_EvictOnePage/{policy}/1000")
         for leaves in (100_000, 1_000_000):

@@ -74,7 +74,15 @@ void BM_MemcmpHot(benchmark::State& state) {
 }
 BENCHMARK(BM_MemcmpHot);
 
+// The argument: whether as many page ids, as cold, are copied as well. A match
+// at page 1 has one for each token.
 void BM_MemcmpCold(benchmark::State& state) {
+  const bool copies = state.range(0) != 0;
+  std::vector<PageId> pages(kTokens);
+  std::vector<std::vector<PageId>> cached_pages;
+  for (uint64_t i = 0; copies && i < kColdPrompts; ++i) {
+    cached_pages.emplace_back(kTokens, PageId(static_cast<uint32_t>(i)));
+  }
   std::vector<std::vector<Token>> cached;
   for (uint64_t i = 0; i < kColdPrompts; ++i) {
     cached.push_back(Tokens(i, kTokens));
@@ -83,13 +91,19 @@ void BM_MemcmpCold(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     const std::vector<Token> prompt = Tokens(next % kColdPrompts, kTokens);
-    const Token* const other = cached[next++ % kColdPrompts].data();
+    const size_t turn = next++ % kColdPrompts;
+    const Token* const other = cached[turn].data();
     state.ResumeTiming();
     int difference = std::memcmp(prompt.data(), other, kTokens * sizeof(Token));
     benchmark::DoNotOptimize(difference);
+    if (!copies) continue;
+    std::memcpy(pages.data(), cached_pages[turn].data(),
+                kTokens * sizeof(PageId));
+    benchmark::DoNotOptimize(pages.data());
+    benchmark::ClobberMemory();
   }
 }
-BENCHMARK(BM_MemcmpCold)->Iterations(16'384);
+BENCHMARK(BM_MemcmpCold)->Arg(0)->Arg(1)->Iterations(16'384);
 
 }  // namespace
 }  // namespace pando::bench
