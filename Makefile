@@ -142,13 +142,17 @@ test-asan: setup
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS) $(junit_of_ctest)
 
-# The core under many threads, and the threads of pandod, with the thread
-# sanitizer. What it cannot see: tests/support/tsan.
+# The core under many threads, both ends of a lane, and the threads of pandod,
+# with the thread sanitizer. What it cannot see: tests/support/tsan.
+TSAN_TESTS := core/core_stress_test lane/lane_threads_test
 test-tsan: setup
 	@$(call configure,tsan)
-	@cmake --build --preset tsan -j $(JOBS) --target core_stress_test pandod
-	@build/tsan/tests/core/core_stress_test \
-	  $(if $(RESULTS),--gtest_output=xml:$(RESULTS)/core_stress_test.xml)
+	@cmake --build --preset tsan -j $(JOBS) --target $(notdir $(TSAN_TESTS)) pandod
+	@for test in $(TSAN_TESTS); do \
+	  build/tsan/tests/$$test \
+	    $(if $(RESULTS),--gtest_output=xml:$(RESULTS)/$$(basename $$test).xml) \
+	    || exit; \
+	done
 	@PANDOD=$(CURDIR)/build/tsan/bin/pandod $(PYTHON) -m pytest -q \
 	  $(junit_of_pytest) tests/threads/service_threads.py
 
