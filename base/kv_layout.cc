@@ -13,7 +13,8 @@
 namespace pando::kv {
 namespace {
 
-// Without what says nothing of an opaque page, so that equal layouts are equal.
+// Clears the fields that say nothing about an opaque page, so that equal
+// layouts compare equal.
 Shape Normalized(Shape shape) {
   if (shape.is_opaque()) {
     shape.kv_planes = 1;

@@ -55,8 +55,8 @@ std::string UnknownName(const std::string& kind, const std::string& name,
                            name.substr(0, kMaxName), name.size());
   }
   const size_t own = name.size() - std::min(name.size(), CommonPrefix(known));
-  // With more than a third of its own characters different, a name is another
-  // one, not a mistyped one.
+  // A name of which more than a third differs is another name, not a mistyped
+  // one.
   size_t least = own / 3 + 1;
   std::string nearest;
   for (const std::string& candidate : known) {

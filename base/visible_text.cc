@@ -13,8 +13,8 @@ struct Utf8Character {
   bool is_valid = false;
 };
 
-// The first character. What is no UTF-8 is one byte that is not valid.
-// REQUIRES: text is not empty.
+// Returns the first character; a byte that is no UTF-8 is one character that is
+// not valid. REQUIRES: text is not empty.
 Utf8Character FirstCharacter(std::string_view text) {
   const auto byte = [&](size_t i) {
     return static_cast<uint32_t>(static_cast<unsigned char>(text[i]));
@@ -36,9 +36,9 @@ Utf8Character FirstCharacter(std::string_view text) {
   return {code_point, size, true};
 }
 
-// Whether a terminal obeys it, or it changes what a reader sees of others: the
-// control characters C0 and C1, separators of lines, marks and overrides of the
-// direction of writing, and the byte order mark.
+// Whether a terminal obeys the character, or it changes how others are shown:
+// the control characters C0 and C1, separators of lines, marks and overrides of
+// the direction of writing, and the byte order mark.
 bool IsHidden(uint32_t code_point) {
   const auto in = [&](uint32_t first, uint32_t last) {
     return code_point >= first && code_point <= last;

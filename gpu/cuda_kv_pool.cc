@@ -16,7 +16,8 @@
 namespace pando {
 namespace {
 
-// Says it in terms of the pool, where the driver would say "out of memory".
+// Reports too little memory in terms of the pool, where the driver would only
+// say "out of memory".
 absl::Status CheckFitsDevice(const cuda::Device& device, uint64_t bytes) {
   ASSIGN_OR_RETURN(const uint64_t total, cuda::TotalBytes(device));
   if (bytes <= total) return absl::OkStatus();
@@ -86,7 +87,7 @@ absl::StatusOr<std::unique_ptr<PageChecksummer>> CudaKvPool::MakeChecksummer()
 
 absl::StatusOr<uint64_t> FreeBytesPerShard(
     const std::vector<std::string>& devices) {
-  // By UUID, since a device may be named in two ways.
+  // The keys are UUIDs, because one device may be named in two ways.
   std::map<std::string, uint64_t> shards_on;
   std::map<std::string, uint64_t> free_on;
   for (const std::string& name : devices) {

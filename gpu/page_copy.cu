@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kLanes;
-// Loads of a lane before its first store.
+// How many loads a lane begins before its first store.
 constexpr uint32_t kInFlight = 4;
 
 template <typename Word>

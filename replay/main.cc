@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kPolicies[] = {"lru",  "lfu",      "fifo", "mru",
                                      "filo", "priority", "slru", "reuse"};
 
-// This process and all it starts run on the first CPU it may use.
+// Makes this process, and all that it starts, run on the first CPU it may use.
 absl::Status PinToOneCpu() {
   cpu_set_t allowed, one;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
@@ -37,7 +37,7 @@ absl::Status PinToOneCpu() {
              : absl::ErrnoToStatus(errno, "sched_setaffinity");
 }
 
-// A replay for each policy and pool, with the anchors beside it.
+// Runs a replay for each policy and pool, with the anchors beside it.
 absl::StatusOr<std::vector<Report>> ReplayAll(const Options& options,
                                               const Trace& trace) {
   const HitTokens unlimited = UnlimitedCacheHits(trace);
@@ -118,7 +118,7 @@ void AddProcesses(CLI::App& app, Options& options) {
   app.add_option("--json", options.json, "Write the result here, too");
 }
 
-// Empty when the options go together.
+// Completes the options. Returns what is wrong with them, or an empty text.
 std::string Complete(Options& options) {
   if (options.policies == std::vector<std::string>{"all"}) {
     options.policies.clear();

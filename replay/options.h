@@ -23,7 +23,7 @@ struct Options {
   bool in_process = false;
   std::string pandod;
   std::string address;
-  // What the latter is shown, as in ConnectOptions.
+  // The credentials that a pandod at `address` is shown, as in ConnectOptions.
   std::optional<TlsFiles> tls;
   std::string token;
 

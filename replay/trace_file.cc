@@ -26,7 +26,7 @@ struct CloseGzFile {
 };
 using GzFile = std::unique_ptr<gzFile_s, CloseGzFile>;
 
-// The whole file; zlib hands plain files through.
+// Reads the whole file; zlib hands plain files through.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const GzFile file(gzopen(path.c_str(), "rb"));
   if (file == nullptr) return absl::ErrnoToStatus(errno, path);

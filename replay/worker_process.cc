@@ -76,7 +76,7 @@ bool ReceiveResult(int socket, WorkerResult* result) {
   return ReceiveAll(socket, std::as_writable_bytes(std::span(result->calls)));
 }
 
-// The life of the worker; its status becomes the exit code.
+// Runs the worker from start to end; its status becomes the exit code.
 absl::Status Work(int socket, const WorkerAddresses& addresses,
                   const Trace& trace, const WorkerOptions& options) {
   ASSIGN_OR_RETURN(

@@ -18,7 +18,7 @@ namespace pando::replay {
 
 struct WorkerAddresses {
   std::string pandod;
-  // What pandod is shown, as in ConnectOptions.
+  // The credentials that pandod is shown, as in ConnectOptions.
   std::optional<TlsFiles> tls;
   std::string token;
   // Empty: no floor is measured.

@@ -42,7 +42,7 @@ PrefixCache& Tree(uint32_t page_tokens, uint64_t prompts, int nodes) {
 void Match(benchmark::State& state, uint64_t prompts) {
   PrefixCache& cache = Tree(static_cast<uint32_t>(state.range(0)), prompts,
                             static_cast<int>(state.range(1)));
-  // The requests are in the caches: what is measured is the index.
+  // The requests stay in the CPU caches, so that the index is measured.
   std::vector<Token> prompt = Tokens(SeedOf(0), kTokens);
   uint64_t next = 0;
   for (auto _ : state) {
@@ -74,8 +74,8 @@ void BM_MemcmpHot(benchmark::State& state) {
 }
 BENCHMARK(BM_MemcmpHot);
 
-// The argument: whether as many page ids, as cold, are copied as well. A match
-// at page 1 has one for each token.
+// The argument says whether page ids, as many and as cold, are copied as well:
+// a match at page 1 has one for each token.
 void BM_MemcmpCold(benchmark::State& state) {
   const bool copies = state.range(0) != 0;
   std::vector<PageId> pages(kTokens);

@@ -41,7 +41,8 @@ void BM_ReadClock(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadClock);
 
-// A match of one page, alone on the cache; the argument: with a clock.
+// A match of one page, with nothing else on the cache. The argument says
+// whether there is a clock.
 void BM_MatchOnePage(benchmark::State& state) {
   constexpr uint32_t kPageTokens = 16;
   PrefixCache cache(

@@ -1,5 +1,5 @@
-// The longest step of each kind of work for operators, at a million pages: so
-// long may a call have to wait for it.
+// The longest step of each kind of work for operators, at a million pages: the
+// longest time that a call may have to wait for it.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -127,7 +127,7 @@ void BM_StepsOfListNamespaces(benchmark::State& state) {
   RecordWork(state, *cache, NamespaceListing(kMany));
 }
 
-// A path of nodes with a lock at each, of which the prompt has the first.
+// A path of nodes with a lock at each; the prompt has the first of them.
 void BM_StepsOfExplainMatch(benchmark::State& state) {
   const auto cache = MakeCache(1, kDepth + 1);
   const std::vector<Token> path = Tokens(1, kDepth);
@@ -143,7 +143,7 @@ void BM_StepsOfExplainMatch(benchmark::State& state) {
   RecordWork(state, *cache, Explanation(kNamespace, prompt));
 }
 
-// Not in steps: the whole tree at once.
+// A change of policy is not done in steps: it goes over the whole tree at once.
 void BM_SetEvictionPolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
   RecordLongest(state, [&] {

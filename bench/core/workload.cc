@@ -19,7 +19,7 @@ std::vector<Token> Tokens(uint64_t seed, size_t count) {
 
 std::unique_ptr<PrefixCache> MakeCache(uint32_t page_tokens, uint64_t pages,
                                        EvictionPolicyKind policy) {
-  // As pandod does.
+  // pandod turns this off, too.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   auto cache = std::make_unique<PrefixCache>(
       PrefixCache::Options{.page_tokens = page_tokens,

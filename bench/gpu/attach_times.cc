@@ -9,7 +9,7 @@
 namespace pando {
 namespace {
 
-// Milliseconds since it was last asked.
+// Tells the milliseconds since it was last asked.
 class Watch {
  public:
   double Lap() {

@@ -1,5 +1,5 @@
-// Copies and checksums of pages on the first GPU, and attaching to a pool on
-// it. Says so, and ends well, where there is none.
+// Measures copies and checksums of pages on the first GPU, and attaching to a
+// pool on it. Where there is no GPU it says so and succeeds.
 
 #include <cuda_runtime.h>
 

@@ -35,7 +35,8 @@ std::vector<uint32_t> RandomPages(uint32_t capacity, uint32_t count) {
   return pages;
 }
 
-// Rates of `bytes` moved; `ceiling` is what the device can do.
+// Prints the rate at which `bytes` were moved; `ceiling` is what the device can
+// do.
 void PrintRow(const char* name, uint64_t bytes, double seconds,
               const char* ceiling_name, double ceiling_seconds) {
   const auto gigabytes = static_cast<double>(bytes) / 1e9;

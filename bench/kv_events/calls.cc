@@ -18,7 +18,7 @@ constexpr int kRounds = 16;
 constexpr std::chrono::milliseconds kRoundTime{500};
 constexpr double kRoundSeconds =
     std::chrono::duration<double>(kRoundTime).count();
-// For what a round leaves to be read.
+// The time to read what a round left behind.
 constexpr std::chrono::milliseconds kRest{50};
 
 using Readers = std::vector<std::unique_ptr<Reader>>;
@@ -31,12 +31,12 @@ Readers Read(const std::string& endpoint, int count) {
   return readers;
 }
 
-// What each of them has read so far.
+// How many bytes each reader has read so far; all read the same.
 size_t BytesOf(const Readers& readers) {
   return readers.empty() ? 0 : readers.front()->bytes();
 }
 
-// The p99 of a round, in microseconds.
+// Runs one round and returns its p99, in microseconds.
 double Round(Load& load) {
   const double p99 = P99(load.Run(kRoundTime, [] {}));
   std::this_thread::sleep_for(kRest);

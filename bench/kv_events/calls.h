@@ -11,7 +11,7 @@ namespace pando::bench {
 struct WorkerLoad {
   std::string name;
   int clients;
-  // As in Load.
+  // See Load's constructor.
   std::chrono::microseconds period;
 };
 

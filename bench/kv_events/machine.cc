@@ -11,7 +11,7 @@
 namespace pando::bench {
 namespace {
 
-// One encodes, one sends.
+// The first encodes, the second sends.
 const std::vector<std::string> kPublishingThreads = {"events", "ZMQbg/IO/0"};
 
 std::string SocketIn(const std::string& folder) {

@@ -26,7 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As many requests as can be had, and what one engine may send.
+// kFlood makes as many requests as it can; the other as many as one engine may
+// send.
 const WorkerLoad kFlood = {.name = "flood", .clients = 4, .period = {}};
 const WorkerLoad kEngine = {
     .name = "engine", .clients = 1, .period = std::chrono::milliseconds(5)};
@@ -77,8 +78,8 @@ std::vector<double> InsertToFrame(const std::string& pandod,
   return milliseconds;
 }
 
-// From the subscription to the last block. Of each pandod the first: there is
-// at most one announcement a second.
+// The time from the subscription to the last block. Each pandod is asked once,
+// because there is at most one announcement a second.
 double Announcement(const std::string& pandod, const std::string& folder) {
   const Machine machine(pandod, folder, kAnnouncedBlocks + 2 * kPromptPages,
                         true);

@@ -9,21 +9,21 @@
 
 namespace pando::bench {
 
-// Sends frames that say nothing to who subscribes at an endpoint: what it costs
-// to send and read as many bytes as those of events.
+// Sends frames without a meaning to whoever subscribes at an endpoint. It shows
+// what sending and reading as many bytes as those of events costs.
 class PlainSender {
  public:
   explicit PlainSender(const std::string& endpoint);
   ~PlainSender() { is_over_ = true; }
 
-  // From now on; 0: nothing. Thread-safe.
+  // Sets the rate from now on; 0 sends nothing. Thread-safe.
   void SetRate(double bytes_per_second) { rate_ = bytes_per_second; }
 
  private:
   void Run();
   void SendFrame(size_t bytes);
 
-  // Not copied for a frame, as pandod's payloads are not.
+  // Shared by all frames without a copy, as pandod's payloads are.
   const std::string payload_;
   zmq::context_t context_;
   zmq::socket_t socket_;

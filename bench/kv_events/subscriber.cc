@@ -18,7 +18,7 @@ constexpr int kLittleMs = 100;
 Subscriber::Subscriber(const std::string& endpoint)
     : socket_(context_, zmq::socket_type::sub) {
   socket_.set(zmq::sockopt::linger, 0);
-  // A frame that is dropped would never be waited for.
+  // No limit: a frame that ZeroMQ drops would be waited for without end.
   socket_.set(zmq::sockopt::rcvhwm, 0);
   socket_.set(zmq::sockopt::subscribe, "");
   socket_.connect(endpoint);

@@ -25,7 +25,8 @@ class Subscriber {
   zmq::socket_t socket_;
 };
 
-// Blocks that the events of such a payload, in the map form, say are stored.
+// How many blocks the events of such a payload, in the map form, say are
+// stored.
 size_t StoredBlocks(const std::string& payload);
 
 // A router that reads as fast as it can, on a thread of its own, and drops what
@@ -35,7 +36,7 @@ class Reader {
   explicit Reader(const std::string& endpoint);
   ~Reader() { is_over_ = true; }
 
-  // So far.
+  // How much it has read so far.
   size_t bytes() const { return bytes_; }
 
  private:

@@ -30,7 +30,7 @@ std::vector<Token> Prompt(uint32_t number) {
   return prompt;
 }
 
-// Microseconds that `call` takes are added to `times`.
+// Adds to `times` how many microseconds `call` takes.
 template <typename Call>
 auto Timed(std::vector<double>& times, Call&& call) {
   const Clock::time_point start = Clock::now();
@@ -40,7 +40,7 @@ auto Timed(std::vector<double>& times, Call&& call) {
   return OrExit(std::move(result));
 }
 
-// The two calls of a request: admit and publish.
+// Makes the two calls of a request: admit and publish.
 void Serve(Client& client, std::mt19937& random, std::vector<double>& times) {
   const std::vector<Token> prompt = Prompt(random() % kPromptsOfClass + 1);
   const Namespace ns = {.extra_key = ClassName(random() % kClasses)};

@@ -34,8 +34,8 @@ class Load {
   Load(const std::string& address, int clients,
        std::chrono::microseconds period = {});
 
-  // Lets all workers run for `time`, and `meanwhile` on this thread. Returns
-  // the times of all calls, in microseconds.
+  // Lets all workers run for `time`, and runs `meanwhile` on this thread.
+  // Returns the times of all calls, in microseconds.
   std::vector<double> Run(std::chrono::milliseconds time,
                           const std::function<void()>& meanwhile);
 

@@ -33,8 +33,8 @@ constexpr uint32_t kPageTokens = 16;
 constexpr int kRounds = 40;
 constexpr std::chrono::milliseconds kRoundTime{75};
 
-// Runs on this CPU; what this process starts from now on does, too. False:
-// there is no such CPU.
+// Pins this process, and what it starts from now on, to this CPU. Returns false
+// if there is no such CPU.
 bool PinTo(int cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -174,7 +174,7 @@ int Main(int argc, char** argv) {
     std::cerr << cache_process.status() << echo_process.status() << "\n";
     return 1;
   }
-  // On a CPU of its own, and awake between two calls.
+  // This pandod has a CPU of its own, and stays awake between two calls.
   const bool has_two_cpus = PinTo(1);
   flags.insert(flags.end(), {"--lane-spin", "1ms"});
   auto far_process = PandodProcess::Start(pandod, far_socket, flags);

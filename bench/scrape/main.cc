@@ -25,7 +25,7 @@ constexpr int kClients = 4;
 constexpr int kRounds = 30;
 constexpr std::chrono::seconds kRoundTime{1};
 
-// One value of each round.
+// One value for each round.
 struct Rounds {
   std::vector<double> alone_p99_us;
   std::vector<double> scraped_p99_us;

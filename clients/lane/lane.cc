@@ -18,9 +18,10 @@ namespace pando::lane {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-// Between two looks at the clock.
+// How often a spinning caller looks for its answer between two looks at the
+// clock.
 constexpr int kSpins = 32;
-// A sleeper looks again from time to time, should nobody wake it.
+// A sleeper looks at least this often, in case nobody wakes it.
 constexpr std::chrono::milliseconds kLongestSleep{100};
 
 constexpr uint32_t WordOf(SlotState state) {
@@ -195,7 +196,7 @@ std::optional<Call::Outcome> Call::Poll() const {
 Call::Outcome Call::Await(Lane::Clock::time_point deadline) {
   const Header& header = lane_->header();
   std::optional<Outcome> outcome = Poll();
-  // Whoever is to answer cannot while we spin on its CPU.
+  // pandod cannot answer while we spin on its CPU.
   if (!outcome && header.cpu.load(kRelaxed) != ThisCpu()) {
     const auto spin_end = std::min(
         deadline,
@@ -207,7 +208,8 @@ Call::Outcome Call::Await(Lane::Clock::time_point deadline) {
   }
   while (!outcome) {
     slot().sleeper.store(static_cast<uint32_t>(Sleeper::kOnSlot), kRelaxed);
-    // Either pandod sees the sleeper after it has answered, or we the answer.
+    // Either pandod sees the sleeper after it has answered, or we see the
+    // answer.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if ((outcome = Poll())) break;
     const auto left = deadline - Lane::Clock::now();

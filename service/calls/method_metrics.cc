@@ -22,7 +22,7 @@ size_t IndexOf(absl::StatusCode code) {
                                : static_cast<size_t>(found - kCodes.begin());
 }
 
-// The element for which this holds, or a new one.
+// Returns the element that matches, or adds a new one.
 template <typename T, typename Is>
 T& FindOrAdd(std::deque<T>& all, Is&& is) {
   const auto found = std::find_if(all.begin(), all.end(), is);

@@ -40,7 +40,7 @@ class PartCounter {
  private:
   bool CountField(uint32_t tag, const FieldDescriptor* field) {
     const auto wire_type = WireFormatLite::GetTagWireType(tag);
-    // Groups are of no message here, and may hold more of their kind.
+    // No message here has groups, and groups may be nested without end.
     if (wire_type == WireFormatLite::WIRETYPE_START_GROUP) {
       parts_ = kMaxRequestParts + 1;
       return false;

@@ -67,7 +67,8 @@ void CachedPages::ForEachRun(
   add_children(kPaddingPage);
   while (!waiting.empty()) {
     run.clear();
-    // What is on top is a child of the last page of the run.
+    // While the stack is higher than before, the page on top is a child of the
+    // last page of the run.
     for (size_t below = 0; waiting.size() > below;) {
       run.push_back(waiting.back());
       waiting.pop_back();

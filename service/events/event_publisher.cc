@@ -10,7 +10,7 @@ namespace {
 
 // How long an event waits for others at most.
 constexpr absl::Duration kPeriod = absl::Milliseconds(2);
-// How long the first who listens waits at most for the beginning.
+// How long the first subscriber waits at most until its events begin.
 constexpr absl::Duration kIdlePeriod = absl::Milliseconds(20);
 
 }  // namespace

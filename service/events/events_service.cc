@@ -7,7 +7,7 @@
 namespace pando {
 namespace {
 
-// Beside the number of events: what they may take together.
+// What the events may take together, whatever their number.
 constexpr size_t kMaxHistoryBytes = size_t{128} << 20;
 
 std::vector<EventSink*> SinksOf(EventSink* watchers, EventSink* routers) {

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kBatchBytes = size_t{64} << 10;
 constexpr size_t kMaxRemovedBlocks = 4'096;  // of one event
 
-// Of the time, announcements take at most this share, and there is at most one
+// Announcements take at most this share of the time, and there is at most one
 // in each period.
 constexpr absl::Duration kAnnouncementPeriod = absl::Seconds(1);
 constexpr int kAnnouncementShare = 10;

@@ -13,10 +13,12 @@
 namespace pando {
 namespace {
 
-// So many are taken in one turn, as live frames wait meanwhile; and kept of one
-// peer. Of one that does not read its answers, further ones are dropped.
+// How many requests are taken in one turn, because live frames wait meanwhile,
+// and how many of one peer are kept. Further requests of a peer that does not
+// read its answers are dropped.
 constexpr size_t kMaxRequests = 1'000;
-// In place of a frame's number; its payload is empty.
+// Stands in place of a frame's number at the end of a replay; the payload is
+// empty.
 constexpr uint64_t kEndMark = std::numeric_limits<uint64_t>::max();
 
 uint64_t NumberIn(const zmq::message_t& message) {
@@ -35,8 +37,9 @@ absl::StatusOr<ReplaySocket> ReplaySocket::Bind(zmq::context_t& context,
   ASSIGN_OR_RETURN(zmq::socket_t socket,
                    BindZmqSocket(context, zmq::socket_type::router, endpoint,
                                  [](zmq::socket_t& socket) {
-                                   // Says who is gone or has too much waiting,
-                                   // in place of dropping.
+                                   // Makes ZMQ report peers that are gone or
+                                   // have too much waiting, where it would drop
+                                   // messages silently.
                                    socket.set(zmq::sockopt::router_mandatory,
                                               1);
                                  }));
@@ -59,8 +62,8 @@ bool ReplaySocket::TakeRequest() {
                            zmq::recv_flags::dontwait)) {
     return false;
   }
-  // Who asks, the delimiter of ZMQ's requests, a number. What is nothing of the
-  // kind has no answer.
+  // The parts are who asks, the delimiter of ZMQ's requests, and a number.
+  // Anything else has no answer.
   if (parts.size() == 3 && parts[1].size() == 0 &&
       parts[2].size() == sizeof(uint64_t)) {
     Requests& requests = requests_[parts[0].to_string()];

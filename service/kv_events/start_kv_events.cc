@@ -12,7 +12,8 @@
 namespace pando {
 namespace {
 
-// The address whose port is higher by `offset`; empty stays empty.
+// Returns the address with a port higher by `offset`; an empty address stays
+// empty.
 std::string WithPort(const std::string& address, size_t offset) {
   if (address.empty()) return "";
   const size_t colon = address.rfind(':') + 1;

@@ -29,16 +29,17 @@ absl::StatusOr<SubscriberSocket> SubscriberSocket::Bind(
                                  [](zmq::socket_t& socket) {
                                    socket.set(zmq::sockopt::sndhwm,
                                               kMaxWaitingFrames);
-                                   // Each subscription is told of, not only the
-                                   // first of a topic; and each that ends.
+                                   // Makes ZMQ report each subscription and
+                                   // each end of one, not only the first of a
+                                   // topic.
                                    socket.set(zmq::sockopt::xpub_verboser, 1);
                                  }));
   return SubscriberSocket(std::move(socket), std::move(topic));
 }
 
-// ZMQ drops a message for those who have too many waiting, and does not say so;
-// or it refuses the message as a whole, if it is told to. So it is asked the
-// second way first.
+// For subscribers that have too many messages waiting ZMQ either drops the
+// message silently or, if it is told to, refuses it as a whole. So it is asked
+// the second way first.
 bool SubscriberSocket::Send(const Frame& frame) {
   socket_.set(zmq::sockopt::xpub_nodrop, 1);
   const bool reaches_all = SendTopic();

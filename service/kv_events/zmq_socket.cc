@@ -17,7 +17,7 @@ constexpr int64_t kMaxReceivedBytes = 1'024;
 // How long a socket that is closed tries to send what waits.
 constexpr int kLingerMs = 200;
 
-// ZMQ looks up no names here, and calls one that it does not know a device.
+// ZMQ looks up no host names here; its error for one speaks of a device.
 std::string BindErrorText(const zmq::error_t& error) {
   if (error.num() != ENODEV) return error.what();
   return "its host must be an IP address, a network interface or *";
@@ -32,7 +32,7 @@ absl::StatusOr<zmq::socket_t> BindZmqSocket(
     zmq::socket_t socket(context, type);
     socket.set(zmq::sockopt::maxmsgsize, kMaxReceivedBytes);
     socket.set(zmq::sockopt::linger, kLingerMs);
-    // Peers whose machine is gone are noticed.
+    // Keepalive finds peers whose machine is gone.
     socket.set(zmq::sockopt::tcp_keepalive, 1);
     socket.set(zmq::sockopt::ipv6, absl::StrContains(endpoint, '[') ? 1 : 0);
     configure(socket);

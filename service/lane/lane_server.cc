@@ -22,13 +22,13 @@ namespace {
 
 // The epoll data of the event that wakes the thread itself; lanes have others.
 constexpr uint64_t kChanges = 0;
-// Looks at the active lanes between two looks at the clock.
+// How often it looks at the active lanes between two looks at the clock.
 constexpr int kSpins = 16;
 // The buffer of a larger request is not kept for the next one.
 constexpr size_t kKeptRequestBytes = size_t{1} << 20;
 // How often the thread listens for other lanes while calls never pause.
 constexpr std::chrono::microseconds kBetweenRings{50};
-// A worker may read answers so long after its lane was closed.
+// How long a worker may read answers after its lane was closed.
 constexpr std::chrono::seconds kReadAfterClose{2};
 // Timeouts of epoll_wait.
 constexpr int kNow = 0;
@@ -154,7 +154,7 @@ void LaneServer::Run() {
       break;
     if (!closed_.empty()) GiveMemoryBack();
     if (ServeActive()) {
-      // Lanes that are not active have their turn, too.
+      // Lanes that are not active get their turn, too.
       if (last_call_ - last_rings_ > kBetweenRings) TakeRings(kNow);
     } else if (MaySpin()) {
       SpinOnActive();

@@ -26,7 +26,7 @@ absl::Status CheckSocketPath(const std::string& name, const std::string& path) {
 
 absl::Status CheckAddress(const std::string& name, const std::string& address) {
   static const std::regex form("(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}");
-  // Matching takes the library a stack frame for each character.
+  // std::regex takes a stack frame for each character that it matches.
   if (address.size() > kMaxAddress) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s is %u bytes long; must be at most %u", name,

@@ -21,7 +21,7 @@ absl::Status CheckEndpoint(const std::string& name, const std::string& endpoint,
   static const std::regex form(
       "tcp://(\\*|\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):([1-9]\\d{0,4})");
   std::smatch parts;
-  // Matching takes the library a stack frame for each character.
+  // std::regex takes a stack frame for each character that it matches.
   if (endpoint.size() > kMaxEndpoint ||
       !std::regex_match(endpoint, parts, form) ||
       std::stoul(parts[2]) > kMaxPort) {
@@ -39,7 +39,7 @@ absl::Status CheckEndpoint(const std::string& name, const std::string& endpoint,
       name, endpoint, workers, kMaxPort));
 }
 
-// Says which companion is given although there are no events.
+// Refuses an option that needs events where there are none.
 absl::Status CheckAlone(const Options& options) {
   const std::string_view given =
       !options.kv_events_replay.empty()    ? "kv-events-replay"

@@ -128,7 +128,7 @@ std::string ConfigFile(
   out << YAML::Key << "quotas" << YAML::Comment(source_of("quotas"))
       << YAML::Value;
   AppendQuotas(options.quotas, out);
-  // There is no empty list of them.
+  // A configuration file must not hold an empty list of credentials.
   if (!options.credentials.empty()) {
     out << YAML::Key << "credentials" << YAML::Comment(source_of("credentials"))
         << YAML::Value;

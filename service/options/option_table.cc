@@ -45,7 +45,7 @@ std::optional<uint64_t> ParseSize(std::string text) {
   return bytes;
 }
 
-// The shortest text that is read as the same number.
+// Returns the shortest text that is read as the same number.
 std::string ShortestText(double value) {
   char text[32];
   const std::to_chars_result end =

@@ -33,13 +33,13 @@ std::vector<std::string> OptionNames() {
 bool IsServiceLink(const std::string& variable) {
   static const std::regex form(
       "\\w+_(SERVICE_HOST|SERVICE_PORT(_\\w+)?|PORT(_\\d+_\\w+)?)");
-  // Matching takes the library a stack frame for each character.
+  // std::regex takes a stack frame for each character that it matches.
   constexpr size_t kMaxLinkName = 256;
   return variable.size() <= kMaxLinkName && std::regex_match(variable, form);
 }
 
-// For pandoctl and engines, in a shell or a container that they share with
-// pandod.
+// A variable of pandoctl and engines, which may share a shell or a container
+// with pandod.
 constexpr char kClientVariable[] = "PANDO_ADDRESS";
 
 // Refuses a path that exists and is no regular file; to open a FIFO would block
@@ -97,8 +97,7 @@ absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
 // The flags of pandod, in terms of CLI11. Used once.
 class Parser {
  public:
-  // So many of the flags stand for variables of the environment; they come
-  // first.
+  // The first `variables` flags stand for variables of the environment.
   explicit Parser(size_t variables)
       : variables_(variables),
         app_("Pando: one KV cache under many LLM engines.", "pandod") {
@@ -199,7 +198,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // Where the value of an option is from.
+  // Returns where the value of an option came from.
   std::string SourceOf(const std::string& name) const {
     if (name == YamlConfig::kQuotas) {
       return lists_.quotas.empty() ? "default" : ConfigPath();

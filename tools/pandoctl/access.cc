@@ -10,7 +10,7 @@
 namespace pando::ctl {
 namespace {
 
-// What the file that an option names holds.
+// Reads the file that an option names.
 absl::StatusOr<std::string> ReadNamed(const char* option,
                                       const std::string& path) {
   absl::StatusOr<std::string> read = ReadFile(path);

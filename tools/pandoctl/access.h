@@ -17,7 +17,8 @@ struct Access {
   std::string token;  // empty: none
 };
 
-// An error names an option, and its file that cannot be read or is empty.
+// Reads the files that the options name. An error names the option whose file
+// cannot be read or is empty.
 absl::StatusOr<Access> ReadAccess(const Options& options);
 
 }  // namespace pando::ctl

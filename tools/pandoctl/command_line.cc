@@ -331,7 +331,7 @@ CLI::App* AddVerb(CLI::App& app, const Verb& verb, Command& command) {
   CLI::App* const added = app.add_subcommand(verb.name, verb.help);
   verb.add_flags(*added, command.options);
   added->footer(verb.examples);
-  // Called after those of the verbs below it.
+  // CLI11 calls this after the callbacks of the verbs below it.
   added->callback([added, &command, &verb] {
     if (added->get_subcommands().empty()) command.verb = verb.run;
   });

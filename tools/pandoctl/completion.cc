@@ -9,8 +9,8 @@
 namespace pando::ctl {
 namespace {
 
-// In zsh the script is sourced, or is itself the function that zsh finds in its
-// folders and calls for the first completion.
+// zsh users source the script, or put it into a folder where zsh finds it as
+// the function that it calls for the first completion.
 constexpr const char* kZshHead =
     "#compdef pandoctl\n"
     "(( $+functions[compdef] )) || { autoload -U +X compinit && compinit; }\n"
@@ -18,7 +18,7 @@ constexpr const char* kZshHead =
 constexpr const char* kZshTail =
     "[[ $funcstack[1] != _pandoctl ]] || _bash_complete -F _pandoctl\n";
 
-// The words between @ are put in.
+// The words between @ are replaced.
 constexpr const char* kScript = R"(_pandoctl() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb= word words=
@@ -59,7 +59,7 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// A branch of a shell's case.
+// One branch of the shell's `case`.
 std::string Branch(const std::string& pattern,
                    const std::vector<std::string>& words) {
   return absl::StrCat("    ", pattern, ") words=\"", absl::StrJoin(words, " "),

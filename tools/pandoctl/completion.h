@@ -8,7 +8,7 @@
 
 namespace pando::ctl {
 
-// What may follow a word: an option's name or that of a verb.
+// What may follow a word, which is the name of an option or of a verb.
 using Choices = std::map<std::string, std::vector<std::string>>;
 
 // A script that completes the verbs and options of `app` in a shell: bash, or

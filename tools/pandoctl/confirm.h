@@ -8,8 +8,9 @@
 
 namespace pando::ctl {
 
-// OK when --yes was given, or the person at the terminal says yes to
-// `question`. Without a terminal and without --yes a mistake in usage.
+// Returns OK when --yes was given, or the person at the terminal says yes to
+// `question`. It is a mistake in usage when there is neither a terminal nor
+// --yes.
 absl::Status Confirm(const Context& context, const std::string& question);
 
 }  // namespace pando::ctl

@@ -14,8 +14,8 @@ enum ExitCode {
   kUnhealthy = 4,
 };
 
-// Verbs, and the calls of Server, fail with these codes for these reasons, and
-// with any other for all others.
+// Verbs and the calls of Server fail with the status codes below for these
+// reasons; every other code is a plain failure.
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -18,7 +18,7 @@ std::string AgeText(uint64_t ms);
 std::string BytesText(uint64_t bytes);
 // "63.2", in percent; "-" when nothing was asked for.
 std::string PercentText(uint64_t part, uint64_t whole);
-// Whether it serves, in its colour.
+// The state of the server's health, in the colour that goes with it.
 std::string HealthText(const std::string& status);
 // Names of workers and namespaces, which may hold anything.
 std::string NameText(const std::string& name);

@@ -14,9 +14,9 @@
 namespace pando::ctl {
 namespace {
 
-// Numeric forms of the addresses of a host, "10.0.0.1" or "[fd00::1]"; none if
-// nobody knows it. Of the two families that one which has more: a machine with
-// an address of each is one machine.
+// Returns the addresses of a host in numeric form, "10.0.0.1" or "[fd00::1]";
+// none if nobody knows it. Only those of the family that has more are returned,
+// because a machine with an address of each is one machine.
 std::vector<std::string> Resolve(const std::string& host) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;

@@ -14,18 +14,18 @@
 
 namespace pando::ctl {
 
-// One pandod of several. Its name is its address.
+// One pandod of several; it is named by its address.
 struct Machine {
   std::string name;
   std::unique_ptr<Server> server;
 };
 
-// The machines that the options name, in this order. An error: a file of the
-// credentials cannot be read.
+// Returns the machines that the options name, in this order. Fails when a file
+// of the credentials cannot be read.
 absl::StatusOr<std::vector<Machine>> FindMachines(const Options& options);
 
-// What `ask` says of each machine. All are asked at the same time, each by a
-// thread of its own, so that one that does not answer holds up no other.
+// Returns what `ask` says of each machine. All are asked at the same time, each
+// by a thread of its own, so that one that does not answer holds up no other.
 template <typename Ask>
 auto AskAll(const std::vector<Machine>& machines, const Ask& ask) {
   using Answer = std::invoke_result_t<Ask, Server&>;
@@ -39,7 +39,8 @@ auto AskAll(const std::vector<Machine>& machines, const Ask& ask) {
   return answers;
 }
 
-// OK if all of the answers are; else how many are not, and the first reason.
+// Returns OK if all answers are OK; otherwise says how many are not, and the
+// first reason.
 template <typename Answer>
 absl::Status AllAnswered(const std::vector<absl::StatusOr<Answer>>& answers) {
   absl::Status first;

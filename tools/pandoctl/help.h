@@ -6,9 +6,8 @@
 
 namespace pando::ctl {
 
-// What --help prints: of each option the placeholder that it was given and its
-// default; under a verb's own options its examples, which are its footer, and
-// the options that every verb has.
+// Formats --help: each option with its placeholder and its default; then, for a
+// verb, its examples (CLI11's footer) and the options that every verb has.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;

@@ -8,8 +8,8 @@
 
 namespace pando::ctl {
 
-// Not OK: nothing has this number. Of so many that pandod does not list them
-// all, any may be there.
+// Fails when nothing has this number. Where there are too many for pandod to
+// list them all, any number is taken to exist.
 absl::Status CheckNamespace(Server& server, uint64_t number);
 absl::Status CheckSession(Server& server, uint32_t number);
 

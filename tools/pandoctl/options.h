@@ -10,8 +10,8 @@
 
 namespace pando::ctl {
 
-// What the flags of all verbs may say; command_line.cc says which verb takes
-// which, and what they mean.
+// The values of all verbs' flags; command_line.cc says which verb takes which,
+// and what they mean.
 struct Options {
   std::string address = "unix:/run/pando/pando.sock";
   // The machines of a fleet; empty: `address` alone.
@@ -44,7 +44,8 @@ struct Options {
   bool exit = false;
   bool wait = false;
   bool snapshot = false;
-  // Endpoint and topic of the events for routers; empty: those of gRPC.
+  // Endpoint and topic of the events for routers; when empty, the events of
+  // gRPC are watched.
   std::string kv_events;
   std::string topic;
   std::string service;

@@ -10,8 +10,8 @@ namespace pando::ctl {
 
 using Json = nlohmann::ordered_json;
 
-// As Protobuf's JSON mapping has it: all fields, by the names of the protos;
-// 64-bit numbers are strings.
+// Converts a message as Protobuf's JSON mapping does: with all fields, by their
+// names in the protos; 64-bit numbers are strings.
 Json ToJson(const google::protobuf::Message& message);
 
 // Where answers go, on stdout: as tables, which the verbs make, JSON or YAML.
@@ -22,12 +22,12 @@ class Output {
 
   bool is_table() const { return format_ == "table"; }
 
-  // Text, as it is.
+  // Prints text as it is.
   void Print(const std::string& text) const;
-  // The one answer, as JSON or YAML.
+  // Prints the only answer, as JSON or YAML.
   void Print(const Json& value) const;
   void Print(const google::protobuf::Message& message) const;
-  // One of many answers: a line of JSON, or a YAML document.
+  // Prints one of many answers: a line of JSON, or a YAML document.
   void PrintNext(const Json& value) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace pando::ctl {
 
-// How far long work has come, in one line of stderr that is written over, and
-// gone at the end. Only on a terminal.
+// Shows how far long work has come, in one line of stderr that is written over
+// and is gone at the end. Shows nothing where stderr is no terminal.
 class ProgressBar {
  public:
   // `total` things, "requests" for example.

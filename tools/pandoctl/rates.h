@@ -19,14 +19,14 @@ struct Rates {
   double matches = 0;
   double inserts = 0;
   double evicted_pages = 0;
-  // Calls refused: the pool exhausted, or the quota.
+  // Calls that were refused because the pool or a quota was exhausted.
   double refusals = 0;
   // Tokens that were asked for and found: sums, not rates.
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
 };
 
-// If pandod was started anew meanwhile, what happened since then.
+// If pandod was started anew meanwhile, the rates count from its start.
 Rates RatesBetween(const v1::GetStatsResponse& before,
                    const v1::GetStatsResponse& after, absl::Duration elapsed);
 

@@ -16,10 +16,10 @@
 
 namespace pando::ctl {
 
-// The pandod that is asked, by the calls of the C++ client; what is wrong is
-// said in words for people. It touches gRPC with the first call, as a replay
-// forks before it uses any. For one thread. exit_code.h says what a failure's
-// code means.
+// The pandod that is asked, through the calls of the C++ client; errors are put
+// into words for people. It touches gRPC only with the first call, because a
+// replay forks before it uses any. For one thread. exit_code.h says what a
+// failure's code means.
 class Server {
  public:
   // `address` is "unix:/path", "/path" or "host:port". With TLS its certificate
@@ -29,10 +29,10 @@ class Server {
   ~Server();
 
   const std::string& address() const { return address_; }
-  // What it is shown.
+  // The credentials that pandod is shown.
   const Access& access() const { return access_; }
 
-  // One call, for example Ask(v1::GetStatsRequest()).
+  // Makes one call, for example Ask(v1::GetStatsRequest()).
   template <typename Request>
   auto Ask(const Request& request)
       -> decltype(std::declval<OperatorCalls>().Ask(request)) {
@@ -42,7 +42,7 @@ class Server {
     if (!answer.ok()) return Explained(answer.status());
     return answer;
   }
-  // The same of a listing, with its limit.
+  // Makes a call that lists, with a limit.
   template <typename Request>
   auto List(uint32_t limit) {
     Request request;

@@ -18,7 +18,8 @@ struct SharedPrefix {
   std::optional<std::string> extra_key;
   uint64_t tokens = 0;  // from the start of the prompt
   std::vector<size_t> machines;
-  // What all copies but one take, of the pages that no other entry counts.
+  // The bytes that all copies but one take, for the pages that no other entry
+  // counts.
   uint64_t duplicated_bytes = 0;
 };
 
@@ -26,19 +27,21 @@ struct SharedPrefix {
 // thread-safe.
 class FleetPages {
  public:
-  // The pages are on `machine`, each of so many bytes. Comes for the parents of
-  // the pages first. Machines come in ascending order.
+  // Records that `machine` holds these pages, each of `page_bytes` bytes.
+  // REQUIRES: parents are added before their children, and machines in
+  // ascending order.
   void Add(size_t machine, const v1::BlocksStored& stored, uint64_t page_bytes);
 
   struct Totals {
-    // Different pages, by the number of machines that hold them: none, one, ...
+    // How many different pages are held by no machine, by one, by two, and so
+    // on.
     std::vector<uint64_t> pages_by_holders;
     uint64_t duplicated_bytes = 0;
   };
   Totals totals() const;
 
-  // As few prefixes as say of each page on several machines which these are,
-  // those that take the most bytes first.
+  // Returns the fewest prefixes that say, for each page on several machines,
+  // which machines hold it; those that take the most bytes come first.
   std::vector<SharedPrefix> SharedPrefixes() const;
 
  private:

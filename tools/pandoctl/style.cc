@@ -33,7 +33,8 @@ bool HasColours(int descriptor) {
          isatty(descriptor) == 1;
 }
 
-// The bytes of the style that `text` begins with; 0: it begins with none.
+// Returns how many bytes the style that `text` begins with takes; 0 if it
+// begins with none.
 size_t StyleSize(std::string_view text) {
   if (text.substr(0, 2) != "\x1b[") return 0;
   const size_t end = text.find('m');

@@ -7,12 +7,12 @@ namespace pando::ctl {
 
 enum class Style { kHeading, kGood, kBad };
 
-// The text in that style where the descriptor is a terminal with colours and
-// NO_COLOR is not set; else the text as it is.
+// Returns the text in that style if the descriptor is a terminal with colours
+// and NO_COLOR is not set; otherwise the text as it is.
 std::string Styled(Style style, const std::string& text, int descriptor = 1);
 
-// The first `columns` characters of a line that may have styles; these end with
-// it.
+// Returns the first `columns` characters of a line that may have styles, which
+// do not outlast it.
 std::string CutLine(const std::string& line, size_t columns);
 
 }  // namespace pando::ctl

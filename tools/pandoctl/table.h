@@ -24,7 +24,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // the header's first
 };
 
-// A line for each name and its value.
+// Returns a line for each name and its value.
 std::string NamedValues(
     const std::vector<std::pair<std::string, std::string>>& values);
 

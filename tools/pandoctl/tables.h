@@ -9,7 +9,8 @@
 
 namespace pando::ctl {
 
-// Lists of Admin as tables, with a header; of an empty one, that it is empty.
+// The lists of Admin as tables with a header; an empty list is said to be
+// empty.
 
 template <typename T>
 using Many = google::protobuf::RepeatedPtrField<T>;

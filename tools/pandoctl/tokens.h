@@ -13,9 +13,9 @@ namespace pando::ctl {
 // The prompt that the options name: on the command line, in a file, or on
 // stdin. No error shows a token.
 absl::StatusOr<std::vector<uint32_t>> PromptOf(const Options& options);
-// A whole file.
+// Reads a whole file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
-// Its namespace, with the salt read from its file.
+// The prompt's namespace, with the salt read from its file.
 absl::StatusOr<v1::Namespace> NamespaceOf(const Options& options);
 
 }  // namespace pando::ctl

@@ -11,7 +11,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// What the server takes at once.
+// How many calls the server takes at once.
 constexpr size_t kMaxBatch = 256;
 
 absl::StatusOr<Done> DoneIf(const absl::Status& status) {
@@ -21,7 +21,8 @@ absl::StatusOr<Done> DoneIf(const absl::Status& status) {
 
 }  // namespace
 
-// A call, and its exchange between the two times that it is made.
+// A call of a batch: it is made once to fill in its request and once more to
+// read its answer, and keeps its exchange in between.
 class Batch::Entry {
  public:
   // `make` makes the call, and keeps its result unless it waits for its batch.
@@ -102,7 +103,7 @@ void Batch::Send() {
     bool fits = true;
     for (size_t i = begin; i < end; ++i) {
       Exchange& exchange = entries[i]->exchange();
-      // What comes after a call that found no room there must not overtake it.
+      // Later calls must not overtake one that found no room on the lane.
       if (!fits) exchange.LeaveLane();
       entries[i]->Make();
       if (!exchange.has_request()) continue;

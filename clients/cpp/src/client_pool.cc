@@ -87,9 +87,9 @@ absl::StatusOr<PoolDescription> Client::DescribePool() {
 
 absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
-  // Described after the session was opened: should pandod restart from here on,
-  // session or token is refused, so what is mapped is always what was
-  // described.
+  // The pool is described after the session was opened. If pandod restarts from
+  // here on, it refuses the session or the token, so what is mapped is always
+  // what was described.
   ASSIGN_OR_RETURN(const v1::DescribePoolResponse described,
                    connection_->Call(connection_->page_pool(),
                                      &v1::PagePool::Stub::DescribePool,

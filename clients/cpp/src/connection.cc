@@ -254,7 +254,7 @@ void Connection::SettleIfUnknown(const absl::Status& status,
   });
 }
 
-// Without an answer the whole is tried again.
+// Without an answer the whole call is tried again.
 absl::Status Connection::GiveBack(
     uint64_t session_id, uint64_t lock_id,
     const google::protobuf::RepeatedField<uint32_t>& page_ids,

@@ -23,7 +23,8 @@ Uint32Buffer::Uint32Buffer(PyObject* object) {
   }
 }
 
-// Through Python, so that this builds without numpy and runs with any.
+// Calls numpy through Python, so that this builds without it and runs with any
+// version.
 NewArray NewUint32Array(size_t count) {
   static const nb::object* const empty =
       new nb::object(nb::module_::import_("numpy").attr("empty"));
@@ -35,8 +36,7 @@ NewArray NewUint32Array(size_t count) {
       0) {
     throw nb::python_error();
   }
-  // The array owns the memory as long as it lives, with a view of it or
-  // without.
+  // The array owns the memory, so this is valid after the view is released.
   auto* const data = static_cast<uint32_t*>(view.buf);
   PyBuffer_Release(&view);
   return {array.release().ptr(), data};

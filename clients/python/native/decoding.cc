@@ -24,7 +24,7 @@ T Checked(std::optional<T> read) {
   return *read;
 }
 
-// A new reference, or an exception.
+// Takes over a new reference; throws where there is none.
 nb::object Owned(PyObject* object) {
   if (object == nullptr) throw nb::python_error();
   return nb::steal(object);
@@ -53,8 +53,8 @@ nb::object DefaultOf(const Field& field) {
   return nb::none();
 }
 
-// `before`, an array or nothing, and what a further piece of the list holds: as
-// a rule a list comes in one.
+// Joins `before`, an array or nothing, and a further piece of the list. As a
+// rule a list comes in one piece.
 nb::object ArrayOf(const nb::object& before, Bytes piece) {
   if (piece.size() % sizeof(uint32_t) != 0) RaiseBroken();
   std::optional<Uint32Buffer> first;

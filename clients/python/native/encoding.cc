@@ -44,7 +44,7 @@ uint64_t Uint32Of(const Field& field, PyObject* value) {
                     "from 0 to 4294967295");
 }
 
-// As a varint holds it: negative ones in 64 bits.
+// Returns the value as a varint holds it: negative numbers in 64 bits.
 uint64_t Int32Of(const Field& field, PyObject* value) {
   constexpr const char* kRange = "from -2147483648 to 2147483647";
   nb::object index = nb::steal(PyNumber_Index(value));
@@ -57,7 +57,7 @@ uint64_t Int32Of(const Field& field, PyObject* value) {
   return static_cast<uint64_t>(static_cast<int64_t>(number));
 }
 
-// True or false, whatever stands for it.
+// Returns the truth of any value, as Python sees it.
 uint64_t BoolOf(PyObject* value) {
   const int truth = PyObject_IsTrue(value);
   if (truth < 0) throw nb::python_error();
@@ -121,7 +121,7 @@ std::byte* WriteBytes(const Field& field, const void* data, size_t size,
   return out + size;
 }
 
-// Whether nothing is written for a number that is this: it is the default.
+// Whether a field with this number is left out, because it is the default.
 bool IsLeftOut(const Field& field, uint64_t number) {
   return number == 0 && !field.has_presence;
 }

@@ -25,11 +25,11 @@ namespace nb = nanobind;
 using Seconds = std::chrono::duration<double>;
 using Clock = lane::Lane::Clock;
 
-// Between two looks for signals, so that a call can be interrupted.
+// The time between two looks for signals, so that a call can be interrupted.
 constexpr std::chrono::milliseconds kLongestWait{50};
 
-// Until Python 3.14 a thread that asks for the lock of the interpreter while
-// that ends is ended by unwinding, which ends the process where a destructor is
+// While an interpreter ends, Python before 3.14 ends any thread that asks for
+// the GIL by unwinding it, which ends the whole process where a destructor is
 // on the way. So such a thread stays here until the process ends.
 void TakeGil(PyThreadState* thread) {
   try {
@@ -40,7 +40,7 @@ void TakeGil(PyThreadState* thread) {
 }
 
 Clock::time_point After(double seconds) {
-  // Far enough, and no overflow.
+  // The longest timeout: far enough, and nothing overflows.
   constexpr double kYear = 365 * 24 * 3600;
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
                             Seconds(std::clamp(seconds, 0.0, kYear)));
@@ -97,10 +97,10 @@ class PendingCall {
 
   lane::Call& call() { return call_; }
 
-  // Waits so many seconds for an outcome; whether there is one.
+  // Waits `timeout` seconds for an outcome; returns whether there is one.
   bool IsReady(double timeout) {
-    // As a rule it is there, or comes soon: the clock and the lock of the
-    // interpreter are left alone until it does not.
+    // As a rule the outcome is there or comes soon, so we look without the
+    // clock and keep the GIL at first.
     if (call_.Poll()) return true;
     const Clock::time_point deadline = After(timeout);
     while (true) {
@@ -114,9 +114,9 @@ class PendingCall {
     }
   }
 
-  // The response; bytes, a google.rpc.Status, of a call that failed; None when
-  // there is no answer, or it is too large: the call is to be made over gRPC.
-  // Raises TimeoutError after so many seconds.
+  // Returns the response; or, of a call that failed, a google.rpc.Status as
+  // bytes; or None when there is no answer or it is too large, so that the call
+  // must be made over gRPC. Raises TimeoutError after `timeout` seconds.
   nb::object Wait(double timeout) {
     if (!IsReady(timeout)) {
       PyErr_SetNone(PyExc_TimeoutError);
@@ -130,7 +130,8 @@ class PendingCall {
 
   // Whether there is an outcome.
   bool IsDone() const { return call_.Poll().has_value(); }
-  // From now on the answer ends AwaitAnswers. False: it is there.
+  // Makes the answer end AwaitAnswers from now on. Returns false if it is there
+  // already.
   bool WakeLane() { return call_.WakeLane(); }
 
  private:
@@ -146,7 +147,7 @@ class PyLane {
     if (lane_ == nullptr) throw std::runtime_error(error);
   }
 
-  // A call that is not submitted yet; null: there is no room for it.
+  // Returns a call that is not submitted yet; null if there is no room for it.
   std::unique_ptr<PendingCall> Prepare(uint32_t method, const Codec& request,
                                        nb::handle values, size_t answer_bytes,
                                        std::shared_ptr<Codec> response) {
@@ -158,7 +159,7 @@ class PyLane {
     return std::make_unique<PendingCall>(*std::move(call), std::move(response));
   }
 
-  // The answer of one call, as PendingCall.wait gives it.
+  // Makes one call and returns its answer as PendingCall.wait does.
   nb::object Call(uint32_t method, const Codec& request, nb::handle values,
                   size_t answer_bytes, std::shared_ptr<Codec> response,
                   double timeout) {
@@ -200,8 +201,9 @@ class PyGauges {
     if (gauges_ == nullptr) throw std::runtime_error(error);
   }
 
-  // (epoch, free, evictable, protected, reserved, quarantined, capacity,
-  // draining, policy), of one moment; None: pandod was killed while it wrote.
+  // Returns (epoch, free, evictable, protected, reserved, quarantined,
+  // capacity, draining, policy), all of one moment; None if pandod was killed
+  // while it wrote them.
   nb::object Read() const {
     const std::optional<lane::Gauges> read = gauges_->Read();
     if (!read) return nb::none();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::Duration kPollPeriod = absl::Milliseconds(100);
 
-// On a terminal: one line that is written over.
+// Shows, on a terminal, one line that is written over.
 void ShowProgress(const v1::GetStatsResponse& stats) {
   if (!isatty(STDERR_FILENO)) return;
   absl::FPrintF(stderr, "\r\x1b[K%d locks, %d reserved pages left",
@@ -26,7 +26,8 @@ void EndProgress() {
   if (isatty(STDERR_FILENO)) absl::FPrintF(stderr, "\r\x1b[K");
 }
 
-// Until nothing is locked or reserved; with `exit`, until pandod has ended.
+// Waits until nothing is locked or reserved; with `exit`, until pandod has
+// ended.
 absl::Status Wait(Server& server, bool exit) {
   while (true) {
     const auto stats = server.Ask(v1::GetStatsRequest());

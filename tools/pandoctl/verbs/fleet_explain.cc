@@ -18,7 +18,7 @@ namespace {
 
 using Answer = absl::StatusOr<v1::ExplainMatchResponse>;
 
-// -1: it does not answer.
+// -1 stands for a machine that does not answer.
 int64_t MatchedTokens(const Answer& answer) {
   return answer.ok() ? int64_t{answer->matched_tokens()} : -1;
 }

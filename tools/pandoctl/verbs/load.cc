@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kMaxBlocks = 50'000'000;
 
-// The anchors, for a pool as large as the one that was replayed on.
+// Adds the anchors, for a pool as large as the one that was replayed on.
 absl::Status AddAnchors(Server& server, const replay::Trace& trace,
                         replay::Report& report) {
   const auto described = server.Ask(v1::DescribePoolRequest());
@@ -51,8 +51,8 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
     return replay::ReplayThroughPandod(
         options, trace, [&](uint64_t requests) { bar.Show(requests); });
   }();
-  // After the replay, which forks and must be the first to use gRPC. It also
-  // says best why nothing could be replayed.
+  // Asked after the replay, which forks and so must be the first to use gRPC; a
+  // failed replay also says best why it failed.
   if (const auto stats = context.server.Ask(v1::GetStatsRequest());
       !stats.ok()) {
     return stats.status();

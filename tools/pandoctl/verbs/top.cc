@@ -92,7 +92,7 @@ Json AsJson(const v1::GetStatsResponse& stats, const Rates& rates,
           {"locks", ToJson(holders.locks)}};
 }
 
-// What the terminal can show of it.
+// Returns the part of the screen that fits on the terminal.
 std::string Fit(const std::string& screen) {
   winsize size = {};
   ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);

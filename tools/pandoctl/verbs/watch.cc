@@ -11,7 +11,7 @@
 namespace pando::ctl {
 namespace {
 
-// The first bytes, enough to tell blocks apart.
+// The first bytes of a hash, enough to tell blocks apart.
 std::string HashText(const std::string& hash) {
   return absl::BytesToHexString(hash.substr(0, 6));
 }
@@ -71,8 +71,8 @@ Json EventJson(const v1::Event& event) {
   return json;
 }
 
-// Which events are shown: those after the snapshot that a watch begins with,
-// and has again after it has lost some.
+// Decides which events are shown: those after the snapshot. A watch begins with
+// a snapshot, and has another after it has lost events.
 class Filter {
  public:
   explicit Filter(bool with_snapshot) : with_snapshot_(with_snapshot) {}

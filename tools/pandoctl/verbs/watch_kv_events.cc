@@ -32,7 +32,7 @@ const std::vector<std::string> kStoredFields = {
     "medium",       "lora_name"};
 const std::vector<std::string> kRemovedFields = {"block_hashes", "medium"};
 
-// The event in the map form, whichever it came in.
+// Returns the event in the map form, whichever form it came in.
 Json Named(const Json& event) {
   if (!event.is_array() || event.empty()) return event;
   Json named = {{"type", event[0]}};
@@ -112,8 +112,8 @@ void Print(const Output& output, const Frame& frame, Json event) {
                         {"event", std::move(event)}});
 }
 
-// The events of one endpoint. A subscriber of ZeroMQ waits without a word where
-// nobody answers; this one says so, and that a connection has ended.
+// The events of one endpoint. A subscriber of ZeroMQ waits silently where
+// nobody answers; this one reports that, and the end of a connection.
 class Feed {
  public:
   explicit Feed(std::string endpoint)
@@ -168,8 +168,9 @@ class Feed {
  private:
   static constexpr char kMonitor[] = "inproc://changes";
 
-  // What has become of the connection (zmq_socket_monitor(3): a number of 16
-  // bits and a value, then the endpoint); zero when none came in time.
+  // Returns what became of the connection (zmq_socket_monitor(3): a message has
+  // 16 bits of event and a value, then the endpoint); zero when no change came
+  // in time.
   uint16_t NextChange() {
     std::vector<zmq::message_t> parts;
     if (!zmq::recv_multipart(monitor_, std::back_inserter(parts))) return 0;
