@@ -43,7 +43,7 @@ def sglang_trace(python: str, core: str, trace: Path, requests: int) -> dict:
 
 
 def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
-    """Of the last line that a program prints."""
+    """The JSON of the last line that a program prints."""
     command = [python, str(PROGRAMS / program), *map(str, arguments)]
     print(" ".join(command), file=sys.stderr)
     done = subprocess.run(

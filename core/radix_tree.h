@@ -47,10 +47,10 @@ struct Use {
   RequestFacts* request = nullptr;  // that uses it; null: none to learn from
 };
 
-// Of what is learnt of reuse.
+// How reuse is learnt.
 struct ReuseOptions {
   bool learns_always = false;  // not only while kReuse is in use
-  // In which kReuse evicts as LRU does.
+  // For how many ticks kReuse evicts as LRU does.
   uint32_t warmup_ticks = 300;
 };
 

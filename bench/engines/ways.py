@@ -15,7 +15,7 @@ from engines.vllm import start as vllm
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
 from pandod_process import Pandod
 
-# Of KV, in each engine without Pando.
+# The tokens of KV that each engine holds without Pando.
 TOKENS = 16_384
 
 

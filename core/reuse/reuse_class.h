@@ -25,7 +25,7 @@ struct ReuseClass {
 inline constexpr uint32_t kReuseClasses = 8 * 8 * 4 * 8;
 
 uint32_t UsesLevel(uint32_t uses);
-// Of the ticks between two uses.
+// The level of `age` ticks between two uses.
 uint32_t IntervalLevel(uint32_t age);
 uint32_t OutputLevel(uint32_t tokens);
 uint32_t NewTokensLevel(uint32_t tokens);

@@ -126,7 +126,7 @@ class ReuseLearner {
   void Reclassify(Node& node, uint32_t reuse_class);
   void CountUse(RunLink link, uint32_t pages);
   void Append(RunLink link, uint32_t pages);
-  // Of what comes after the first `kept` pages; returns the hash of these.
+  // Cuts what comes after the first `kept` pages; returns the hash of these.
   uint64_t CutIntoPieces(const Node& leaf, uint32_t kept);
   void AddGhosts(Node& leaf, uint32_t pages);
   void DropGhost(uint32_t slot);

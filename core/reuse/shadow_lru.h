@@ -52,7 +52,7 @@ class ShadowLru {
 
  private:
   uint32_t PagesOf(RunLink link, uint32_t pages) const;
-  // Of a run that has left the shadow with so many pages.
+  // Counts out a run that has left the shadow with so many pages.
   void CountOut(RunLink link, uint32_t pages);
   void SetBoundary(RunLink link);
 

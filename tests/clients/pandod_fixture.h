@@ -40,7 +40,7 @@ class PandodTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Of pandod, beside those that every test has.
+  // Flags of pandod beside those that every test has.
   virtual std::vector<std::string> MoreFlags() const { return {}; }
 
   void StartPandod() {

@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const HandleChoice& after) {
              << kNames[static_cast<size_t>(after.forgery)];
 }
 
-// Of a call that can be repeated.
+// The request id of a call that can be repeated.
 struct Request {
   uint8_t id;
 };

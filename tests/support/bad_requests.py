@@ -50,7 +50,7 @@ class World:
         return prefix_cache_pb2.MatchPrefixRequest(**fields)
 
     def insert(self, **fields) -> Message:
-        """Of two whole pages, which would succeed."""
+        """An insert of two whole pages, which would succeed."""
         fields = {
             "session_id": self.session,
             "tokens": NEW,

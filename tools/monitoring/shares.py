@@ -16,7 +16,7 @@ def hit_ratio(q: Queries) -> str:
 
 
 def infinite_hit_ratio(q: Queries) -> str:
-    """Of all namespaces: the estimate knows no classes."""
+    """The ratio over all namespaces, because the estimate knows no classes."""
     return _of_all_queries(q, "pando_infinite_cache_hit_tokens_total")
 
 
@@ -33,7 +33,7 @@ def unevictable_ratio(q: Queries) -> str:
 
 
 def refused_ratio(q: Queries) -> str:
-    """Of the reservations, those refused for want of pages, not by a quota."""
+    """The share of reservations refused for want of pages, not by a quota."""
     return ratio(
         q.rate("pando_alloc_failures_total", reason="!quota"),
         q.rate("pando_alloc_requests_total"),

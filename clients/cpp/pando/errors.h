@@ -50,9 +50,9 @@ inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
 // Two calls moved one lock at the same time: try again.
 inline constexpr std::string_view kLockMoved = "LOCK_MOVED";
 
-// Of the client itself: an Insert that was to move the lock got no answer, so
-// that what comes after it would be cached under a prefix that may not be its
-// own. The lock can only be released.
+// Comes from the client itself: an Insert that was to move the lock got no
+// answer, so what comes after it would be cached under a prefix that may not be
+// its own. The lock can only be released.
 inline constexpr std::string_view kLockInDoubt = "LOCK_IN_DOUBT";
 
 }  // namespace reason

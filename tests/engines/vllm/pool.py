@@ -3,7 +3,7 @@
 from engines.models import LAYERS
 
 BLOCK_TOKENS = 32
-# Of a block in a layer: K and V of its tokens, 2 heads of 32 float32.
+# What a block takes in a layer: K and V of its tokens, 2 heads of 32 float32.
 BLOCK_BYTES = 2 * BLOCK_TOKENS * 2 * 32 * 4
 PAGE_FORMAT = "of the tests"
 

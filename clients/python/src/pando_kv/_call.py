@@ -153,7 +153,7 @@ def _is_broken(error: PandoError) -> bool:
 
 
 def first_request(call: Call[Any]) -> Any:
-    """Of a call that has just been made."""
+    """The first request of a call that has just been made."""
     if call.pending_wait <= 0:
         return call.request
     return call.request._replace(pending_wait_ms=_ms(call.pending_wait))

@@ -29,7 +29,7 @@ else:
 
 
 class Codec(Protocol):
-    """Of one type of message."""
+    """Encodes and decodes one type of message."""
 
     def encode(self, values: Any) -> bytes: ...
 

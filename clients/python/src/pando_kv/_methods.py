@@ -17,7 +17,7 @@ from pando_kv._proto.pando.v1 import data_path_pb2, pool_pb2, prefix_cache_pb2
 
 # Room for an error, or for an answer without lists.
 SMALL_ANSWER = 2048
-# Of a page id, and of a score.
+# What a page id and a score take in an answer.
 PAGE_BYTES = 4
 SCORE_BYTES = 16
 

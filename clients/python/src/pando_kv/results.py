@@ -239,7 +239,7 @@ class Stats:
     """Those configured, then the one of all others; empty when none is configured, or
     the caller's credential is limited to namespaces."""
     version: str
-    """Of pandod."""
+    """The version of pandod."""
     held_pages: int
     """Quarantined pages whose memory is known to be held: no time frees them."""
 

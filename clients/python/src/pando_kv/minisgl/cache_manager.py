@@ -35,9 +35,10 @@ class Held:
 
     lock_id: int
     tokens: int
-    """Of the prefix that the lock protects, whole pages: matched, then published."""
+    """How long the prefix is that the lock protects: whole pages, matched, then
+    published."""
     page_ids: Uint32Array
-    """Of the match."""
+    """The pages that were matched."""
     prompt_tokens: int
     promised: int
     """Free pages that it has yet to take."""

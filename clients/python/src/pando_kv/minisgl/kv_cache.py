@@ -56,7 +56,7 @@ class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
         self._device = device
 
     def k_cache(self, index: int) -> torch.Tensor:
-        """Of a layer: (pages, tokens of a page, KV heads, head size)."""
+        """K of a layer: (pages, tokens of a page, KV heads, head size)."""
         return self._views.keys(index)
 
     def v_cache(self, index: int) -> torch.Tensor:

@@ -38,9 +38,10 @@ class HeldPrefix:
     is_over: bool = False
     """Nothing is held any more."""
     tokens: int = 0
-    """Of the prefix that the lock protects, whole pages: matched, then published."""
+    """How long the prefix is that the lock protects: whole pages, matched, then
+    published."""
     page_ids: Uint32Array = field(default_factory=lambda: _NO_PAGES)
-    """Of the match."""
+    """The pages that were matched."""
     request: Any = None
     prompt_pages: int = 0
     first_pages: int = 0

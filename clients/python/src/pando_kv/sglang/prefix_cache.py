@@ -227,7 +227,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         return (room.free + room.evictable) * int(self.page_size)
 
     def protected_size(self) -> int:
-        """Of all engines: what is neither to be had nor reserved by this one."""
+        """Tokens of all engines that this one can neither get nor has reserved."""
         allocator = self.token_to_kv_pool_allocator
         owned = allocator.owned * self.page_size
         return int(allocator.size - self.evictable_size() - owned)

@@ -170,7 +170,7 @@ class Publisher:
 
 
 def as_tokens(token_ids: Any, count: int | None = None) -> Uint32Array:
-    """Of an array('q'), read in place."""
+    """The first `count` ids as uint32; an array('q') is read in place."""
     return np.asarray(token_ids, np.int64)[:count].astype(np.uint32)
 
 

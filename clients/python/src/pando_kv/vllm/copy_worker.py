@@ -29,7 +29,7 @@ class StatedPages:
 
     model: str
     format: str
-    """Of the inside of a page; empty: what is seen of vLLM's tensors."""
+    """Names the inside of a page; empty: what is seen of vLLM's tensors."""
 
 
 class CopyWorker:

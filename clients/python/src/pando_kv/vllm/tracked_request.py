@@ -39,7 +39,7 @@ class Tracked:
 
     request: Any
     preemptions: int
-    """Of the request, until this began."""
+    """How often the request had been preempted when this began."""
     tokens: Tokens
     namespace: Namespace | None
     generation: int
@@ -47,7 +47,7 @@ class Tracked:
     lock: Lock | None
     matched: int
     page_ids: Uint32Array
-    """Of the match."""
+    """The pages that were matched."""
     saved: int
     """Tokens that are cached, or that a save is under way for."""
     published: int

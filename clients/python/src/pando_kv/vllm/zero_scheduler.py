@@ -46,14 +46,14 @@ class Admitted:
     tokens: Tokens
     lock: Lock
     blocks: list[Any]
-    """Of the match. Referenced, like a request's: what nobody references vLLM takes for
-    a part of its free blocks."""
+    """Those that were matched. They are referenced, as a request's are: vLLM takes a
+    block that nobody references for a free one."""
     published: int
     """Tokens up to the lock."""
     preemptions: int
-    """Of the request, until this began."""
+    """How often the request had been preempted when this began."""
     prompt_blocks: int
-    """Those that the match has not are reserved."""
+    """Blocks of the prompt; those that the match does not have are reserved."""
     is_closed: bool = False
     """Nothing more is published, because what would come next is not what follows."""
 
