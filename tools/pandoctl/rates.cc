@@ -22,9 +22,10 @@ uint64_t Refusals(const v1::CacheCounters& c) {
 
 Rates RatesBetween(const v1::GetStatsResponse& before,
                    const v1::GetStatsResponse& after, absl::Duration elapsed) {
-  const v1::CacheCounters now = after.counters();
-  const v1::CacheCounters then =
-      before.epoch() == after.epoch() ? before.counters() : v1::CacheCounters();
+  const v1::CacheCounters& now = after.counters();
+  const v1::CacheCounters& then = before.epoch() == after.epoch()
+                                      ? before.counters()
+                                      : v1::CacheCounters::default_instance();
   const double seconds = absl::ToDoubleSeconds(elapsed);
   const auto rate = [seconds](uint64_t from, uint64_t to) {
     return static_cast<double>(to - from) / seconds;
