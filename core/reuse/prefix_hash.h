@@ -36,6 +36,19 @@ inline uint64_t HashOfPage(std::span<const Token> page) {
   return sum;
 }
 
+// The hashes of the pages that begin at `first`, one after the other.
+// `spelled_tokens` of a page are hashed, which reach into the next one in a
+// bigram namespace.
+struct PageHashes {
+  const Token* first;
+  size_t page_tokens;
+  size_t spelled_tokens;
+
+  uint64_t operator[](size_t page) const {
+    return HashOfPage({first + page * page_tokens, spelled_tokens});
+  }
+};
+
 // The hash of a prefix, which is that of a shorter one and of its last page. It
 // can be taken back page by page, so that what is trimmed off a run costs no
 // look at what stays.

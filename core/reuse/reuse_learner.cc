@@ -5,7 +5,6 @@
 
 #include "core/ghost_list.h"
 #include "core/namespace.h"
-#include "core/reuse/prefix_hash.h"
 
 namespace pando {
 namespace {
@@ -27,10 +26,9 @@ ReuseLearner::ReuseLearner(const Options& options, const Slab<Node>* nodes)
       shadow_(&history_, options.capacity_pages),
       observers_(options.quota_classes) {}
 
-uint64_t ReuseLearner::PageHash(const Node& node, uint32_t page) const {
-  const Token* const first =
-      node.tokens(options_.page_tokens) + size_t{page} * options_.page_tokens;
-  return HashOfPage({first, options_.page_tokens + node.ns->lookahead()});
+PageHashes ReuseLearner::PagesOf(const Node& node) const {
+  return {node.tokens(options_.page_tokens), options_.page_tokens,
+          options_.page_tokens + node.ns->lookahead()};
 }
 
 void ReuseLearner::AddRoot(Node& root) {
@@ -38,9 +36,10 @@ void ReuseLearner::AddRoot(Node& root) {
 }
 
 void ReuseLearner::HashNode(Node& node) {
+  const PageHashes pages = PagesOf(node);
   uint64_t hash = node.parent->run.prefix_hash;
   for (uint32_t page = 0; page < node.page_count; ++page) {
-    hash = AppendPageHash(hash, PageHash(node, page));
+    hash = AppendPageHash(hash, pages[page]);
   }
   node.run.prefix_hash = hash;
 }
@@ -100,11 +99,12 @@ uint32_t ReuseLearner::ClassOf(const Part& part,
 }
 
 void ReuseLearner::HashPagesOf(const Node& leaf) {
-  hashes_.clear();
+  hashes_.resize(leaf.page_count);
+  const PageHashes pages = PagesOf(leaf);
   uint64_t hash = leaf.parent->run.prefix_hash;
   for (uint32_t page = 0; page < leaf.page_count; ++page) {
-    hash = AppendPageHash(hash, PageHash(leaf, page));
-    hashes_.push_back(hash);
+    hash = AppendPageHash(hash, pages[page]);
+    hashes_[page] = hash;
   }
 }
 
@@ -200,9 +200,10 @@ void ReuseLearner::Split(Node& front, Node& back) {
   front.run = back.run;
   front.run.prefix_hash = end_hash;
   if (back.page_count <= front.page_count) {
+    const PageHashes pages = PagesOf(back);
     for (uint32_t page = back.page_count; page-- > 0;) {
       front.run.prefix_hash =
-          RemovePageHash(front.run.prefix_hash, PageHash(back, page));
+          RemovePageHash(front.run.prefix_hash, pages[page]);
     }
   } else {
     HashNode(front);
@@ -229,6 +230,7 @@ void ReuseLearner::Trim(Node& leaf, uint32_t kept, bool is_evicted) {
 // its pages.
 uint64_t ReuseLearner::CutIntoPieces(const Node& leaf, uint32_t kept) {
   pieces_.clear();
+  const PageHashes pages = PagesOf(leaf);
   uint64_t hash = leaf.run.prefix_hash;
   uint32_t page = leaf.page_count;
   for (size_t cut = 0; page > kept; ++cut) {
@@ -243,12 +245,12 @@ uint64_t ReuseLearner::CutIntoPieces(const Node& leaf, uint32_t kept) {
     Piece piece{.first_page = first, .first_page_hash = 0, .end_hash = hash};
     if (first == 0) {
       hash = leaf.parent->run.prefix_hash;
-      piece.first_page_hash = AppendPageHash(hash, PageHash(leaf, 0));
+      piece.first_page_hash = AppendPageHash(hash, pages[0]);
       page = 0;
     }
     while (page > first) {
       piece.first_page_hash = hash;
-      hash = RemovePageHash(hash, PageHash(leaf, --page));
+      hash = RemovePageHash(hash, pages[--page]);
     }
     pieces_.push_back(piece);
   }

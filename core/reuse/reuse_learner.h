@@ -8,6 +8,7 @@
 #include "core/node.h"
 #include "core/reuse/ghost_runs.h"
 #include "core/reuse/history.h"
+#include "core/reuse/prefix_hash.h"
 #include "core/reuse/request_facts.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_tables.h"
@@ -118,7 +119,7 @@ class ReuseLearner {
   uint32_t ticks() const;
   static RunLink LinkOf(const Node& node) { return Slab<Node>::IndexOf(node); }
   static RunLink GhostLink(uint32_t slot) { return slot | kGhostBit; }
-  uint64_t PageHash(const Node& node, uint32_t page) const;
+  PageHashes PagesOf(const Node& node) const;
   void HashPagesOf(const Node& leaf);
   // Finds the ghosts of `leaf`, whose pages they become.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
