@@ -43,6 +43,7 @@ QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
 ReuseStats ReuseStatsOf(const ReuseLearner& learner) {
   const ShadowLru& shadow = learner.shadow();
   return {.requested_pages = shadow.requested(),
+          .hit_pages = shadow.hits_of_cache(),
           .lru_hit_pages = shadow.hits(),
           .gained_pages = shadow.gain(),
           .debt_pages = shadow.debt(),

@@ -43,6 +43,8 @@ struct QuotaClassStats {
 // What was learnt of reuse, in pages: see ReuseLearner.
 struct ReuseStats {
   uint64_t requested_pages = 0;
+  // That were cached.
+  uint64_t hit_pages = 0;
   // That an LRU cache of the same size would have found.
   uint64_t lru_hit_pages = 0;
   // Hits above those, counted up to the capacity.

@@ -62,8 +62,10 @@ void ShadowLru::Shrinks(RunLink link, uint32_t kept) {
 
 void ShadowLru::CountUse(RunLink link, uint32_t pages) {
   const uint32_t in_shadow = PagesOf(link, pages);
+  const uint32_t in_cache = IsGhost(link) ? 0 : pages;
   hits_ += in_shadow;
-  gain_ += int64_t{IsGhost(link) ? 0 : pages} - in_shadow;
+  hits_of_cache_ += in_cache;
+  gain_ += int64_t{in_cache} - in_shadow;
   gain_ = std::min<int64_t>(gain_, capacity_);
 }
 

@@ -44,7 +44,9 @@ class ShadowLru {
   // The pages that LRU would have found.
   uint64_t hits() const { return hits_; }
   uint64_t requested() const { return requested_; }
-  // Our hits above those of LRU; counted up to the capacity.
+  // The pages that the cache found.
+  uint64_t hits_of_cache() const { return hits_of_cache_; }
+  // Its hits above those of LRU; counted up to the capacity.
   int64_t gain() const { return gain_; }
   // What LRU holds and the cache does not.
   uint64_t debt() const { return debt_; }
@@ -63,6 +65,7 @@ class ShadowLru {
   RunLink boundary_ = kNoRun;
   uint32_t boundary_pages_ = 0;
   uint64_t hits_ = 0;
+  uint64_t hits_of_cache_ = 0;
   uint64_t requested_ = 0;
   int64_t gain_ = 0;
   uint64_t debt_ = 0;

@@ -1,6 +1,7 @@
 #include "service/console/stats_json.h"
 
 #include <numeric>
+#include <optional>
 #include <string>
 
 namespace pando {
@@ -30,6 +31,14 @@ json EvictedJson(const Measurements& measured) {
           {"flush", of(EvictionReason::kFlush)}};
 }
 
+// Null while reuse is not learnt.
+json ReuseJson(const std::optional<ReuseStats>& reuse) {
+  if (!reuse.has_value()) return nullptr;
+  return {{"requested_pages", reuse->requested_pages},
+          {"hit_pages", reuse->hit_pages},
+          {"lru_hit_pages", reuse->lru_hit_pages}};
+}
+
 }  // namespace
 
 json CacheJson(const CacheStats& stats) {
@@ -48,6 +57,7 @@ json CacheJson(const CacheStats& stats) {
           {"nodes", stats.nodes},
           {"namespaces", stats.namespaces},
           {"waits", stats.waits},
+          {"reuse", ReuseJson(stats.reuse)},
           {"policy", std::string(EvictionPolicyName(stats.eviction_policy))}};
 }
 

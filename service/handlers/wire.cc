@@ -173,6 +173,12 @@ void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   out->set_held_pages(stats.held_pages);
   out->set_eviction_policy(
       std::string(EvictionPolicyName(stats.eviction_policy)));
+  if (stats.reuse.has_value()) {
+    v1::ReuseStats* reuse = out->mutable_reuse();
+    reuse->set_requested_pages(stats.reuse->requested_pages);
+    reuse->set_hit_pages(stats.reuse->hit_pages);
+    reuse->set_lru_hit_pages(stats.reuse->lru_hit_pages);
+  }
   for (const QuotaClassStats& quota : stats.quota_classes) {
     FillQuotaClass(quota, out->add_quota_classes());
   }

@@ -219,6 +219,7 @@ void Executor::CompareStats() {
   const ReuseStats model_reuse = model.reuse.value_or(ReuseStats());
   differences_.Compare("requested", real_reuse.requested_pages,
                        model_reuse.requested_pages);
+  differences_.Compare("hits", real_reuse.hit_pages, model_reuse.hit_pages);
   differences_.Compare("lru hits", real_reuse.lru_hit_pages,
                        model_reuse.lru_hit_pages);
   differences_.Compare("gain", real_reuse.gained_pages,

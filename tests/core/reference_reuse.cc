@@ -97,6 +97,7 @@ uint32_t ReferenceReuse::BinOf(const Node& node) const {
 void ReferenceReuse::CountUse(const Node& node, uint32_t pages, bool is_ghost) {
   tables_.CountReused(ClassOf(node.reuse), BinOf(node), pages);
   lru_hits_ += node.reuse.shadow_pages;
+  if (!is_ghost) hits_ += pages;
   gain_ += int64_t{is_ghost ? 0 : pages} - node.reuse.shadow_pages;
   gain_ = std::min<int64_t>(gain_, capacity_);
 }
@@ -349,6 +350,7 @@ std::optional<ReferenceReuse::Victim> ReferenceReuse::NextVictim(
 
 ReuseStats ReferenceReuse::Stats() const {
   ReuseStats stats{.requested_pages = requested_,
+                   .hit_pages = hits_,
                    .lru_hit_pages = lru_hits_,
                    .gained_pages = gain_,
                    .debt_pages = Debt(),

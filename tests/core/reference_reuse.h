@@ -87,6 +87,7 @@ class ReferenceReuse {
   std::deque<std::optional<Ghost>> ghosts_;  // the first evicted first
   uint64_t requested_ = 0;
   uint64_t lru_hits_ = 0;
+  uint64_t hits_ = 0;
   uint64_t ghost_hits_ = 0;
   uint64_t new_pages_ = 0;
   int64_t gain_ = 0;

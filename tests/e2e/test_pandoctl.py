@@ -396,6 +396,37 @@ def test_the_policy_is_shown_and_changed(ctl):
     assert (refused.code, "'best'" in refused.err) == (USAGE, True)
 
 
+def test_the_policy_is_shown_with_what_it_hits_beside_lru(start_pandod):
+    pandod = start_pandod(learn_reuse="yes")
+    ctl = Pandoctl(pandod.address)
+    assert ctl("policy").out == "lru\n"
+    with Client(pandod.address, name="the worker") as client:
+        for _ in range(2):
+            match = client.match_prefix(
+                prompt(4), lock=True, reserve_tokens=4 * PAGE_TOKENS
+            )
+            client.insert(
+                [],
+                match.reserved_page_ids,
+                lock=match.lock,
+                unlock=True,
+                prompt_tokens=4 * PAGE_TOKENS - match.matched_tokens,
+            )
+    assert ctl("policy").out.splitlines() == [
+        "policy    lru",
+        "hit rate  50.0 % of 8 pages",
+        "lru's     50.0 %, of the same size",
+    ]
+    assert ctl("policy", "-o", "json").json() == {
+        "policy": "lru",
+        "reuse": {
+            "requested_pages": "8",
+            "hit_pages": "4",
+            "lru_hit_pages": "4",
+        },
+    }
+
+
 DANGEROUS = [
     ("evict", "1"),
     ("flush", "--all"),

@@ -76,6 +76,14 @@ struct QuotaClass {
   uint32_t cached_pages = 0;
 };
 
+// What is learnt of the reuse of pages, counted in whole pages of prompts.
+struct ReuseStats {
+  uint64_t requested_pages = 0;
+  uint64_t hit_pages = 0;  // of these, those that were cached
+  // Of these, those that an LRU cache of the same size would have found.
+  uint64_t lru_hit_pages = 0;
+};
+
 struct Stats {
   PageStates pages;
   CacheCounters counters;
@@ -95,6 +103,8 @@ struct Stats {
   std::vector<QuotaClass> quota_classes;
   // The version of pandod.
   std::string version;
+  // Set while reuse is learnt.
+  std::optional<ReuseStats> reuse;
 };
 
 }  // namespace client

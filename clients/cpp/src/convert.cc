@@ -104,6 +104,12 @@ absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
 
 Stats FromProto(const v1::GetStatsResponse& stats) {
   const v1::PageStates& pages = stats.pages();
+  std::optional<ReuseStats> reuse;
+  if (stats.has_reuse()) {
+    reuse = {.requested_pages = stats.reuse().requested_pages(),
+             .hit_pages = stats.reuse().hit_pages(),
+             .lru_hit_pages = stats.reuse().lru_hit_pages()};
+  }
   return {.pages = {.free = pages.free(),
                     .reserved = pages.reserved(),
                     .evictable = pages.evictable(),
@@ -121,7 +127,8 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
           .waiting_matches = stats.waiting_matches(),
           .held_pages = stats.held_pages(),
           .quota_classes = FromProto(stats.quota_classes()),
-          .version = stats.version()};
+          .version = stats.version(),
+          .reuse = reuse};
 }
 
 Gauges FromGaugePage(const lane::Gauges& gauges) {

@@ -30,6 +30,15 @@ const FIGURES = [
 ];
 
 const ratio = (part, all) => all > 0 ? part / all : null;
+
+// What the policy hits above LRU, in points of the hit rate, where that is
+// known.
+function gainOf(reuse) {
+  if (!reuse?.requested_pages) return "";
+  const gain = 100 * ratio(reuse.hit_pages - reuse.lru_hit_pages, reuse.requested_pages);
+  return `: ${gain < 0 ? "−" : "+"}${Math.abs(gain).toFixed(1)} points over LRU`;
+}
+
 const cachedPages = ({ pages }) => pages.evictable + pages.protected;
 
 const tiles = FIGURES.map(([name]) => {
@@ -47,6 +56,6 @@ export function showFigures(stats, overall) {
   byId("server").textContent = [
     stats.model,
     `${count(stats.page_tokens)} tokens a page`,
-    `evicts ${stats.policy}`,
+    `evicts ${stats.policy}${gainOf(stats.reuse)}`,
   ].filter(Boolean).join(" · ");
 }

@@ -13,6 +13,7 @@ from pando_kv import (
     Namespace,
     Operator,
     QuotaClass,
+    ReuseStats,
     UnavailableError,
     UnknownLockError,
 )
@@ -68,6 +69,17 @@ def test_the_eviction_policy_is_changed_under_the_cache(filled):
     assert filled.match_prefix(prompt(3), touch=False).page_ids.size == 2
     with pytest.raises(InvalidRequestError, match="lru"):
         filled.set_eviction_policy("best")
+
+
+def test_stats_tell_what_is_learnt_of_reuse_while_it_is(filled):
+    assert filled.stats().reuse is None
+    filled.set_eviction_policy("reuse")
+    admit_and_publish(filled, prompt(4))
+    assert filled.stats().reuse == ReuseStats(
+        requested_pages=4, hit_pages=3, lru_hit_pages=3
+    )
+    filled.set_eviction_policy("lru")
+    assert filled.stats().reuse is None
 
 
 def test_the_priority_of_an_insert_keeps_it_longer(client):

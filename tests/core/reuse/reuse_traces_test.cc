@@ -71,6 +71,7 @@ TEST(ReuseTracesTest, TheShadowOfLruIsLru) {
     MadeCache cache(Kind::kLru, {.learns_always = true});
     cache.Serve(trace.prompts);
     const ReuseStats stats = cache.reuse();
+    EXPECT_EQ(stats.hit_pages, cache.hit_pages());
     EXPECT_EQ(stats.lru_hit_pages, cache.hit_pages());
     EXPECT_EQ(stats.requested_pages, cache.requested_pages());
     EXPECT_EQ(stats.gained_pages, 0);

@@ -7,9 +7,41 @@
 #include "tools/pandoctl/confirm.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/numbers.h"
+#include "tools/pandoctl/table.h"
 #include "tools/pandoctl/verbs.h"
 
 namespace pando::ctl {
+namespace {
+
+// The policy in use and, where reuse is learnt, what it hits beside LRU.
+std::string PolicyText(const v1::GetStatsResponse& stats) {
+  if (!stats.has_reuse() || stats.reuse().requested_pages() == 0) {
+    return stats.eviction_policy() + "\n";
+  }
+  const v1::ReuseStats& reuse = stats.reuse();
+  const uint64_t asked = reuse.requested_pages();
+  return NamedValues(
+      {{"policy", stats.eviction_policy()},
+       {"hit rate", absl::StrCat(PercentText(reuse.hit_pages(), asked),
+                                 " % of ", Counted(asked, "page"))},
+       {"lru's", absl::StrCat(PercentText(reuse.lru_hit_pages(), asked),
+                              " %, of the same size")}});
+}
+
+absl::Status ShowPolicy(const Context& context) {
+  ASSIGN_OR_RETURN(const v1::GetStatsResponse stats,
+                   context.server.Ask(v1::GetStatsRequest()));
+  if (context.output.is_table()) {
+    context.output.Print(PolicyText(stats));
+    return absl::OkStatus();
+  }
+  Json answer = {{"policy", stats.eviction_policy()}};
+  if (stats.has_reuse()) answer["reuse"] = ToJson(stats.reuse());
+  context.output.Print(answer);
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status Evict(const Context& context) {
   const uint32_t pages = context.options.evicted_pages;
@@ -55,26 +87,17 @@ absl::Status Flush(const Context& context) {
 
 absl::Status Policy(const Context& context) {
   const std::string& wanted = context.options.policy;
-  Json answer;
-  if (wanted.empty()) {
-    const auto stats = context.server.Ask(v1::GetStatsRequest());
-    if (!stats.ok()) return stats.status();
-    answer["policy"] = stats->eviction_policy();
+  if (wanted.empty()) return ShowPolicy(context);
+  v1::SetEvictionPolicyRequest request;
+  request.set_policy(wanted);
+  ASSIGN_OR_RETURN(const v1::SetEvictionPolicyResponse changed,
+                   context.server.Ask(request));
+  if (context.output.is_table()) {
+    context.output.Print(
+        absl::StrCat(wanted, ", was ", changed.previous(), "\n"));
   } else {
-    v1::SetEvictionPolicyRequest request;
-    request.set_policy(wanted);
-    const auto changed = context.server.Ask(request);
-    if (!changed.ok()) return changed.status();
-    answer["policy"] = wanted;
-    answer["previous"] = changed->previous();
-  }
-  if (!context.output.is_table()) {
-    context.output.Print(answer);
-  } else if (wanted.empty()) {
-    context.output.Print(answer["policy"].get<std::string>() + "\n");
-  } else {
-    context.output.Print(absl::StrCat(
-        wanted, ", was ", answer["previous"].get<std::string>(), "\n"));
+    context.output.Print(
+        Json{{"policy", wanted}, {"previous", changed.previous()}});
   }
   return absl::OkStatus();
 }

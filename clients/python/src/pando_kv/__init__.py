@@ -65,6 +65,7 @@ from pando_kv.results import (
     PrefixQuery,
     PrefixScore,
     QuotaClass,
+    ReuseStats,
     Stats,
 )
 from pando_kv.tls import Tls
@@ -122,6 +123,7 @@ __all__ = [
     "QuotaExceededError",
     "RateLimitedError",
     "RequestIdReusedError",
+    "ReuseStats",
     "Session",
     "SessionInfo",
     "SessionLimitError",

@@ -25,6 +25,7 @@ from pando_kv.results import (
     Namespace,
     PageStates,
     QuotaClass,
+    ReuseStats,
     Stats,
     from_message,
 )
@@ -46,6 +47,9 @@ def stats() -> Call[Stats]:
             quota_classes=[
                 from_message(QuotaClass, each) for each in response.quota_classes
             ],
+            reuse=from_message(ReuseStats, response.reuse)
+            if response.HasField("reuse")
+            else None,
         )
 
     return Call(plain(_SERVICE + "GetStats"), b"", parse)

@@ -222,6 +222,18 @@ class QuotaClass:
 
 
 @dataclass(frozen=True)
+class ReuseStats:
+    """What is learnt of the reuse of pages, counted in whole pages of prompts."""
+
+    requested_pages: int
+    hit_pages: int
+    """Of the requested pages, those that were cached."""
+    lru_hit_pages: int
+    """Of the requested pages, those that an LRU cache of the same size would have
+    found, without locks and quotas."""
+
+
+@dataclass(frozen=True)
 class Stats:
     """Figures of the cache, all of one moment."""
 
@@ -242,6 +254,8 @@ class Stats:
     """The version of pandod."""
     held_pages: int
     """Quarantined pages whose memory is known to be held: no time frees them."""
+    reuse: ReuseStats | None
+    """None while reuse is not learnt."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:

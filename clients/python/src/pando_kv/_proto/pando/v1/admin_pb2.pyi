@@ -162,7 +162,7 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "sessions", "version", "waiting_matches"]
+    __slots__ = ["counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "version", "waiting_matches"]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +172,7 @@ class GetStatsResponse(_message.Message):
     NODES_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
     QUOTA_CLASSES_FIELD_NUMBER: _ClassVar[int]
+    REUSE_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
@@ -184,10 +185,11 @@ class GetStatsResponse(_message.Message):
     nodes: int
     pages: PageStates
     quota_classes: _containers.RepeatedCompositeFieldContainer[QuotaClass]
+    reuse: ReuseStats
     sessions: int
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ...) -> None: ...
 
 class ListLocksRequest(_message.Message):
     __slots__ = ["limit", "session_number"]
@@ -340,6 +342,16 @@ class ReleaseLocksResponse(_message.Message):
     RELEASED_LOCKS_FIELD_NUMBER: _ClassVar[int]
     released_locks: int
     def __init__(self, released_locks: _Optional[int] = ...) -> None: ...
+
+class ReuseStats(_message.Message):
+    __slots__ = ["hit_pages", "lru_hit_pages", "requested_pages"]
+    HIT_PAGES_FIELD_NUMBER: _ClassVar[int]
+    LRU_HIT_PAGES_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    hit_pages: int
+    lru_hit_pages: int
+    requested_pages: int
+    def __init__(self, requested_pages: _Optional[int] = ..., hit_pages: _Optional[int] = ..., lru_hit_pages: _Optional[int] = ...) -> None: ...
 
 class SessionInfo(_message.Message):
     __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "locks", "reserved_pages", "session_number"]
