@@ -97,6 +97,8 @@ def core_rows(build: Path) -> list[Row]:
     ):
         longest = runs[f"BM_StepsOf{name}"]["longest_ms"]
         rows.append(Row(f"longest step of {name}, {of}", longest, "ms", limit=5))
+    fit_us = 1000 * runs["BM_StepsOfReuseFit"]["longest_ms"]
+    rows.append(Row("longest step of the fit of reuse", fit_us, "us", limit=50))
     at_once = runs["BM_SetEvictionPolicy"]["longest_ms"]
     rows.append(Row("SetEvictionPolicy, at once, 1,000,000 leaves", at_once, "ms"))
     for name, histogram in (

@@ -76,7 +76,10 @@ def find_traces(folder: Path) -> list[Trace]:
         Trace(
             name="agentic",
             path=agents,
-            capacities=(2 * MILLION, 5 * MILLION, 20 * MILLION),
+            capacities=(
+                MILLION // 2,
+                *(millions * MILLION for millions in (1, 2, 5, 20)),
+            ),
             handles_limit_us=70,
             note="" if is_whole_agents else excerpt,
         ),

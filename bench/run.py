@@ -249,7 +249,44 @@ def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
                 limit=0.1,
             )
         )
+        rows += reuse_rows(trace, replays.hit_rates(trace))
     return rows
+
+
+def reuse_rows(trace: Trace, reports: list[dict]) -> list[Row]:
+    """What `reuse` would have to keep to be the default."""
+    rows = []
+    for tokens in trace.capacities:
+        lru, reuse = (report_of(reports, policy, tokens) for policy in ("lru", "reuse"))
+        where = f"{trace.name}, {tokens:,} tokens, reuse"
+        rows.append(
+            Row(
+                f"{where}: hit rate above lru's",
+                100 * (reuse["hit_rate"] - lru["hit_rate"]),
+                "pt",
+                limit=-0.15,
+                is_minimum=True,
+            )
+        )
+        rows.append(
+            Row(
+                f"{where}: a request, mean; floor: lru",
+                reuse["request_us"]["mean"],
+                "us",
+                lru["request_us"]["mean"],
+                ratio_limit=1.2,
+            )
+        )
+    return rows
+
+
+def report_of(reports: list[dict], policy: str, tokens: int) -> dict:
+    [report] = [
+        each
+        for each in reports
+        if (each["policy"], each["pool_tokens"]) == (policy, tokens)
+    ]
+    return report
 
 
 def replay_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
@@ -285,9 +322,7 @@ def hit_rate_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
         reports = replays.hit_rates(trace)
         for tokens in trace.capacities:
             by_policy = {
-                report["policy"]: report
-                for report in reports
-                if report["pool_tokens"] == tokens
+                policy: report_of(reports, policy, tokens) for policy in ALL_POLICIES
             }
             lru = by_policy["lru"]
             recorded = trace.recorded_block_lru.get(tokens)
@@ -297,6 +332,21 @@ def hit_rate_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
                 + [f"{100 * lru['block_lru_hit_rate']:.2f}"]
                 + [f"{recorded:.2f}" if recorded else "-"]
                 + [f"{100 * lru['unlimited_hit_rate']:.2f}"]
+            )
+    return table
+
+
+def policy_time_table(traces: list[Trace], replays: Replays) -> list[list[str]]:
+    table = [["trace", "tokens", *ALL_POLICIES]]
+    for trace in traces:
+        reports = replays.hit_rates(trace)
+        for tokens in trace.capacities:
+            table.append(
+                [trace.name, f"{tokens:,}"]
+                + [
+                    f"{report_of(reports, policy, tokens)['request_us']['mean']:.1f}"
+                    for policy in ALL_POLICIES
+                ]
             )
     return table
 
@@ -337,6 +387,8 @@ def main() -> int:
         print_table(replay_table(traces, replays))
         print("\nHit rates in per cent, by policy and size of the pool:")
         print_table(hit_rate_table(traces, replays))
+        print("\nMean time of a request in process, us, by policy and pool:")
+        print_table(policy_time_table(traces, replays))
         summary["replays"] = replays.summary()
     path = ROOT / "build/bench/summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@
 #include "core/eviction_work.h"
 #include "core/explanation.h"
 #include "core/listings.h"
+#include "core/reuse/reuse_tables.h"
 #include "core/tree_dump.h"
 
 namespace pando::bench {
@@ -143,6 +144,22 @@ void BM_StepsOfExplainMatch(benchmark::State& state) {
   RecordWork(state, *cache, Explanation(kNamespace, prompt));
 }
 
+// What each request does of the fit under `reuse`, at its longest: rounds are
+// as short as at the beginning, but of all classes something is known.
+void BM_StepsOfReuseFit(benchmark::State& state) {
+  constexpr uint32_t kTick = 1;
+  constexpr int kSteps = 1'000;
+  const auto tables = std::make_unique<ReuseTables>();
+  for (uint32_t reuse_class = 0; reuse_class < kReuseClasses; ++reuse_class) {
+    tables->CountReached(reuse_class, 0, 1);
+  }
+  int steps = 0;
+  RecordLongest(state, [&] {
+    benchmark::DoNotOptimize(tables->FitStep(kTick, 1));
+    return ++steps == kSteps;
+  });
+}
+
 // A change of policy is not done in steps: it goes over the whole tree at once.
 void BM_SetEvictionPolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
@@ -161,6 +178,7 @@ BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfListSessions)->Iterations(1);
 BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
 BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
+BENCHMARK(BM_StepsOfReuseFit)->Iterations(1);
 BENCHMARK(BM_SetEvictionPolicy)->Iterations(1);
 
 }  // namespace
