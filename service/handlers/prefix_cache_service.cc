@@ -44,6 +44,11 @@ std::optional<uint32_t> MaxTokensOf(const Message& message) {
   return message.max_tokens();
 }
 
+std::optional<uint32_t> OutputTokensOf(const v1::InsertRequest& request) {
+  if (!request.has_output_tokens()) return std::nullopt;
+  return request.output_tokens();
+}
+
 // Where the tokens of a request begin.
 template <typename Message>
 absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
@@ -246,6 +251,7 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .prompt_tokens = request.prompt_tokens(),
                       .after = *after,
                       .priority = request.priority(),
+                      .output_tokens = OutputTokensOf(request),
                       .request_id = RequestId(request.request_id())}));
   Verify(pages, result);
   response.set_existing_tokens(result.existing_tokens);

@@ -117,6 +117,7 @@ void Executor::operator()(const Insert& insert) {
                         .prompt_tokens = prompt_tokens,
                         .after = start.after.real,
                         .priority = insert.priority,
+                        .output_tokens = insert.output_tokens,
                         .request_id = RequestId(insert.request_id)};
   const auto real = real_.Insert(request);
   request.after = start.after.model;

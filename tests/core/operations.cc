@@ -110,6 +110,7 @@ struct Printer {
       out << " prompt-tokens " << int{insert.prompt_tokens};
     }
     if (insert.priority != 0) out << " priority " << int{insert.priority};
+    if (insert.output_tokens) out << " output-tokens " << *insert.output_tokens;
     out << insert.fault << insert.after << Request{insert.request_id};
   }
   void operator()(const Lock& lock) const {

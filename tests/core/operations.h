@@ -112,6 +112,7 @@ struct Insert {
   uint16_t prompt_tokens = 0;
   HandleChoice after;
   int8_t priority = 0;
+  std::optional<uint16_t> output_tokens;
   uint8_t request_id = 0;
 };
 

@@ -67,6 +67,9 @@ Operation RandomOperations::AnyInsert() {
   if (Percent(30)) {
     insert.priority = static_cast<int8_t>(static_cast<int>(Below(5)) - 2);
   }
+  if (Percent(30)) {
+    insert.output_tokens = static_cast<uint16_t>(Below(1024));
+  }
   insert.request_id = AnyRequestId();
   return insert;
 }

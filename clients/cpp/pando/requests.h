@@ -127,6 +127,9 @@ struct InsertOptions {
   // For the eviction policy "priority": a prefix of higher priority is kept
   // longer. Of several inserts the highest priority counts.
   int32_t priority = 0;
+  // How many tokens the request generated so far, published or not: a hint for
+  // the eviction policy "reuse". Unset: those inserted after its prompt.
+  std::optional<uint32_t> output_tokens = {};
 };
 
 struct InsertResult {

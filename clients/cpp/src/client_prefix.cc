@@ -66,6 +66,7 @@ void FillInsert(std::span<const Token> tokens, std::span<const PageId> page_ids,
   Fill(options.free_page_ids, request.mutable_free_page_ids());
   request.set_prompt_tokens(options.prompt_tokens);
   request.set_priority(options.priority);
+  if (options.output_tokens) request.set_output_tokens(*options.output_tokens);
 }
 
 // Fills in all fields but the tokens.

@@ -235,6 +235,7 @@ def insert(
     generation: int | None = None,
     prompt_tokens: int = 0,
     priority: int = 0,
+    output_tokens: int | None = None,
 ) -> Call[Insert]:
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
@@ -264,6 +265,7 @@ def insert(
                 prompt_tokens=prompt_tokens,
                 after=handle_values(place.after),
                 priority=priority,
+                output_tokens=output_tokens,
                 request_id=session.next_request_id(),
             ),
             lambda answer: parse(place, answer),

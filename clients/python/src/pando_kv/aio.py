@@ -208,6 +208,7 @@ class AsyncClient(AsyncOperatorClient):
         generation: int | None = None,
         prompt_tokens: int = 0,
         priority: int = 0,
+        output_tokens: int | None = None,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
@@ -229,6 +230,8 @@ class AsyncClient(AsyncOperatorClient):
         In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
         units, and there is a page for each whole page of units. `priority` counts for
         the eviction policy of that name: a prefix of higher priority is kept longer.
+        `output_tokens`, how many tokens the request generated so far, is a hint for
+        the policy reuse; without it those count that are inserted after the prompt.
         """
         return await self._connection.send(
             _prefix_calls.insert(
@@ -245,6 +248,7 @@ class AsyncClient(AsyncOperatorClient):
                 generation=generation,
                 prompt_tokens=prompt_tokens,
                 priority=priority,
+                output_tokens=output_tokens,
             )
         )
 

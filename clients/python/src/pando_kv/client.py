@@ -241,6 +241,7 @@ class Client(OperatorClient):
         generation: int | None = None,
         prompt_tokens: int = 0,
         priority: int = 0,
+        output_tokens: int | None = None,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
@@ -262,6 +263,8 @@ class Client(OperatorClient):
         In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
         units, and there is a page for each whole page of units. `priority` counts for
         the eviction policy of that name: a prefix of higher priority is kept longer.
+        `output_tokens`, how many tokens the request generated so far, is a hint for
+        the policy reuse; without it those count that are inserted after the prompt.
         """
         return self._connection.send(
             _prefix_calls.insert(
@@ -278,6 +281,7 @@ class Client(OperatorClient):
                 generation=generation,
                 prompt_tokens=prompt_tokens,
                 priority=priority,
+                output_tokens=output_tokens,
             )
         )
 

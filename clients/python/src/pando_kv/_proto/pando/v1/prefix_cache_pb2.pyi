@@ -29,13 +29,14 @@ class EvictResponse(_message.Message):
     def __init__(self, evicted_pages: _Optional[int] = ...) -> None: ...
 
 class InsertRequest(_message.Message):
-    __slots__ = ["after", "free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "page_ids", "priority", "prompt_tokens", "request_id", "session_id", "tokens"]
+    __slots__ = ["after", "free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "output_tokens", "page_ids", "priority", "prompt_tokens", "request_id", "session_id", "tokens"]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     FREE_PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     KEEP_DUPLICATES_FIELD_NUMBER: _ClassVar[int]
     LOCK_ACTION_FIELD_NUMBER: _ClassVar[int]
     LOCK_ID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -48,13 +49,14 @@ class InsertRequest(_message.Message):
     lock_action: LockAction
     lock_id: int
     namespace: _types_pb2.Namespace
+    output_tokens: int
     page_ids: _containers.RepeatedScalarFieldContainer[int]
     priority: int
     prompt_tokens: int
     request_id: int
     session_id: int
     tokens: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., priority: _Optional[int] = ..., request_id: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., priority: _Optional[int] = ..., request_id: _Optional[int] = ..., output_tokens: _Optional[int] = ...) -> None: ...
 
 class InsertResponse(_message.Message):
     __slots__ = ["canonical_page_ids", "evictable_pages", "existing_tokens", "free_pages", "freed_duplicates", "handle"]
