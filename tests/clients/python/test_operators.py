@@ -93,6 +93,33 @@ def test_the_priority_of_an_insert_keeps_it_longer(client):
     assert node.priority == 2
 
 
+def test_the_length_of_the_output_tells_reuse_what_comes_back(client):
+    """Short outputs come back once, long ones never; the pages are all alike."""
+    client.set_eviction_policy("reuse")
+
+    def serve(start: int, output_tokens: int) -> None:
+        tokens = prompt(1, start)
+        match = client.match_prefix(tokens, lock=True, reserve_tokens=len(tokens))
+        client.insert(
+            tokens[match.matched_tokens :],
+            match.reserved_page_ids,
+            lock=match.lock,
+            unlock=True,
+            output_tokens=output_tokens,
+        )
+
+    for start in range(0, 300_000, 1000):
+        serve(start, output_tokens=10)
+        serve(start + 500, output_tokens=1000)
+        serve(start, output_tokens=10)
+    client.flush()
+    serve(1_000_000, output_tokens=10)
+    serve(2_000_000, output_tokens=1000)
+    client.evict(1)
+    assert client.match_prefix(prompt(1, 1_000_000)).matched_tokens == PAGE_TOKENS
+    assert client.match_prefix(prompt(1, 2_000_000)).matched_tokens == 0
+
+
 def test_sessions_are_listed_with_what_they_hold(pandod, filled):
     with Client(pandod.address, name="another") as other:
         other.allocate_pages(2)
