@@ -123,6 +123,24 @@ TEST_F(ClientOperatorTest, ChangesTheEvictionPolicy) {
   EXPECT_EQ(asked->GetStats()->eviction_policy, "slru");
 }
 
+TEST_F(ClientOperatorTest, TellsWhatIsLearntOfReuseWhileItIs) {
+  const auto client = Connect();
+  const auto asked = Ask();
+  EXPECT_FALSE(asked->GetStats()->reuse.has_value());
+  ASSERT_EQ(*asked->SetEvictionPolicy("reuse"), "lru");
+  const ReservedPages reserved = *client->AllocatePages(3);
+  const auto done = client->Insert(
+      Prompt(3 * kPageTokens), reserved.ids,
+      {.session_id = reserved.session_id, .output_tokens = kPageTokens});
+  ASSERT_TRUE(done.ok()) << done.status();
+  ASSERT_TRUE(client->TakeLock(Prompt(2 * kPageTokens)).ok());
+  const Stats stats = *asked->GetStats();
+  ASSERT_TRUE(stats.reuse.has_value());
+  EXPECT_EQ(stats.reuse->requested_pages, 2u + 2u);  // the prompts
+  EXPECT_EQ(stats.reuse->hit_pages, 2u);
+  EXPECT_EQ(stats.reuse->lru_hit_pages, 2u);
+}
+
 TEST_F(ClientOperatorTest, WatchesWhatEntersTheCache) {
   const auto client = Connect();
   Publish(*client, 2);

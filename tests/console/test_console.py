@@ -206,6 +206,19 @@ def test_a_miss_is_explained(page, start_pandod):
     assert '"nonsense" is no token id' in page.text("#explanation")
 
 
+def test_what_the_policy_hits_above_lru_is_said_while_it_is_learnt(page, start_pandod):
+    pandod = start_pandod(eviction_policy="reuse")
+    page.open(pandod.http)
+    page.until("document.querySelector('#server').innerText.endsWith('evicts reuse')")
+    with Client(pandod.address) as client:
+        for _ in range(2):
+            admit_and_publish(client, prompt(3))
+    page.until(
+        "document.querySelector('#server').innerText"
+        ".includes('evicts reuse: +0.0 points over LRU')"
+    )
+
+
 def test_it_says_so_when_pandod_is_gone_and_goes_on_when_it_is_back(page, pandod):
     page.open(pandod.http)
     pandod.kill()
