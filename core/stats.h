@@ -43,13 +43,13 @@ struct QuotaClassStats {
 // What was learnt of reuse, in pages: see ReuseLearner.
 struct ReuseStats {
   uint64_t requested_pages = 0;
-  // That were cached.
+  // Pages that were cached.
   uint64_t hit_pages = 0;
-  // That an LRU cache of the same size would have found.
+  // Pages that an LRU cache of the same size would have found.
   uint64_t lru_hit_pages = 0;
   // Hits above those, counted up to the capacity.
   int64_t gained_pages = 0;
-  // That LRU would hold, and the cache does not; and how many these may be.
+  // Pages that LRU would hold and the cache does not; and how many may be so.
   uint64_t debt_pages = 0;
   uint64_t debt_limit_pages = 0;
   // Inserted again after they were evicted.

@@ -79,8 +79,8 @@ struct QuotaClass {
 // What is learnt of the reuse of pages, counted in whole pages of prompts.
 struct ReuseStats {
   uint64_t requested_pages = 0;
-  uint64_t hit_pages = 0;  // of these, those that were cached
-  // Of these, those that an LRU cache of the same size would have found.
+  uint64_t hit_pages = 0;  // those that were cached
+  // Those that an LRU cache of the same size would have found.
   uint64_t lru_hit_pages = 0;
 };
 
