@@ -1,0 +1,174 @@
+#include "service/tiers/disk_tier.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+#include "gpu/page_checksum_plan.h"
+#include "service/logging/log.h"
+
+namespace pando {
+namespace {
+
+constexpr size_t kWriters = 2;
+constexpr size_t kReaders = 4;
+
+// What the blocks of two pools must have in common. Strides that depend on a
+// pool's size or order are not among it.
+uint64_t DigestOf(const MappedPages& pages, const std::string& model) {
+  return MixWord(Fingerprint(pages.block_layout(), model), pages.shards());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Config& config,
+                                                         const KvPool& pool) {
+  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
+                   DiskStore::Open({.folder = config.folder,
+                                    .max_bytes = config.max_bytes,
+                                    .block_bytes = pages->block_bytes(),
+                                    .digest = DigestOf(*pages, config.model)}));
+  auto tier =
+      absl::WrapUnique(new DiskTier(std::move(pages), std::move(store)));
+  tier->Restore();
+  return tier;
+}
+
+DiskTier::DiskTier(std::unique_ptr<MappedPages> pages,
+                   std::unique_ptr<DiskStore> store)
+    : pages_(std::move(pages)),
+      store_(std::move(store)),
+      index_(store_->slots()),
+      writers_(kWriters, store_->buffer_bytes(), DiskStore::kAlignment),
+      readers_(kReaders, store_->buffer_bytes(), DiskStore::kAlignment) {}
+
+// When each was used last is not known any more; but the ends of prompts go
+// first.
+void DiskTier::Restore() {
+  std::vector<DiskStore::Found> found = store_->TakeFound();
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) {
+                     return a.record.ordinal > b.record.ordinal;
+                   });
+  absl::MutexLock hold(&mutex_);
+  for (const auto& [slot, record] : found) {
+    index_.Restore(record.hash, {slot, record.checksum});
+  }
+}
+
+size_t DiskTier::CountStored(std::span<const PageHash> run) const {
+  absl::MutexLock hold(&mutex_);
+  return index_.CountStored(run);
+}
+
+void DiskTier::Touch(std::span<const PageHash> prompt) {
+  absl::MutexLock hold(&mutex_);
+  index_.Touch(prompt);
+}
+
+void DiskTier::Store(std::span<const PageHash> prompt, size_t begin,
+                     std::span<const PageId> pages,
+                     const std::function<bool()>& confirm) {
+  std::vector<Write> writes;
+  {
+    absl::MutexLock hold(&mutex_);
+    for (size_t i = 0; i < pages.size(); ++i) {
+      const PageHash& hash = prompt[begin + i];
+      const std::optional<uint32_t> slot = index_.BeginStore(hash);
+      if (!slot.has_value()) continue;
+      writes.push_back({.hash = hash,
+                        .page = pages[i],
+                        .ordinal = static_cast<uint32_t>(begin + i + 1),
+                        .slot = *slot});
+    }
+  }
+  writers_.ForEach(writes.size(), [&](size_t i, std::byte* buffer) {
+    WriteBlock(writes[i], buffer);
+  });
+  const bool is_confirmed = confirm();
+  for (const Write& write : writes) EndWrite(write, is_confirmed);
+  Touch(prompt);
+}
+
+void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
+  pages_->CopyOut(write.page, buffer);
+  write.checksum = pages_->Checksum(buffer);
+  const absl::Status status = store_->WriteBlock(write.slot, buffer);
+  write.is_done = status.ok();
+  if (status.ok()) return;
+  ++failed_writes_;
+  Log(LogLevel::kError, "a page cannot be stored",
+      {{"slot", write.slot}, {"error", status.message()}});
+}
+
+void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
+  const bool is_stored =
+      write.is_done && is_confirmed &&
+      store_
+          ->WriteRecord(write.slot, {write.hash, write.checksum, write.ordinal})
+          .ok();
+  absl::MutexLock hold(&mutex_);
+  if (is_stored) {
+    ++stored_;
+    index_.EndStore(write.hash, write.checksum);
+  } else {
+    index_.AbandonStore(write.hash);
+  }
+}
+
+size_t DiskTier::Load(std::span<const PageHash> run,
+                      std::span<const PageId> pages) {
+  // Not vector<bool>, whose elements share bytes.
+  std::vector<char> is_loaded(run.size());
+  readers_.ForEach(run.size(), [&](size_t i, std::byte* buffer) {
+    is_loaded[i] = LoadPage(run[i], pages[i], buffer) ? 1 : 0;
+  });
+  const auto end = std::find(is_loaded.begin(), is_loaded.end(), 0);
+  return static_cast<size_t>(end - is_loaded.begin());
+}
+
+bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
+  std::optional<TierIndex::Place> place;
+  {
+    absl::MutexLock hold(&mutex_);
+    place = index_.BeginLoad(hash);
+  }
+  if (!place.has_value()) return false;
+  const absl::Status read = store_->Read(place->slot, buffer);
+  const bool is_intact =
+      read.ok() && pages_->Checksum(buffer) == place->checksum;
+  if (is_intact) {
+    pages_->CopyIn(buffer, page);
+    ++loaded_;
+  } else {
+    ++(read.ok() ? damaged_ : failed_reads_);
+    Log(LogLevel::kError, "a stored page is not what it was",
+        {{"slot", place->slot},
+         {"error", read.ok() ? "its checksum differs" : read.message()}});
+    // Not found again after a restart; a failure costs one more miss then.
+    store_->EraseRecord(place->slot).IgnoreError();
+  }
+  absl::MutexLock hold(&mutex_);
+  index_.EndLoad(hash, is_intact);
+  return is_intact;
+}
+
+TierFigures DiskTier::figures() const {
+  TierFigures figures = {.capacity_pages = store_->slots(),
+                         .held_pages = 0,
+                         .page_bytes = pages_->block_bytes(),
+                         .stored_pages = stored_,
+                         .loaded_pages = loaded_,
+                         .dropped_pages = dropped_,
+                         .failed_reads = failed_reads_,
+                         .failed_writes = failed_writes_,
+                         .damaged_pages = damaged_};
+  absl::MutexLock hold(&mutex_);
+  figures.held_pages = index_.stored_blocks();
+  return figures;
+}
+
+}  // namespace pando

@@ -1,0 +1,94 @@
+#ifndef PANDO_SERVICE_TIERS_DISK_TIER_H_
+#define PANDO_SERVICE_TIERS_DISK_TIER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/ids.h"
+#include "gpu/kv_pool.h"
+#include "service/events/page_hash.h"
+#include "service/tiers/disk_store.h"
+#include "service/tiers/io_threads.h"
+#include "service/tiers/mapped_pages.h"
+#include "service/tiers/tier_figures.h"
+#include "service/tiers/tier_index.h"
+
+namespace pando {
+
+// Copies of pages in a folder. It knows nothing of the cache: whoever calls it
+// sees to it that the pages stay what they are. Owned by Tiers. One thread
+// stores, one loads, at the same time; all else is thread-safe.
+class DiskTier {
+ public:
+  struct Config {
+    std::string folder;
+    uint64_t max_bytes = 0;
+    std::string model;
+  };
+
+  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(const Config& config,
+                                                        const KvPool& pool);
+
+  uint32_t slots() const { return store_->slots(); }
+  // How many pages at the front of `run` can be loaded.
+  size_t CountStored(std::span<const PageHash> run) const;
+  void Touch(std::span<const PageHash> prompt);
+
+  // Copies the pages `begin` and following of a prompt, as far as they are not
+  // there. `confirm` is called after that, and says whether the pages were
+  // locked all the time; if not, nothing is stored.
+  void Store(std::span<const PageHash> prompt, size_t begin,
+             std::span<const PageId> pages,
+             const std::function<bool()>& confirm);
+  // Fills `pages` with the blocks of `run`. Returns how many from the front
+  // are what they were when they were stored; the others have any contents.
+  size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
+
+  void CountDropped(uint64_t pages) { dropped_ += pages; }
+  TierFigures figures() const;
+
+ private:
+  struct Write {
+    PageHash hash;
+    PageId page;
+    uint32_t ordinal;
+    uint32_t slot;
+    uint64_t checksum = 0;
+    bool is_done = false;
+  };
+
+  DiskTier(std::unique_ptr<MappedPages> pages,
+           std::unique_ptr<DiskStore> store);
+
+  void Restore();
+  void WriteBlock(Write& write, std::byte* buffer);
+  void EndWrite(const Write& write, bool is_confirmed);
+  // Whether the page has the block's bytes now.
+  bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
+
+  const std::unique_ptr<MappedPages> pages_;
+  const std::unique_ptr<DiskStore> store_;
+  mutable absl::Mutex mutex_;
+  TierIndex index_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> stored_ = 0;
+  std::atomic<uint64_t> loaded_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::atomic<uint64_t> failed_reads_ = 0;
+  std::atomic<uint64_t> failed_writes_ = 0;
+  std::atomic<uint64_t> damaged_ = 0;
+  IoThreads writers_;
+  IoThreads readers_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_DISK_TIER_H_

@@ -1,0 +1,105 @@
+#include "service/tiers/tier_index.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace pando {
+
+// The first slots are used first.
+TierIndex::TierIndex(uint32_t slots) : is_used_(slots) {
+  free_.reserve(slots);
+  for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);
+}
+
+std::optional<uint32_t> TierIndex::BeginStore(const PageHash& hash) {
+  if (blocks_.contains(hash)) return std::nullopt;
+  while (!free_.empty() && is_used_[free_.back()]) free_.pop_back();
+  if (free_.empty() && !EvictOne()) return std::nullopt;
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  is_used_[slot] = true;
+  blocks_[hash] = {
+      .place = {slot, 0}, .state = State::kWriting, .use = by_use_.end()};
+  return slot;
+}
+
+void TierIndex::EndStore(const PageHash& hash, uint64_t checksum) {
+  Block& block = blocks_.at(hash);
+  CHECK(block.state == State::kWriting);
+  block.place.checksum = checksum;
+  block.state = State::kStored;
+  block.use = by_use_.insert(by_use_.end(), hash);
+}
+
+void TierIndex::AbandonStore(const PageHash& hash) {
+  CHECK(blocks_.at(hash).state == State::kWriting);
+  Forget(hash);
+}
+
+std::optional<TierIndex::Place> TierIndex::BeginLoad(const PageHash& hash) {
+  const auto it = blocks_.find(hash);
+  if (it == blocks_.end() || it->second.state != State::kStored) {
+    return std::nullopt;
+  }
+  ++it->second.readers;
+  return it->second.place;
+}
+
+void TierIndex::EndLoad(const PageHash& hash, bool is_intact) {
+  Block& block = blocks_.at(hash);
+  CHECK(block.readers > 0);
+  --block.readers;
+  if (!is_intact && block.state == State::kStored) {
+    block.state = State::kDamaged;
+    by_use_.erase(block.use);
+  }
+  if (block.state == State::kDamaged && block.readers == 0) Forget(hash);
+}
+
+size_t TierIndex::CountStored(std::span<const PageHash> run) const {
+  size_t count = 0;
+  for (; count < run.size(); ++count) {
+    const auto it = blocks_.find(run[count]);
+    if (it == blocks_.end() || it->second.state != State::kStored) break;
+  }
+  return count;
+}
+
+void TierIndex::Touch(std::span<const PageHash> prompt) {
+  for (size_t i = prompt.size(); i-- > 0;) {
+    const auto it = blocks_.find(prompt[i]);
+    if (it == blocks_.end() || it->second.state != State::kStored) continue;
+    by_use_.splice(by_use_.end(), by_use_, it->second.use);
+  }
+}
+
+bool TierIndex::Restore(const PageHash& hash, const Place& place) {
+  CHECK(!is_used_[place.slot]);
+  const auto [it, is_new] = blocks_.try_emplace(hash);
+  if (!is_new) return false;
+  is_used_[place.slot] = true;
+  it->second = {.place = place,
+                .state = State::kStored,
+                .use = by_use_.insert(by_use_.end(), hash)};
+  return true;
+}
+
+bool TierIndex::EvictOne() {
+  for (auto oldest = by_use_.begin(); oldest != by_use_.end(); ++oldest) {
+    if (blocks_.at(*oldest).readers > 0) continue;
+    Forget(*oldest);
+    by_use_.erase(oldest);
+    return true;
+  }
+  return false;
+}
+
+void TierIndex::Forget(const PageHash& hash) {
+  const auto it = blocks_.find(hash);
+  is_used_[it->second.place.slot] = false;
+  free_.push_back(it->second.place.slot);
+  blocks_.erase(it);
+}
+
+}  // namespace pando

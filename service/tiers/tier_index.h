@@ -1,0 +1,83 @@
+#ifndef PANDO_SERVICE_TIERS_TIER_INDEX_H_
+#define PANDO_SERVICE_TIERS_TIER_INDEX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "service/events/page_hash.h"
+
+namespace pando {
+
+// Which blocks (copies of pages, named by the pages' hashes) a tier holds, and
+// in which of its slots. It knows no bytes. When there is no free slot, the
+// least recently used block makes room. Whoever uses a prompt touches all of
+// its blocks, the last one first; so a block is never older than those that
+// follow it, and prompts lose their ends first.
+//
+// Owned by DiskTier, which guards it; not thread-safe.
+//
+// Invariants: a slot is free or belongs to one block; a block that is being
+// written is not found; one that is being written or read keeps its slot.
+class TierIndex {
+ public:
+  // Where the bytes of a block are, and the checksum that they must have.
+  struct Place {
+    uint32_t slot;
+    uint64_t checksum;
+  };
+
+  explicit TierIndex(uint32_t slots);
+
+  // A slot for a block that is about to be written. None: the tier has the
+  // block or is getting it, or all blocks are in use.
+  std::optional<uint32_t> BeginStore(const PageHash& hash);
+  // It is written, and found from now on. REQUIRES: BeginStore gave it a slot.
+  void EndStore(const PageHash& hash, uint64_t checksum);
+  // It is not written; its slot is free.
+  void AbandonStore(const PageHash& hash);
+
+  // Keeps a block in its slot until EndLoad. None: the tier does not have it.
+  std::optional<Place> BeginLoad(const PageHash& hash);
+  // A block that is not intact is forgotten.
+  void EndLoad(const PageHash& hash, bool is_intact);
+
+  // How many blocks at the front of `run` the tier has.
+  size_t CountStored(std::span<const PageHash> run) const;
+  // A prompt with these blocks is in use; the tier need not have all of them.
+  void Touch(std::span<const PageHash> prompt);
+
+  // A block that an earlier process wrote; more recently used than those
+  // restored before. REQUIRES: its slot is free. False: the tier has the block
+  // in another slot.
+  bool Restore(const PageHash& hash, const Place& place);
+
+  uint32_t stored_blocks() const {
+    return static_cast<uint32_t>(by_use_.size());
+  }
+
+ private:
+  enum class State { kWriting, kStored, kDamaged };
+  struct Block {
+    Place place;
+    State state;
+    uint32_t readers = 0;
+    std::list<PageHash>::iterator use;  // in by_use_ while it is stored
+  };
+
+  bool EvictOne();
+  void Forget(const PageHash& hash);
+
+  absl::flat_hash_map<PageHash, Block> blocks_;
+  std::list<PageHash> by_use_;  // the stored blocks, the oldest use first
+  std::vector<bool> is_used_;   // by slot
+  std::vector<uint32_t> free_;  // may list slots that Restore took
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_TIER_INDEX_H_

@@ -1,0 +1,173 @@
+#include "service/tiers/disk_tier.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gpu/host_kv_pool.h"
+#include "gtest/gtest.h"
+#include "service/tiers/mapped_pages.h"
+#include "tests/service/tiers/hashes.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kPages = 16;
+constexpr uint32_t kShards = 2;
+
+std::unique_ptr<HostKvPool> MakePool(LayoutOrder order) {
+  auto pool = HostKvPool::Create({.layers = 3,
+                                  .kv_planes = 2,
+                                  .heads = 2,
+                                  .head_size = 24,
+                                  .dtype = DType::kFloat32,
+                                  .page_tokens = 4,
+                                  .order = order},
+                                 kPages, kShards);
+  EXPECT_TRUE(pool.ok()) << pool.status();
+  return *std::move(pool);
+}
+
+// The pages of a pool as a worker fills and reads them.
+class Pages {
+ public:
+  explicit Pages(const KvPool& pool) : pages_(*MappedPages::Map(pool)) {}
+
+  void Fill(PageId page, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> block(pages_->block_bytes());
+    for (std::byte& byte : block) byte = static_cast<std::byte>(random());
+    pages_->CopyIn(block.data(), page);
+  }
+  std::vector<std::byte> Read(PageId page) {
+    std::vector<std::byte> block(pages_->block_bytes());
+    pages_->CopyOut(page, block.data());
+    return block;
+  }
+
+ private:
+  std::unique_ptr<MappedPages> pages_;
+};
+
+class DiskTierTest : public testing::TestWithParam<LayoutOrder> {
+ protected:
+  DiskTierTest() { std::filesystem::remove_all(config_.folder); }
+  ~DiskTierTest() override { std::filesystem::remove_all(config_.folder); }
+
+  std::unique_ptr<DiskTier> Open(const KvPool& pool) {
+    auto tier = DiskTier::Open(config_, pool);
+    EXPECT_TRUE(tier.ok()) << tier.status();
+    return *std::move(tier);
+  }
+  // Changes one byte of the first segment.
+  void Flip(std::streamoff offset) {
+    std::fstream file(config_.folder + "/segment-00000",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(offset);
+    const int byte = file.get();
+    file.seekp(offset);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+
+  const std::vector<PageId> first_ = {PageId(1), PageId(2), PageId(3)};
+  const std::vector<PageId> second_ = {PageId(9), PageId(8), PageId(7)};
+  DiskTier::Config config_ = {
+      .folder = absl::StrCat(testing::TempDir(), "disk_tier_test.", getpid()),
+      .max_bytes = 1 << 20,
+      .model = "m"};
+};
+
+bool Confirm() { return true; }
+
+TEST_P(DiskTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
+  const auto pool = MakePool(GetParam());
+  Pages pages(*pool);
+  for (const PageId page : first_) pages.Fill(page, page.value());
+  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  const auto tier = Open(*pool);
+  EXPECT_EQ(tier->CountStored(Hashes(0, 4)), 3u);
+  EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 3u);
+  for (size_t i = 0; i < first_.size(); ++i) {
+    EXPECT_EQ(pages.Read(second_[i]), pages.Read(first_[i]));
+  }
+  EXPECT_EQ(tier->figures().loaded_pages, 3u);
+}
+
+TEST_P(DiskTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
+  const auto pool = MakePool(GetParam());
+  const auto other =
+      MakePool(GetParam() == LayoutOrder::kPageFirst ? LayoutOrder::kLayerFirst
+                                                     : LayoutOrder::kPageFirst);
+  Pages pages(*pool);
+  Pages others(*other);
+  for (const PageId page : first_) pages.Fill(page, page.value());
+  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  EXPECT_EQ(Open(*other)->Load(Hashes(0, 3), second_), 3u);
+  for (size_t i = 0; i < first_.size(); ++i) {
+    EXPECT_EQ(others.Read(second_[i]), pages.Read(first_[i]));
+  }
+}
+
+TEST_P(DiskTierTest, AnotherModelFindsNothing) {
+  const auto pool = MakePool(GetParam());
+  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  config_.model = "n";
+  EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 0u);
+}
+
+TEST_P(DiskTierTest, PagesWhoseLockWasLostAreNotStored) {
+  const auto pool = MakePool(GetParam());
+  const auto tier = Open(*pool);
+  tier->Store(Hashes(0, 3), 0, first_, [] { return false; });
+  EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
+  EXPECT_EQ(tier->figures().stored_pages, 0u);
+  tier->Store(Hashes(0, 3), 0, first_, Confirm);
+  EXPECT_EQ(tier->figures().stored_pages, 3u);
+}
+
+TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
+  const auto pool = MakePool(GetParam());
+  Pages pages(*pool);
+  for (const PageId page : first_) pages.Fill(page, page.value());
+  {
+    const auto tier = Open(*pool);
+    tier->Store(Hashes(0, 3), 0, first_, Confirm);
+  }
+  // A block of 4,608 bytes takes 8,192; this is the second one.
+  Flip(8192 + 4607);
+  const auto tier = Open(*pool);
+  EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 1u);
+  EXPECT_EQ(pages.Read(second_[0]), pages.Read(first_[0]));
+  EXPECT_EQ(tier->figures().damaged_pages, 1u);
+  EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 1u);
+}
+
+TEST_P(DiskTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
+  const auto pool = MakePool(GetParam());
+  EXPECT_EXIT(
+      {
+        const auto tier = Open(*pool);
+        tier->Store(Hashes(0, 2), 0, std::span(first_).first(2), Confirm);
+        tier->Store(Hashes(0, 3), 2, std::span(first_).last(1), [] {
+          kill(getpid(), SIGKILL);
+          return true;
+        });
+      },
+      testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, DiskTierTest,
+                         testing::Values(LayoutOrder::kLayerFirst,
+                                         LayoutOrder::kPageFirst));
+
+}  // namespace
+}  // namespace pando
