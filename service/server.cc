@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
   RETURN_IF_ERROR(server->StartKvEvents());
+  RETURN_IF_ERROR(server->StartTiers());
   server->MakeServices();
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
@@ -139,7 +140,10 @@ Server::Server(const Options& options, std::function<void()> on_exit,
       })),
       check_step_(rpc_.AddWakeup([this] {
         if (!self_check_.Step()) check_step_->Request();
-      })) {}
+      })) {
+  // The cache knows the time before the first session is opened.
+  cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
+}
 
 // What others call is stopped before what they call.
 Server::~Server() {
@@ -206,12 +210,35 @@ absl::Status Server::StartKvEvents() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartTiers() {
+  if (options_.tier_disk.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      tiers_, Tiers::Start({.disk = {.folder = options_.tier_disk,
+                                     .max_bytes = options_.tier_disk_bytes,
+                                     .model = options_.model},
+                            .min_load_tokens = options_.tier_min_load_tokens},
+                           {.cache = &cache_,
+                            .policy = &policy_,
+                            .verifier = verifier_.get(),
+                            .server = &rpc_,
+                            .pool = pool_.get()}));
+  return absl::OkStatus();
+}
+
+std::vector<EventSink*> Server::EventSinks() const {
+  std::vector<EventSink*> sinks;
+  if (kv_events_ != nullptr) sinks.push_back(kv_events_.get());
+  if (tiers_ != nullptr) sinks.push_back(tiers_->stores());
+  return sinks;
+}
+
 void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
       &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
       options_.max_tokens_per_request, epoch_);
+  if (tiers_ != nullptr) prefix_cache_service_->set_loader(tiers_->loads());
   pool_service_ = std::make_unique<PoolService>(
       &cache_, memory_.get(), verifier_.get(), description, epoch_);
   session_service_ = std::make_unique<SessionService>(
@@ -234,7 +261,7 @@ void Server::MakeServices() {
               }});
 
   events_service_ = std::make_unique<EventsService>(
-      &cache_, &rpc_, epoch_, options_.event_history, kv_events_.get());
+      &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
 
   data_path_service_ = std::make_unique<DataPathService>(
       &policy_, &cache_, memory_.get(), options_.lane_bytes > 0);
@@ -258,8 +285,6 @@ void Server::MakeServices() {
   events_service_->Register(rpc_metrics_);
   data_path_service_->Register(rpc_, rpc_metrics_, data_path_);
   policy_.call_rates().SetLimit(options_.max_calls_per_second);
-  // The cache knows the time before the first session is opened.
-  cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
@@ -394,6 +419,7 @@ absl::Status Server::StartHttp() {
                                     .pending_matches = &pending_matches_,
                                     .events = events_service_.get(),
                                     .kv_events = kv_events_.get(),
+                                    .tiers = tiers_.get(),
                                     .rpc = &rpc_metrics_,
                                     .peers = &peer_filter_,
                                     .is_draining = &is_draining_,

@@ -40,6 +40,7 @@
 #include "service/self_check.h"
 #include "service/sockets/peer_filter.h"
 #include "service/sockets/unix_listener.h"
+#include "service/tiers/tiers.h"
 
 namespace pando {
 
@@ -83,6 +84,9 @@ class Server {
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
+  absl::Status StartTiers();
+  // Who hears all events, beside those who watch them over gRPC.
+  std::vector<EventSink*> EventSinks() const;
   void MakeServices();
   absl::Status MakeAccessControl();
   absl::Status StartLanes();
@@ -131,6 +135,7 @@ class Server {
   Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
+  std::unique_ptr<Tiers> tiers_;  // null: there are none
   DataPath data_path_;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;

@@ -51,9 +51,13 @@ ROOMS = {
     },
     "events": {"calls", "handlers", "process", "rpc"},
     "kv_events": {"events", "options", "process"},
+    "tiers": {
+        "calls", "events", "handlers", "logging", "memory", "process", "rpc",
+        "security",
+    },
     "metrics": {
         "calls", "events", "handlers", "kv_events", "memory", "process", "rpc",
-        "self_check.h", "sockets",
+        "self_check.h", "sockets", "tiers",
     },
     "console": {"calls", "http", "process", "rpc"},
 }  # fmt: skip

@@ -10,9 +10,9 @@ namespace {
 // What the events may take together, whatever their number.
 constexpr size_t kMaxHistoryBytes = size_t{128} << 20;
 
-std::vector<EventSink*> SinksOf(EventSink* watchers, EventSink* routers) {
-  std::vector<EventSink*> sinks = {watchers};
-  if (routers != nullptr) sinks.push_back(routers);
+std::vector<EventSink*> WithWatchers(std::vector<EventSink*> sinks,
+                                     EventSink* watchers) {
+  sinks.push_back(watchers);
   return sinks;
 }
 
@@ -20,15 +20,15 @@ std::vector<EventSink*> SinksOf(EventSink* watchers, EventSink* routers) {
 
 EventsService::EventsService(PrefixCache* cache, RpcServer* server,
                              uint64_t epoch, uint32_t history_events,
-                             EventSink* routers)
+                             std::vector<EventSink*> others)
     : server_(server),
       epoch_(epoch),
       feed_({.events = history_events, .bytes = kMaxHistoryBytes},
             [wakeup = server->AddWakeup([this] { watches_->Resume(); })] {
               wakeup->Request();
             }),
-      publisher_(cache, SinksOf(&feed_, routers)) {
-  if (routers != nullptr) publisher_.Start();
+      publisher_(cache, WithWatchers(others, &feed_)) {
+  if (!others.empty()) publisher_.Start();
 }
 
 void EventsService::Register(RpcMetrics& metrics) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
@@ -22,12 +23,11 @@ namespace pando {
 // Server; lives on the polling thread.
 class EventsService {
  public:
-  // `cache`, `server` and `routers` outlive the service. `history_events`
-  // events are kept for watchers that fall behind or come back. `routers` gets
-  // the same events, even when there are no watchers; null: there is no such
-  // sink.
+  // `cache`, `server` and `others` outlive the service. `history_events`
+  // events are kept for watchers that fall behind or come back. `others` get
+  // the same events, even when there are no watchers.
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
-                uint32_t history_events, EventSink* routers);
+                uint32_t history_events, std::vector<EventSink*> others);
 
   void Register(RpcMetrics& metrics);
 

@@ -126,8 +126,13 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   const bool waits = request.pending_wait_ms() > 0;
   const PendingMatches::Name name(request.session_id(), request.request_id());
   std::optional<PendingMatches::Waited> waited;
+  std::optional<absl::Time> deadline;  // of a call that has waited
   if (waits) {
     waited = pending_->End(call);
+    if (waited.has_value()) deadline = waited->deadline;
+    if (loader_ != nullptr && !deadline.has_value()) {
+      deadline = loader_->End(call);
+    }
   } else {
     pending_->GiveUp(name);
   }
@@ -143,6 +148,18 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (!ns.ok()) return ns.status();
   const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
   if (!after.ok()) return after.status();
+  if (waits && !deadline.has_value()) {
+    deadline = MonotonicNow() + absl::Milliseconds(request.pending_wait_ms());
+    if (loader_ != nullptr && request.lock() &&
+        loader_->Begin(call,
+                       {.ns = *ns,
+                        .tokens = *tokens,
+                        .max_tokens = MaxTokensOf(request),
+                        .after = *after},
+                       *deadline)) {
+      return std::nullopt;
+    }
+  }
   ASSIGN_OR_RETURN(
       const MatchResult result,
       cache_->Match(
@@ -158,10 +175,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                               waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
            .request_id = RequestId(request.request_id())}));
   if (result.wait != WaitId()) {
-    const absl::Duration limit = absl::Milliseconds(request.pending_wait_ms());
-    pending_->Begin(
-        call, name, result.wait,
-        waited.has_value() ? waited->deadline : MonotonicNow() + limit);
+    pending_->Begin(call, name, result.wait, *deadline);
     return std::nullopt;
   }
   Verify(result);

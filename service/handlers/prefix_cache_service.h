@@ -11,6 +11,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/pending_matches.h"
+#include "service/handlers/prefix_loader.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
 #include "service/rpc/async_service.h"
@@ -20,7 +21,8 @@ namespace pando {
 
 // The handlers of pando.v1.PrefixCache. Each checks and converts its request,
 // calls the cache, and converts the result. Owned by Server; runs on the
-// polling thread; holds no state. PendingMatches holds the calls that wait.
+// polling thread; holds no state. PendingMatches and PrefixLoader hold the
+// calls that wait.
 class PrefixCacheService {
  public:
   // `cache`, `pending` and `stepped` outlive the service. `verifier` may be
@@ -35,6 +37,10 @@ class PrefixCacheService {
         max_tokens_(max_tokens),
         epoch_(epoch) {}
 
+  // Matches that may wait are looked up in `loader`, which outlives the
+  // service. To be set before the first call.
+  void set_loader(PrefixLoader* loader) { loader_ = loader; }
+
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
   // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
@@ -42,8 +48,9 @@ class PrefixCacheService {
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
-  // Returns none when `call` waits for a pending page; it is run again when the
-  // wait has ended.
+  // Returns none when `call` waits: until it is known whether more of the
+  // prompt can be loaded, or for a pending page. It is run again when the wait
+  // has ended.
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
                                           v1::MatchPrefixResponse& response,
                                           WaitingCall& call);
@@ -68,6 +75,7 @@ class PrefixCacheService {
   PendingMatches* const pending_;
   SteppedCalls* const stepped_;
   PageVerifier* const verifier_;
+  PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
   const uint32_t max_tokens_;
   const uint64_t epoch_;
   AsyncService<v1::PrefixCache> grpc_;

@@ -64,6 +64,7 @@ const std::vector<MetricGroup>& MetricCatalogue() {
       {"Locks and sessions", LockMetrics()},
       {"Workers", WorkerMetrics()},
       {"Single flight", PendingMetrics()},
+      {"Tiers", TierMetrics()},
       {"Events for routers", KvEventMetrics()},
       {"Core", CoreMetrics()},
       {"RPC", RpcCallMetrics()},

@@ -26,6 +26,7 @@ std::vector<Metric> EvictionMetrics();
 std::vector<Metric> LockMetrics();
 std::vector<Metric> WorkerMetrics();
 std::vector<Metric> PendingMetrics();
+std::vector<Metric> TierMetrics();
 std::vector<Metric> KvEventMetrics();
 std::vector<Metric> CoreMetrics();
 std::vector<Metric> RpcCallMetrics();

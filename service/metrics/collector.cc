@@ -116,6 +116,8 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
           .kv_events = sources_.kv_events == nullptr
                            ? KvEventFigures()
                            : sources_.kv_events->figures(),
+          .tiers = sources_.tiers == nullptr ? TierFigures()
+                                             : sources_.tiers->figures(),
           .invariant_violations = sources_.self_check->violations(),
           .verified_pages = sources_.verifier == nullptr
                                 ? PageVerifier::Counts()

@@ -17,6 +17,7 @@
 #include "service/metrics/snapshot.h"
 #include "service/self_check.h"
 #include "service/sockets/peer_filter.h"
+#include "service/tiers/tiers.h"
 
 namespace pando {
 
@@ -34,6 +35,7 @@ class MetricsCollector : public prometheus::Collectable {
     const PendingMatches* pending_matches;
     const EventsService* events;
     const KvEvents* kv_events;  // null: routers are not told
+    const Tiers* tiers;         // null: there are none
     const RpcMetrics* rpc;
     const PeerFilter* peers;
     const std::atomic<bool>* is_draining;

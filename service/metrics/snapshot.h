@@ -12,6 +12,7 @@
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
+#include "service/tiers/tier_figures.h"
 
 namespace pando {
 
@@ -54,6 +55,7 @@ struct MetricsSnapshot {
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
   KvEventFigures kv_events;
+  TierFigures tiers;
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;

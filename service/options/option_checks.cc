@@ -137,6 +137,27 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTiers(const Options& options) {
+  if (options.tier_disk.empty() != (options.tier_disk_bytes == 0)) {
+    const char* const given =
+        options.tier_disk.empty() ? "tier-disk-bytes" : "tier-disk";
+    const char* const missing =
+        options.tier_disk.empty() ? "tier-disk" : "tier-disk-bytes";
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is given, which needs %s", given, missing));
+  }
+  if (options.tier_disk.empty()) return absl::OkStatus();
+  if (options.pool_memory != "host") {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "tier-disk is '%s', which needs pool-memory host; it is %s",
+        options.tier_disk, options.pool_memory));
+  }
+  if (!options.model.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "tier-disk is '%s', which needs model: what is on disk is found by it",
+      options.tier_disk));
+}
+
 // Checks the options that depend on pool_pages.
 absl::Status CheckPool(const Options& options) {
   absl::Status status =
@@ -189,7 +210,7 @@ absl::Status CompleteOptions(Options& options) {
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
         CheckPageBytes(options), ResolvePool(options),
-        CompleteKvEvents(options)}) {
+        CompleteKvEvents(options), CheckTiers(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

@@ -386,6 +386,13 @@ std::vector<OptionSpec> MakeOptionTable() {
       List("kv-events-include", &Options::kv_events_include, "LIST",
            "Namespaces to include beside the plain ones: salted (which tells "
            "their salts, too), bigram"),
+      Text("tier-disk", &Options::tier_disk, "FOLDER",
+           "Where copies of cached pages are kept, so that evicted prefixes "
+           "can be loaded again; for pools in host memory; off when empty"),
+      Bytes("tier-disk-bytes", &Options::tier_disk_bytes,
+            "Size of these files, which are made in full at the start"),
+      Number("tier-min-load-tokens", &Options::tier_min_load_tokens, 1,
+             kMaxInt32, "Fewer tokens than this are not loaded, but computed"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
                 "How long to wait for the workers after SIGTERM")),
       Live(Time("check-invariants-every", &Options::check_invariants_every,
@@ -424,6 +431,7 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
   }
   if (spec.name == "page-bytes") return options.page_bytes > 0;
+  if (spec.name == "tier-disk-bytes") return options.tier_disk_bytes > 0;
   if (spec.name == "kv-planes" || spec.name == "heads" ||
       spec.name == "head-size" || spec.name == "dtype") {
     return options.page_bytes == 0;

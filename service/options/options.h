@@ -109,6 +109,11 @@ struct Options {
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
+  // A folder for copies of pages; empty: there is no disk tier, and the other
+  // tier options have no effect.
+  std::string tier_disk;
+  uint64_t tier_disk_bytes = 0;
+  uint32_t tier_min_load_tokens = 256;
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

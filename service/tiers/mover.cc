@@ -1,0 +1,122 @@
+#include "service/tiers/mover.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "core/namespace.h"
+#include "service/process/random_id.h"
+
+namespace pando {
+namespace {
+
+std::span<const Token> TokensOfPages(const NamespaceKey& ns,
+                                     std::span<const Token> tokens,
+                                     size_t pages, uint32_t page_tokens) {
+  return tokens.first(SpelledTokens(LookaheadOf(ns), pages, page_tokens));
+}
+
+// A turn in which pages are handed out or published, as by a handler.
+class ABSL_SCOPED_LOCKABLE Turn {
+ public:
+  explicit Turn(CallPolicy* policy) ABSL_EXCLUSIVE_LOCK_FUNCTION(policy->turn())
+      : policy_(policy) {
+    policy_->turn().Lock();
+  }
+  ~Turn() ABSL_UNLOCK_FUNCTION() {
+    policy_->AfterHandler();
+    policy_->turn().Unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  CallPolicy* const policy_;
+};
+
+}  // namespace
+
+Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier)
+    : cache_(cache),
+      policy_(policy),
+      verifier_(verifier),
+      session_(RandomId()) {
+  cache_->OpenSession(session_, "pandod-tiers");
+}
+
+Mover::~Mover() { cache_->CloseSession(session_); }
+
+std::optional<Mover::LockedPrefix> Mover::Lock(const NamespaceKey& ns,
+                                               std::span<const Token> tokens,
+                                               size_t pages) {
+  absl::StatusOr<MatchResult> match = cache_->Match(
+      {.session = session_,
+       .ns = ns,
+       .tokens = TokensOfPages(ns, tokens, pages, cache_->page_tokens()),
+       .lock = true,
+       .touch = false});
+  if (!match.ok()) return std::nullopt;
+  return LockedPrefix{match->lock, std::move(match->pages)};
+}
+
+bool Mover::Unlock(LockId lock) {
+  return cache_->Unlock(session_, {&lock, 1}).ok();
+}
+
+std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
+                                                 std::span<const Token> tokens,
+                                                 size_t pages) {
+  const uint32_t page_tokens = cache_->page_tokens();
+  const Turn turn(policy_);
+  absl::StatusOr<MatchResult> match = cache_->Match(
+      {.session = session_,
+       .ns = ns,
+       .tokens = TokensOfPages(ns, tokens, pages, page_tokens),
+       .lock = true,
+       .reserve_tokens = static_cast<uint32_t>(pages * page_tokens),
+       .touch = false});
+  if (!match.ok()) return std::nullopt;
+  if (verifier_ != nullptr) verifier_->Reserved(match->reserved);
+  if (match->is_pending) {
+    GiveBack(match->lock, match->reserved);
+    return std::nullopt;
+  }
+  return Reservation{match->lock, match->matched_tokens / page_tokens,
+                     std::move(match->reserved)};
+}
+
+bool Mover::Publish(const NamespaceKey& ns, LockId lock,
+                    std::span<const PageId> rest, size_t count, bool is_last) {
+  const Turn turn(policy_);
+  if (count == 0) {
+    GiveBack(lock, rest);
+    return true;
+  }
+  const std::span<const PageId> pages = rest.first(count);
+  const absl::StatusOr<InsertResult> inserted = cache_->Insert(
+      {.session = session_,
+       .ns = ns,
+       .tokens = {},
+       .pages = pages,
+       .anchor = lock,
+       .lock_action = is_last ? LockAction::kUnlock : LockAction::kRelock,
+       .free_pages = is_last ? rest.subspan(count) : std::span<const PageId>(),
+       .prompt_tokens = static_cast<uint32_t>(
+           SpelledTokens(LookaheadOf(ns), count, cache_->page_tokens()))});
+  if (!inserted.ok()) {
+    GiveBack(lock, rest);
+    return false;
+  }
+  if (verifier_ != nullptr) {
+    verifier_->Inserted(pages.subspan(inserted->canonical_pages.size()));
+  }
+  return true;
+}
+
+// What an operator has released already is not there any more.
+void Mover::GiveBack(LockId lock, std::span<const PageId> pages) {
+  cache_->Free(session_, pages).IgnoreError();
+  cache_->Unlock(session_, {&lock, 1}).IgnoreError();
+}
+
+}  // namespace pando

@@ -1,0 +1,203 @@
+#include "service/tiers/tier_loads.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/namespace.h"
+
+namespace pando {
+namespace {
+
+// Published at once; the readers work on so many side by side.
+constexpr size_t kChunkPages = 32;
+// More tokens than this do not wait to be looked up, so that a lookup is over
+// in milliseconds.
+constexpr size_t kMaxLookupTokens = 256 * 1024;
+// More loads than this do not wait to begin.
+constexpr size_t kMaxLoads = 64;
+// The share of the pool that they may reserve, so that a slow disk leaves the
+// others to the workers.
+constexpr size_t kReservedShare = 4;
+
+// How many whole pages of the prompt the caller wants.
+size_t WantedPages(const PrefixQuery& query, uint32_t page_tokens) {
+  const size_t pages =
+      WholePages(LookaheadOf(query.ns), query.tokens.size(), page_tokens);
+  if (!query.max_tokens.has_value()) return pages;
+  return std::min<size_t>(pages, *query.max_tokens / page_tokens);
+}
+
+std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
+                                std::span<const Token> tokens, size_t pages,
+                                uint32_t page_tokens) {
+  std::vector<PageHash> hashes;
+  hashes.reserve(pages);
+  PageHash hash = hasher.Seed(ns);
+  for (size_t i = 0; i < pages; ++i) {
+    const std::span<const Token> page =
+        tokens.subspan(i * page_tokens, page_tokens + LookaheadOf(ns));
+    hash = hasher.Next(hash, page, ns.bigram);
+    hashes.push_back(hash);
+  }
+  return hashes;
+}
+
+}  // namespace
+
+TierLoads::TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
+                     uint32_t min_load_tokens)
+    : mover_(mover),
+      tier_(tier),
+      page_tokens_(mover->cache().page_tokens()),
+      min_load_tokens_(min_load_tokens),
+      max_reserved_pages_(mover->cache().capacity_pages() / kReservedShare),
+      looked_up_wakeup_(server->AddWakeup([this] { ResumeLookedUp(); })),
+      lookup_thread_([this] { RunLookups(); }),
+      load_thread_([this] { RunLoads(); }) {}
+
+TierLoads::~TierLoads() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  lookup_thread_.join();
+  load_thread_.join();
+}
+
+// The tokens before a handle are not known here, so that what follows it has no
+// hash.
+bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
+                      absl::Time deadline) {
+  if (query.after != PrefixHandle()) return false;
+  const size_t pages = WantedPages(query, page_tokens_);
+  const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
+  if (!score.ok() || score->is_pending ||
+      pages * page_tokens_ < score->matched_tokens + size_t{min_load_tokens_}) {
+    return false;
+  }
+  {
+    absl::MutexLock hold(&mutex_);
+    const size_t tokens = lookup_tokens_ + query.tokens.size();
+    if (tokens > kMaxLookupTokens && !lookups_.empty()) return false;
+    lookup_tokens_ = tokens;
+    lookups_.push_back({.id = ++last_lookup_,
+                        .ns = query.ns,
+                        .tokens = {query.tokens.begin(), query.tokens.end()},
+                        .pages = pages});
+  }
+  by_call_[&call] = {.lookup = last_lookup_, .deadline = deadline};
+  by_lookup_[last_lookup_] = &call;
+  return true;
+}
+
+std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
+  const auto it = by_call_.find(&call);
+  if (it == by_call_.end()) return std::nullopt;
+  const Waiting waiting = it->second;
+  by_call_.erase(it);
+  by_lookup_.erase(waiting.lookup);
+  return waiting.deadline;
+}
+
+void TierLoads::ResumeLookedUp() {
+  std::vector<uint64_t> looked_up;
+  {
+    absl::MutexLock hold(&mutex_);
+    looked_up.swap(looked_up_);
+  }
+  for (const uint64_t lookup : looked_up) {
+    const auto it = by_lookup_.find(lookup);
+    if (it != by_lookup_.end()) it->second->Resume();
+  }
+}
+
+void TierLoads::RunLookups() {
+  pthread_setname_np(pthread_self(), "tier-lookup");
+  while (true) {
+    Lookup lookup;
+    {
+      absl::MutexLock hold(&mutex_);
+      mutex_.Await(absl::Condition(this, &TierLoads::HasLookup));
+      if (is_stopped_) return;
+      lookup = std::move(lookups_.front());
+      lookups_.pop_front();
+      lookup_tokens_ -= lookup.tokens.size();
+    }
+    LookUp(lookup);
+    {
+      absl::MutexLock hold(&mutex_);
+      looked_up_.push_back(lookup.id);
+    }
+    looked_up_wakeup_->Request();
+  }
+}
+
+void TierLoads::LookUp(const Lookup& lookup) {
+  std::vector<PageHash> hashes =
+      HashPages(hasher_, lookup.ns, lookup.tokens, lookup.pages, page_tokens_);
+  // Others may have cached more of it meanwhile, or begun to. What changes
+  // after this, the reservation and the load find out.
+  const absl::StatusOr<PrefixScore> score =
+      mover_->cache().Score({.ns = lookup.ns, .tokens = lookup.tokens});
+  if (!score.ok() || score->is_pending) return;
+  const size_t cached =
+      std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
+  const size_t loadable =
+      std::min(tier_->CountStored(std::span(hashes).subspan(cached)),
+               SpareReservations());
+  if (loadable == 0 || loadable * page_tokens_ < min_load_tokens_) return;
+  std::optional<Mover::Reservation> reservation =
+      mover_->Reserve(lookup.ns, lookup.tokens, cached + loadable);
+  if (!reservation.has_value()) return;
+  hashes.resize(cached + loadable);
+  absl::MutexLock hold(&mutex_);
+  reserved_pages_ += reservation->pages.size();
+  loads_.push_back({.ns = lookup.ns,
+                    .hashes = std::move(hashes),
+                    .reservation = *std::move(reservation)});
+}
+
+size_t TierLoads::SpareReservations() {
+  absl::MutexLock hold(&mutex_);
+  if (loads_.size() >= kMaxLoads) return 0;
+  return max_reserved_pages_ - std::min(max_reserved_pages_, reserved_pages_);
+}
+
+void TierLoads::RunLoads() {
+  pthread_setname_np(pthread_self(), "tier-load");
+  while (true) {
+    std::optional<Load> load;
+    {
+      absl::MutexLock hold(&mutex_);
+      mutex_.Await(absl::Condition(this, &TierLoads::HasLoad));
+      if (is_stopped_) return;
+      load = std::move(loads_.front());
+      loads_.pop_front();
+    }
+    LoadAndPublish(*load);
+    absl::MutexLock hold(&mutex_);
+    reserved_pages_ -= load->reservation.pages.size();
+  }
+}
+
+void TierLoads::LoadAndPublish(const Load& load) {
+  std::span<const PageHash> hashes(load.hashes);
+  tier_->Touch(hashes);
+  hashes = hashes.subspan(load.reservation.matched_pages);
+  std::span<const PageId> pages(load.reservation.pages);
+  for (bool is_last = false; !is_last;) {
+    const size_t count = std::min(kChunkPages, pages.size());
+    const size_t loaded = tier_->Load(hashes.first(count), pages.first(count));
+    is_last = loaded < count || count == pages.size() || is_stopped();
+    if (!mover_->Publish(load.ns, load.reservation.lock, pages, loaded,
+                         is_last)) {
+      return;
+    }
+    hashes = hashes.subspan(loaded);
+    pages = pages.subspan(loaded);
+  }
+}
+
+}  // namespace pando

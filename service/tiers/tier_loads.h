@@ -1,0 +1,103 @@
+#ifndef PANDO_SERVICE_TIERS_TIER_LOADS_H_
+#define PANDO_SERVICE_TIERS_TIER_LOADS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/namespace_key.h"
+#include "service/events/page_hash.h"
+#include "service/handlers/prefix_loader.h"
+#include "service/rpc/rpc_server.h"
+#include "service/tiers/disk_tier.h"
+#include "service/tiers/mover.h"
+
+namespace pando {
+
+// Loads prefixes from a tier for calls that may wait. One thread looks prompts
+// up: it hashes their tokens, and never touches the disk. Another one loads.
+// What is loaded is published in chunks, so that who waits can see it grow.
+// Owned by Tiers; Begin and End are used in the turn.
+class TierLoads final : public PrefixLoader {
+ public:
+  // All outlive this; `server` has not started yet. Fewer than
+  // `min_load_tokens` tokens are not worth a load.
+  TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
+            uint32_t min_load_tokens);
+  ~TierLoads() override;
+
+  bool Begin(WaitingCall& call, const PrefixQuery& query,
+             absl::Time deadline) override;
+  std::optional<absl::Time> End(const WaitingCall& call) override;
+
+ private:
+  struct Lookup {
+    uint64_t id;
+    NamespaceKey ns;
+    std::vector<Token> tokens;
+    size_t pages;  // that the tokens spell, and the caller wants
+  };
+  struct Load {
+    NamespaceKey ns;
+    std::vector<PageHash> hashes;  // of the prompt up to what is loaded
+    Mover::Reservation reservation;
+  };
+  struct Waiting {
+    uint64_t lookup;
+    absl::Time deadline;
+  };
+
+  // Runs the handlers of those that were looked up again.
+  void ResumeLookedUp();
+  void RunLookups();
+  void LookUp(const Lookup& lookup);
+  // How many pages may be reserved beside those that loads have reserved.
+  size_t SpareReservations();
+  void RunLoads();
+  void LoadAndPublish(const Load& load);
+  bool HasLookup() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_stopped_ || !lookups_.empty();
+  }
+  bool HasLoad() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_stopped_ || !loads_.empty();
+  }
+  bool is_stopped() {
+    absl::MutexLock hold(&mutex_);
+    return is_stopped_;
+  }
+
+  Mover* const mover_;
+  DiskTier* const tier_;
+  const uint32_t page_tokens_;
+  const uint32_t min_load_tokens_;
+  const size_t max_reserved_pages_;  // by all loads together
+  Wakeup* const looked_up_wakeup_;
+  PageHasher hasher_;  // the lookup thread's alone
+
+  // Used in the turn.
+  uint64_t last_lookup_ = 0;
+  absl::flat_hash_map<const WaitingCall*, Waiting> by_call_;
+  absl::flat_hash_map<uint64_t, WaitingCall*> by_lookup_;
+
+  absl::Mutex mutex_;
+  std::deque<Lookup> lookups_ ABSL_GUARDED_BY(mutex_);
+  size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> looked_up_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
+  size_t reserved_pages_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread lookup_thread_;
+  std::thread load_thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_TIER_LOADS_H_

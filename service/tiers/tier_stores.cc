@@ -1,0 +1,121 @@
+#include "service/tiers/tier_stores.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/namespace.h"
+
+namespace pando {
+namespace {
+
+// Stored under one lock, which is then released.
+constexpr size_t kPagesPerLock = 32;
+// Of the tokens and hashes of all prompts that wait.
+constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
+// The share of the pool that a store may lock.
+constexpr size_t kLockedShare = 4;
+
+size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
+  return std::min<size_t>(cache.capacity_pages() / kLockedShare, tier.slots());
+}
+
+}  // namespace
+
+TierStores::TierStores(Mover* mover, DiskTier* tier)
+    : mover_(mover),
+      tier_(tier),
+      max_pages_(MaxPages(mover->cache(), *tier)),
+      thread_([this] { Run(); }) {}
+
+TierStores::~TierStores() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  thread_.join();
+}
+
+TierStores::Prompt TierStores::PromptOf(const CachedPages& pages, PageId last) {
+  const NamespaceKey& ns = pages.ns(last);
+  const size_t count = pages.ordinal(last);
+  const uint32_t page_tokens = pages.page_tokens();
+  Prompt prompt = {.ns = ns,
+                   .tokens = std::vector<Token>(
+                       SpelledTokens(LookaheadOf(ns), count, page_tokens)),
+                   .hashes = std::vector<PageHash>(count)};
+  PageId page = last;
+  for (size_t i = count; i-- > 0; page = pages.parent(page)) {
+    prompt.hashes[i] = pages.hash(page);
+    std::ranges::copy(
+        pages.tokens(page),
+        prompt.tokens.begin() + static_cast<std::ptrdiff_t>(i * page_tokens));
+  }
+  return prompt;
+}
+
+void TierStores::Stored(const CachedPages& pages, std::span<const PageId> run) {
+  Prompt prompt = PromptOf(pages, run.back());
+  if (tier_->CountStored(prompt.hashes) == prompt.hashes.size()) {
+    // It was loaded.
+    tier_->Touch(prompt.hashes);
+    return;
+  }
+  absl::MutexLock hold(&mutex_);
+  if (queued_bytes_ + prompt.bytes() > kMaxQueuedBytes) {
+    tier_->CountDropped(run.size());
+    return;
+  }
+  queued_bytes_ += prompt.bytes();
+  queue_.push_back(std::move(prompt));
+}
+
+void TierStores::Run() {
+  pthread_setname_np(pthread_self(), "tier-store");
+  while (true) {
+    Prompt prompt;
+    {
+      absl::MutexLock hold(&mutex_);
+      mutex_.Await(absl::Condition(this, &TierStores::HasWork));
+      if (is_stopped_) return;
+      prompt = std::move(queue_.front());
+      queue_.pop_front();
+      queued_bytes_ -= prompt.bytes();
+    }
+    Store(prompt);
+  }
+}
+
+void TierStores::Store(const Prompt& prompt) {
+  const size_t count = std::min(prompt.hashes.size(), max_pages_);
+  const std::span<const PageHash> hashes(prompt.hashes.data(), count);
+  // Room is not made of what the tier has of this prompt already.
+  tier_->Touch(hashes);
+  size_t begin = 0;
+  while (!is_stopped()) {
+    begin += tier_->CountStored(hashes.subspan(begin));
+    if (begin == count) break;
+    const size_t end = std::min(begin + kPagesPerLock, count);
+    if (!StoreChunk(prompt, begin, end)) break;
+    begin = end;
+  }
+  tier_->CountDropped(prompt.hashes.size() - begin);
+}
+
+bool TierStores::StoreChunk(const Prompt& prompt, size_t begin, size_t end) {
+  const std::optional<Mover::LockedPrefix> prefix =
+      mover_->Lock(prompt.ns, prompt.tokens, end);
+  if (!prefix.has_value()) return false;
+  if (prefix->pages.size() < end) {
+    mover_->Unlock(prefix->lock);
+    return false;
+  }
+  tier_->Store(prompt.hashes, begin,
+               std::span(prefix->pages).subspan(begin, end - begin),
+               [&] { return mover_->Unlock(prefix->lock); });
+  return true;
+}
+
+}  // namespace pando

@@ -1,0 +1,72 @@
+#ifndef PANDO_SERVICE_TIERS_TIER_STORES_H_
+#define PANDO_SERVICE_TIERS_TIER_STORES_H_
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/ids.h"
+#include "core/namespace_key.h"
+#include "service/events/event_sink.h"
+#include "service/tiers/disk_tier.h"
+#include "service/tiers/mover.h"
+
+namespace pando {
+
+// Stores what enters the cache, on a thread of its own. Nobody waits for it,
+// and eviction least of all: what comes faster than the tier can write, or is
+// evicted before its turn, is not stored. Owned by Tiers.
+class TierStores final : public EventSink {
+ public:
+  // Both outlive this.
+  TierStores(Mover* mover, DiskTier* tier);
+  ~TierStores() override;
+
+  void Stored(const CachedPages& pages, std::span<const PageId> run) override;
+  void Removed(const CachedPages&, std::span<const PageId>,
+               EvictionReason) override {}
+  void Cleared() override {}
+  bool EndTurn(const CachedPages*) override { return true; }
+
+ private:
+  // A prompt of which something is new.
+  struct Prompt {
+    NamespaceKey ns;
+    std::vector<Token> tokens;
+    std::vector<PageHash> hashes;
+
+    size_t bytes() const {
+      return tokens.size() * sizeof(Token) + hashes.size() * sizeof(PageHash);
+    }
+  };
+
+  static Prompt PromptOf(const CachedPages& pages, PageId last);
+  void Run();
+  void Store(const Prompt& prompt);
+  // False: it is not cached any more, or may not be locked.
+  bool StoreChunk(const Prompt& prompt, size_t begin, size_t end);
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_stopped_ || !queue_.empty();
+  }
+  bool is_stopped() {
+    absl::MutexLock hold(&mutex_);
+    return is_stopped_;
+  }
+
+  Mover* const mover_;
+  DiskTier* const tier_;
+  const size_t max_pages_;  // of one prompt
+  absl::Mutex mutex_;
+  std::deque<Prompt> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_TIER_STORES_H_
