@@ -11,6 +11,7 @@ from manifests import (
     OVERLAYS,
     containers,
     environment,
+    load,
     machines,
     of_kind,
     plain_files,
@@ -239,9 +240,9 @@ def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
 
 
 def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
-    documents = rendered("fleet")
-    (fleet,) = machines(documents)
-    (router,) = [w for w in workloads(documents) if w is not fleet]
+    fleet = KUBERNETES / "overlays/fleet"
+    documents = load(fleet / "router.yaml")
+    (router,) = workloads(documents)
     assert violations(pod_of(router)) == []
     (container,) = pod_of(router)["containers"]
     values: dict[str, list[str]] = {}
@@ -251,22 +252,27 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
             values.setdefault(name, []).extend([value] if value else [])
         else:
             values[name].append(argument)
+    # The engines of the overlay for vLLM, as a StatefulSet behind a Service.
+    (engines_patch,) = load(KUBERNETES / "overlays/vllm/engines.yaml")
+    machine = {
+        change["path"]: change["value"]
+        for change in yaml.safe_load((fleet / "statefulset.yaml").read_text())
+        if change["op"] != "remove"
+    }
+    (service,) = load(fleet / "machines.yaml")
+    assert machine["/spec/serviceName"] == service["metadata"]["name"]
     names = [
-        f"{fleet['metadata']['name']}-{i}.{fleet['spec']['serviceName']}"
-        for i in range(fleet["spec"]["replicas"])
+        f"{engines_patch['metadata']['name']}-{i}.{service['metadata']['name']}"
+        for i in range(machine["/spec/replicas"])
     ]
     engines = [
-        port["containerPort"]
-        for container in pod_of(fleet)["containers"]
-        for port in container["ports"]
+        int(environment(container)["PORT"])
+        for container in pod_of(engines_patch)["containers"]
     ]
     assert values["--worker-urls"] == [
         f"http://{n}:{p}" for n in names for p in engines
     ]
-    (config,) = [
-        yaml.safe_load(document["data"][CONFIG])
-        for document in of_kind(documents, "ConfigMap")
-    ]
+    config = yaml.safe_load((fleet / CONFIG).read_text())
     for flag, option in (
         ("--kv-event-source", "kv-events"),
         ("--kv-event-replay-source", "kv-events-replay"),
@@ -282,7 +288,6 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
     egress = {
         port["port"]
         for policy in of_kind(documents, "NetworkPolicy")
-        if policy["metadata"]["name"] == "router"
         for port in policy["spec"]["egress"][0]["ports"]
     }
     assert egress == {*engines, *event_ports(config)}

@@ -22,10 +22,11 @@ FILES = {
 
 
 def engine_environment(engine: str) -> Path:
-    complete = sorted(cache_folder().glob(f"engines/{engine}-*/.complete"))
-    if not complete:
+    complete = cache_folder().glob(f"engines/{engine}-*/.complete")
+    newest = max(complete, key=lambda file: file.stat().st_mtime, default=None)
+    if newest is None:
         pytest.skip(f"there is no environment with {engine} in {cache_folder()}")
-    return complete[-1].parent
+    return newest.parent
 
 
 def understood(engine: str, payloads: list[bytes]) -> list:
