@@ -17,10 +17,13 @@ SOAK_SEED ?=
 ENGINES ?= sglang vllm
 ENGINE_PYTHON := tests/engines/environments/python.sh
 
+# A file that is not in the compiler cache is not preprocessed twice.
+export CCACHE_DEPEND ?= 1
+
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build package demo show test check test-unit test-python test-asan \
+.PHONY: help setup build build-sanitized build-asan build-tsan build-fuzz package demo show test check test-unit test-python test-asan \
         test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
         bench-engines tidy fuzz soak coverage bench bench-sglang bench-peers format clean
 
@@ -82,8 +85,9 @@ show:
 	@cmake --build --preset release -j $(JOBS) --target pandod pandoctl
 	@$(PYTHON) examples/demo/show.py --pandod build/release/bin/pandod
 
-# All stages, whatever fails, and one summary.
-STAGES := check test-unit test-python test-asan test-tsan test-fuzz
+# All stages, whatever fails, and one summary. The Python tests leave much of the
+# machine idle: what the stages after them need is compiled meanwhile.
+STAGES := check test-unit test-python+build-sanitized test-asan test-tsan test-fuzz
 test: setup
 	@$(PYTHON) tools/test_stages.py build/test-results $(STAGES)
 
@@ -117,8 +121,10 @@ test-fleet: setup
 
 # Real engines over a real pandod; skipped, loudly, where their packages cannot
 # be had; two engines at once, for most tests wait for one process. Environments
-# are kept in $${PANDO_CACHE:-~/.cache/pando}; they have torch, too.
+# are kept in $${PANDO_CACHE:-~/.cache/pando}. They have torch, too, for tests that
+# need it and no engine: one environment runs those.
 TORCH_TESTS := tests/clients/python/test_torch_views.py \
+  tests/e2e/test_demo.py::test_demo_verifies_every_bit_of_torch_in_bfloat16 \
   tests/e2e/test_torch_workers.py
 test-engines:
 	@tools/setup.sh build
@@ -129,7 +135,7 @@ test-engines:
 
 test-engine-%:
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* -m pytest -q \
-	  -rs -c tests/pytest.ini --rootdir tests tests/engines $(TORCH_TESTS); \
+	  -rs -c tests/pytest.ini --rootdir tests tests/engines $(if $(filter vllm,$*),$(TORCH_TESTS)); \
 	code=$$?; \
 	if [ $$code -eq 75 ]; then \
 	  echo "SKIPPED: no packages of $*; its tests did not run"; \
@@ -137,17 +143,13 @@ test-engine-%:
 
 # The C++ tests with clang's address and undefined-behaviour sanitizers; the
 # build also checks the thread-safety annotations.
-test-asan: setup
-	@$(call configure,asan)
-	@cmake --build --preset asan -j $(JOBS)
+test-asan: build-asan
 	@ctest --preset asan -j $(JOBS) $(junit_of_ctest)
 
 # The core under many threads, both ends of a lane, and the threads of pandod,
 # with the thread sanitizer. What it cannot see: tests/support/tsan.
 TSAN_TESTS := core/core_stress_test lane/lane_threads_test
-test-tsan: setup
-	@$(call configure,tsan)
-	@cmake --build --preset tsan -j $(JOBS) --target $(notdir $(TSAN_TESTS)) pandod
+test-tsan: build-tsan
 	@for test in $(TSAN_TESTS); do \
 	  build/tsan/tests/$$test \
 	    $(if $(RESULTS),--gtest_output=xml:$(RESULTS)/$$(basename $$test).xml) \
@@ -175,10 +177,15 @@ bench-engines:
 	    $(ENGINE_PYTHON) $$engine bench/engines/run.py $$engine || exit; \
 	done
 
+build-sanitized: build-asan build-tsan build-fuzz
+build-asan build-tsan build-fuzz: build-%: setup
+	@$(call configure,$*)
+	@cmake --build --preset $* -j $(JOBS) $(addprefix --target ,$(BUILT_BY_$*))
+BUILT_BY_tsan := $(notdir $(TSAN_TESTS)) pandod
+BUILT_BY_fuzz := $(FUZZERS)
+
 # What is found stays in build/fuzz/corpus, for the next run to begin with.
-fuzz: setup
-	@$(call configure,fuzz)
-	@cmake --build --preset fuzz -j $(JOBS) --target $(FUZZERS)
+fuzz: build-fuzz
 	@for fuzzer in $(FUZZERS); do \
 	  echo "$$fuzzer: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"; \
 	  mkdir -p build/fuzz/corpus/$$fuzzer; \

@@ -35,6 +35,9 @@ function(pando_test name)
     ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
   # Files of tests may have helpers of one name.
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  # Under sanitizers what is tested is optimised; the tests themselves compile
+  # in half the time without.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${ARG_PREFIX}")
 endfunction()

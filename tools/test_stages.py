@@ -1,10 +1,11 @@
 """Runs the stages of `make test`, all of them, and prints one summary.
 
-A stage is a target of the Makefile. It leaves its tests' verdicts as JUnit XML in
+A stage is a target of the Makefile. TARGET+BUILD makes BUILD meanwhile, at the
+lowest priority and for later stages, which tell what fails in it. A stage leaves its tests' verdicts as JUnit XML in
 the folder that the variable RESULTS names; a stage without such files (formatting,
 fuzzers) passes or fails as a whole. Exits non-zero if anything failed.
 
-usage: tools/test_stages.py RESULTS_FOLDER TARGET...
+usage: tools/test_stages.py RESULTS_FOLDER TARGET[+BUILD]...
 """
 
 import re
@@ -14,6 +15,8 @@ import sys
 import textwrap
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -76,16 +79,35 @@ def read_verdicts(folder: Path) -> Verdicts:
     return verdicts
 
 
-def run_stage(target: str, results: Path) -> Stage:
+@contextmanager
+def made_meanwhile(target: str, log: Path) -> Iterator[None]:
+    """Makes the target, if there is one, while the block runs."""
+    if not target:
+        yield
+        return
+    print(f"Meanwhile: make {target}, into {log}", flush=True)
+    with log.open("w") as output:
+        making = subprocess.Popen(
+            ["nice", "-n", "19", "make", "--no-print-directory", target],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        yield
+        making.wait()
+
+
+def run_stage(stage: str, results: Path) -> Stage:
+    target, _, build = stage.partition("+")
     folder = results / target
     # The verdicts of an earlier run are not this one's.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print(f"\n== {target} ==", flush=True)
     begin = time.monotonic()
-    done = subprocess.run(
-        ["make", "--no-print-directory", target, f"RESULTS={folder.resolve()}"]
-    )
+    with made_meanwhile(build, folder / "meanwhile.log"):
+        done = subprocess.run(
+            ["make", "--no-print-directory", target, f"RESULTS={folder.resolve()}"]
+        )
     seconds = time.monotonic() - begin
     return Stage(target, done.returncode, seconds, read_verdicts(folder))
 
@@ -122,8 +144,8 @@ def summary(stages: list[Stage]) -> str:
 
 
 def main() -> int:
-    results, targets = Path(sys.argv[1]), sys.argv[2:]
-    stages = [run_stage(target, results) for target in targets]
+    results, asked = Path(sys.argv[1]), sys.argv[2:]
+    stages = [run_stage(stage, results) for stage in asked]
     print(summary(stages))
     return any(stage.exit_code != 0 for stage in stages)
 

@@ -15,6 +15,10 @@ broken:
 	@exit 2
 plain:
 	@true
+waits:
+	@mkfifo met; echo here >met
+meets:
+	@until [ -p met ]; do :; done; read word <met; echo $$word
 """
 CASES = """<testsuites><testsuite>
 <testcase classname="a" name="one"/>
@@ -73,3 +77,16 @@ def test_reasons_of_skips_and_names_of_failures_are_told(run_stages):
 
 def test_what_passes_exits_with_zero(run_stages):
     assert run_stages("good", "plain").returncode == 0
+
+
+def test_a_build_is_made_while_its_stage_runs_and_is_no_stage(run_stages, tmp_path):
+    # Neither ends without the other.
+    done = run_stages("waits+meets")
+    assert done.returncode == 0
+    assert rows(done.stdout) == {"waits": ["ok", "-", "-", "-"]}
+    assert (tmp_path / "results/waits/meanwhile.log").read_text() == "here\n"
+
+
+def test_a_build_that_fails_is_left_to_the_stage_that_needs_it(run_stages):
+    assert run_stages("plain+broken").returncode == 0
+    assert run_stages("plain+broken", "broken").returncode == 1
