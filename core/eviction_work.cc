@@ -22,6 +22,10 @@ bool FlushWork::Step(CacheParts& parts) {
     ns_ = ns->number;
     key_.reset();
   }
+  if (ns_.has_value() && next_ == 0) {
+    const Namespace* ns = tree.FindNamespace(*ns_);
+    if (ns != nullptr) flushed_ = ns->key;
+  }
   const uint32_t cells = tree.node_cells();
   const PageBudget::Flushed flushed = parts.budget.Flush(
       next_, std::min(cells, next_ + kStepCells), ns_, kStepEvictedPages);

@@ -2,6 +2,7 @@
 #define PANDO_CORE_EVICTION_WORK_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -42,11 +43,15 @@ class FlushWork : public SteppedWork {
   bool Step(CacheParts& parts) override;
   // REQUIRES: the last Step returned true.
   const FlushResult& result() const { return result_; }
+  // The namespace that was flushed; null: all were, or nothing was cached in
+  // it. REQUIRES: as above.
+  const NamespaceKey* ns() const { return flushed_.get(); }
 
  private:
   std::optional<NamespaceKey> key_;    // until its number is known
   std::optional<NamespaceNumber> ns_;  // none: all
-  uint32_t next_ = 0;                  // the cell of the next node
+  std::shared_ptr<const NamespaceKey> flushed_;
+  uint32_t next_ = 0;  // the cell of the next node
   FlushResult result_;
 };
 

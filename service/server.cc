@@ -260,6 +260,8 @@ void Server::MakeServices() {
                 if (exit) on_exit_();
               }});
 
+  if (tiers_ != nullptr) admin_service_->set_loader(tiers_->loads());
+
   events_service_ = std::make_unique<EventsService>(
       &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
 

@@ -170,6 +170,7 @@ std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
       },
       [&](FlushWork& done) {
         FillFlush(done.result(), &response);
+        ForgetFlushed(request, *ns, done);
         const bool is_all =
             request.which_case() == v1::FlushRequest::WHICH_NOT_SET;
         Log(LogLevel::kInfo, "an operator flushed",
@@ -178,6 +179,21 @@ std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
              {"evicted_pages", response.evicted_pages()}});
         return absl::OkStatus();
       });
+}
+
+void AdminService::ForgetFlushed(const v1::FlushRequest& request,
+                                 const NamespaceKey& ns,
+                                 const FlushWork& done) {
+  if (loader_ == nullptr) return;
+  switch (request.which_case()) {
+    case v1::FlushRequest::kNamespace:
+      return loader_->Forget(&ns);
+    case v1::FlushRequest::kNamespaceNumber:
+      if (done.ns() != nullptr) loader_->Forget(done.ns());
+      return;
+    case v1::FlushRequest::WHICH_NOT_SET:
+      return loader_->Forget(nullptr);
+  }
 }
 
 absl::Status AdminService::SetEvictionPolicy(

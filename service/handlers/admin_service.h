@@ -11,11 +11,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/eviction_work.h"
 #include "core/explanation.h"
+#include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/prefix_loader.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/handlers/tree_dumps.h"
 #include "service/rpc/async_service.h"
@@ -48,6 +51,10 @@ class AdminService {
         stepped_(stepped),
         config_(std::move(config)),
         tree_dumps_(cache) {}
+
+  // What is flushed is forgotten by `loader`, too, which outlives the service.
+  // To be set before the first call.
+  void set_loader(PrefixLoader* loader) { loader_ = loader; }
 
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
@@ -102,10 +109,14 @@ class AdminService {
       const v1::ExplainMatchRequest& request) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
       const v1::DumpTreeRequest& request);
+  // `ns` is the namespace that the request names, if it names one.
+  void ForgetFlushed(const v1::FlushRequest& request, const NamespaceKey& ns,
+                     const FlushWork& done);
 
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
   SteppedCalls* const stepped_;
+  PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
   const Config config_;
   AsyncService<v1::Admin> grpc_;
   TreeDumps tree_dumps_;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "core/namespace_key.h"
 #include "core/requests.h"
 #include "service/calls/waiting_call.h"
 
@@ -24,6 +25,10 @@ class PrefixLoader {
   // To be called when the handler of `call` runs again, whatever the reason.
   // Returns the deadline given to Begin; none if nothing was looked up.
   virtual std::optional<absl::Time> End(const WaitingCall& call) = 0;
+
+  // Nothing that is kept of this namespace now is loaded again. Null: of no
+  // namespace.
+  virtual void Forget(const NamespaceKey* ns) = 0;
 };
 
 }  // namespace pando

@@ -40,7 +40,7 @@ struct StoredRecord {
   PageHash hash;
   uint64_t checksum;
   uint64_t ordinal;
-  uint64_t unused;
+  uint64_t ns_digest;
   uint64_t check;  // over the fields above and the slot
 };
 static_assert(sizeof(StoredRecord) == 64);
@@ -238,9 +238,10 @@ absl::Status DiskStore::ReadIndex(const Config& config) {
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     const StoredRecord& stored = records[slot];
     if (stored.check != CheckOf(stored, slot)) continue;
-    found_.push_back({slot,
-                      {stored.hash, stored.checksum,
-                       static_cast<uint32_t>(stored.ordinal)}});
+    found_.push_back(
+        {slot,
+         {stored.hash, stored.checksum, static_cast<uint32_t>(stored.ordinal),
+          stored.ns_digest}});
   }
   return absl::OkStatus();
 }
@@ -281,7 +282,7 @@ absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
   StoredRecord stored = {.hash = record.hash,
                          .checksum = record.checksum,
                          .ordinal = record.ordinal,
-                         .unused = 0,
+                         .ns_digest = record.ns_digest,
                          .check = 0};
   stored.check = CheckOf(stored, slot);
   return WriteAll(index_.get(), &stored, sizeof(stored), OffsetOfRecord(slot));

@@ -40,6 +40,8 @@ class DiskStore {
     uint64_t checksum = 0;
     // How many pages of the prompt end with this one.
     uint32_t ordinal = 0;
+    // Of the page's namespace.
+    uint64_t ns_digest = 0;
   };
   // A block that was there at the start.
   struct Found {

@@ -55,7 +55,7 @@ void DiskTier::Restore() {
                    });
   absl::MutexLock hold(&mutex_);
   for (const auto& [slot, record] : found) {
-    index_.Restore(record.hash, {slot, record.checksum});
+    index_.Restore(record.hash, record.ns_digest, {slot, record.checksum});
   }
 }
 
@@ -69,20 +69,22 @@ void DiskTier::Touch(std::span<const PageHash> prompt) {
   index_.Touch(prompt);
 }
 
-void DiskTier::Store(std::span<const PageHash> prompt, size_t begin,
-                     std::span<const PageId> pages,
+void DiskTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
+                     size_t begin, std::span<const PageId> pages,
                      const std::function<bool()>& confirm) {
   std::vector<Write> writes;
   {
     absl::MutexLock hold(&mutex_);
     for (size_t i = 0; i < pages.size(); ++i) {
       const PageHash& hash = prompt[begin + i];
-      const std::optional<uint32_t> slot = index_.BeginStore(hash);
+      const std::optional<uint32_t> slot = index_.BeginStore(hash, ns_digest);
       if (!slot.has_value()) continue;
-      writes.push_back({.hash = hash,
-                        .page = pages[i],
-                        .ordinal = static_cast<uint32_t>(begin + i + 1),
-                        .slot = *slot});
+      writes.push_back(
+          {.record = {.hash = hash,
+                      .ordinal = static_cast<uint32_t>(begin + i + 1),
+                      .ns_digest = ns_digest},
+           .page = pages[i],
+           .slot = *slot});
     }
   }
   writers_.ForEach(writes.size(), [&](size_t i, std::byte* buffer) {
@@ -95,7 +97,7 @@ void DiskTier::Store(std::span<const PageHash> prompt, size_t begin,
 
 void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
   pages_->CopyOut(write.page, buffer);
-  write.checksum = pages_->Checksum(buffer);
+  write.record.checksum = pages_->Checksum(buffer);
   const absl::Status status = store_->WriteBlock(write.slot, buffer);
   write.is_done = status.ok();
   if (status.ok()) return;
@@ -105,17 +107,14 @@ void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
 }
 
 void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
-  const bool is_stored =
-      write.is_done && is_confirmed &&
-      store_
-          ->WriteRecord(write.slot, {write.hash, write.checksum, write.ordinal})
-          .ok();
+  const bool is_stored = write.is_done && is_confirmed &&
+                         store_->WriteRecord(write.slot, write.record).ok();
   absl::MutexLock hold(&mutex_);
   if (is_stored) {
     ++stored_;
-    index_.EndStore(write.hash, write.checksum);
+    index_.EndStore(write.record.hash, write.record.checksum);
   } else {
-    index_.AbandonStore(write.hash);
+    index_.AbandonStore(write.record.hash);
   }
 }
 
@@ -154,6 +153,29 @@ bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
   absl::MutexLock hold(&mutex_);
   index_.EndLoad(hash, is_intact);
   return is_intact;
+}
+
+void DiskTier::Forget(std::optional<uint64_t> ns_digest) {
+  std::vector<PageHash> hashes;
+  {
+    absl::MutexLock hold(&mutex_);
+    hashes = index_.StoredOf(ns_digest);
+  }
+  for (const PageHash& hash : hashes) {
+    std::optional<TierIndex::Place> place;
+    {
+      absl::MutexLock hold(&mutex_);
+      place = index_.BeginLoad(hash);
+    }
+    if (!place.has_value()) continue;  // evicted meanwhile
+    const absl::Status erased = store_->EraseRecord(place->slot);
+    if (!erased.ok()) {
+      Log(LogLevel::kError, "a stored page may be found after a restart",
+          {{"slot", place->slot}, {"error", erased.message()}});
+    }
+    absl::MutexLock hold(&mutex_);
+    index_.EndLoad(hash, false);
+  }
 }
 
 TierFigures DiskTier::figures() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,26 +44,27 @@ class DiskTier {
   size_t CountStored(std::span<const PageHash> run) const;
   void Touch(std::span<const PageHash> prompt);
 
-  // Copies the pages `begin` and following of a prompt, as far as they are not
-  // there. `confirm` is called after that, and says whether the pages were
-  // locked all the time; if not, nothing is stored.
-  void Store(std::span<const PageHash> prompt, size_t begin,
+  // Copies the pages `begin` and following of a prompt in a namespace, as far
+  // as they are not there. `confirm` is called after that, and says whether the
+  // pages were locked all the time; if not, nothing is stored.
+  void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
              std::span<const PageId> pages,
              const std::function<bool()>& confirm);
   // Fills `pages` with the blocks of `run`. Returns how many from the front
   // are what they were when they were stored; the others have any contents.
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
 
+  // Forgets what is stored of a namespace; none: of all.
+  void Forget(std::optional<uint64_t> ns_digest);
+
   void CountDropped(uint64_t pages) { dropped_ += pages; }
   TierFigures figures() const;
 
  private:
   struct Write {
-    PageHash hash;
+    DiskStore::Record record;
     PageId page;
-    uint32_t ordinal;
     uint32_t slot;
-    uint64_t checksum = 0;
     bool is_done = false;
   };
 

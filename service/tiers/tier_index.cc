@@ -12,15 +12,18 @@ TierIndex::TierIndex(uint32_t slots) : is_used_(slots) {
   for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);
 }
 
-std::optional<uint32_t> TierIndex::BeginStore(const PageHash& hash) {
+std::optional<uint32_t> TierIndex::BeginStore(const PageHash& hash,
+                                              uint64_t ns_digest) {
   if (blocks_.contains(hash)) return std::nullopt;
   while (!free_.empty() && is_used_[free_.back()]) free_.pop_back();
   if (free_.empty() && !EvictOne()) return std::nullopt;
   const uint32_t slot = free_.back();
   free_.pop_back();
   is_used_[slot] = true;
-  blocks_[hash] = {
-      .place = {slot, 0}, .state = State::kWriting, .use = by_use_.end()};
+  blocks_[hash] = {.place = {slot, 0},
+                   .ns_digest = ns_digest,
+                   .state = State::kWriting,
+                   .use = by_use_.end()};
   return slot;
 }
 
@@ -74,15 +77,28 @@ void TierIndex::Touch(std::span<const PageHash> prompt) {
   }
 }
 
-bool TierIndex::Restore(const PageHash& hash, const Place& place) {
+bool TierIndex::Restore(const PageHash& hash, uint64_t ns_digest,
+                        const Place& place) {
   CHECK(!is_used_[place.slot]);
   const auto [it, is_new] = blocks_.try_emplace(hash);
   if (!is_new) return false;
   is_used_[place.slot] = true;
   it->second = {.place = place,
+                .ns_digest = ns_digest,
                 .state = State::kStored,
                 .use = by_use_.insert(by_use_.end(), hash)};
   return true;
+}
+
+std::vector<PageHash> TierIndex::StoredOf(
+    std::optional<uint64_t> ns_digest) const {
+  std::vector<PageHash> stored;
+  for (const PageHash& hash : by_use_) {
+    if (!ns_digest.has_value() || blocks_.at(hash).ns_digest == *ns_digest) {
+      stored.push_back(hash);
+    }
+  }
+  return stored;
 }
 
 bool TierIndex::EvictOne() {

@@ -33,9 +33,9 @@ class TierIndex {
 
   explicit TierIndex(uint32_t slots);
 
-  // A slot for a block that is about to be written. None: the tier has the
-  // block or is getting it, or all blocks are in use.
-  std::optional<uint32_t> BeginStore(const PageHash& hash);
+  // A slot for a block of a namespace that is about to be written. None: the
+  // tier has the block or is getting it, or all blocks are in use.
+  std::optional<uint32_t> BeginStore(const PageHash& hash, uint64_t ns_digest);
   // It is written, and found from now on. REQUIRES: BeginStore gave it a slot.
   void EndStore(const PageHash& hash, uint64_t checksum);
   // It is not written; its slot is free.
@@ -54,7 +54,10 @@ class TierIndex {
   // A block that an earlier process wrote; more recently used than those
   // restored before. REQUIRES: its slot is free. False: the tier has the block
   // in another slot.
-  bool Restore(const PageHash& hash, const Place& place);
+  bool Restore(const PageHash& hash, uint64_t ns_digest, const Place& place);
+
+  // What is stored of a namespace; none: of all.
+  std::vector<PageHash> StoredOf(std::optional<uint64_t> ns_digest) const;
 
   uint32_t stored_blocks() const {
     return static_cast<uint32_t>(by_use_.size());
@@ -64,6 +67,7 @@ class TierIndex {
   enum class State { kWriting, kStored, kDamaged };
   struct Block {
     Place place;
+    uint64_t ns_digest;
     State state;
     uint32_t readers = 0;
     std::list<PageHash>::iterator use;  // in by_use_ while it is stored

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/namespace.h"
+#include "service/tiers/namespace_digest.h"
 
 namespace pando {
 namespace {
@@ -85,7 +86,8 @@ bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
     lookups_.push_back({.id = ++last_lookup_,
                         .ns = query.ns,
                         .tokens = {query.tokens.begin(), query.tokens.end()},
-                        .pages = pages});
+                        .pages = pages,
+                        .flushes = flushes_});
   }
   by_call_[&call] = {.lookup = last_lookup_, .deadline = deadline};
   by_lookup_[last_lookup_] = &call;
@@ -99,6 +101,25 @@ std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
   by_call_.erase(it);
   by_lookup_.erase(waiting.lookup);
   return waiting.deadline;
+}
+
+void TierLoads::Forget(const NamespaceKey* ns) {
+  absl::MutexLock hold(&mutex_);
+  ++flushes_;
+  flushed_.push_back(ns == nullptr ? std::nullopt : std::optional(*ns));
+}
+
+void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
+  if (ns.has_value()) {
+    tier_->Forget(NamespaceDigest(hasher_, *ns));
+  } else {
+    tier_->Forget(std::nullopt);
+  }
+}
+
+bool TierLoads::IsFlushed(const Load& load) {
+  absl::MutexLock hold(&mutex_);
+  return flushes_ != load.flushes;
 }
 
 void TierLoads::ResumeLookedUp() {
@@ -116,19 +137,25 @@ void TierLoads::ResumeLookedUp() {
 void TierLoads::RunLookups() {
   pthread_setname_np(pthread_self(), "tier-lookup");
   while (true) {
-    Lookup lookup;
+    std::optional<Lookup> lookup;
+    std::vector<std::optional<NamespaceKey>> flushed;
     {
       absl::MutexLock hold(&mutex_);
       mutex_.Await(absl::Condition(this, &TierLoads::HasLookup));
-      if (is_stopped_) return;
-      lookup = std::move(lookups_.front());
-      lookups_.pop_front();
-      lookup_tokens_ -= lookup.tokens.size();
+      flushed.swap(flushed_);
+      if (flushed.empty()) {
+        if (is_stopped_) return;
+        lookup = std::move(lookups_.front());
+        lookups_.pop_front();
+        lookup_tokens_ -= lookup->tokens.size();
+      }
     }
-    LookUp(lookup);
+    for (const std::optional<NamespaceKey>& ns : flushed) ForgetNow(ns);
+    if (!lookup.has_value()) continue;
+    LookUp(*lookup);
     {
       absl::MutexLock hold(&mutex_);
-      looked_up_.push_back(lookup.id);
+      looked_up_.push_back(lookup->id);
     }
     looked_up_wakeup_->Request();
   }
@@ -156,7 +183,8 @@ void TierLoads::LookUp(const Lookup& lookup) {
   reserved_pages_ += reservation->pages.size();
   loads_.push_back({.ns = lookup.ns,
                     .hashes = std::move(hashes),
-                    .reservation = *std::move(reservation)});
+                    .reservation = *std::move(reservation),
+                    .flushes = lookup.flushes});
 }
 
 size_t TierLoads::SpareReservations() {
@@ -189,7 +217,8 @@ void TierLoads::LoadAndPublish(const Load& load) {
   std::span<const PageId> pages(load.reservation.pages);
   for (bool is_last = false; !is_last;) {
     const size_t count = std::min(kChunkPages, pages.size());
-    const size_t loaded = tier_->Load(hashes.first(count), pages.first(count));
+    size_t loaded = tier_->Load(hashes.first(count), pages.first(count));
+    if (IsFlushed(load)) loaded = 0;
     is_last = loaded < count || count == pages.size() || is_stopped();
     if (!mover_->Publish(load.ns, load.reservation.lock, pages, loaded,
                          is_last)) {

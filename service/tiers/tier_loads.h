@@ -37,6 +37,9 @@ class TierLoads final : public PrefixLoader {
   bool Begin(WaitingCall& call, const PrefixQuery& query,
              absl::Time deadline) override;
   std::optional<absl::Time> End(const WaitingCall& call) override;
+  // Loads that have begun end. The index forgets soon after this, before the
+  // next lookup.
+  void Forget(const NamespaceKey* ns) override;
 
  private:
   struct Lookup {
@@ -44,11 +47,13 @@ class TierLoads final : public PrefixLoader {
     NamespaceKey ns;
     std::vector<Token> tokens;
     size_t pages;  // that the tokens spell, and the caller wants
+    uint64_t flushes;
   };
   struct Load {
     NamespaceKey ns;
     std::vector<PageHash> hashes;  // of the prompt up to what is loaded
     Mover::Reservation reservation;
+    uint64_t flushes;
   };
   struct Waiting {
     uint64_t lookup;
@@ -58,13 +63,16 @@ class TierLoads final : public PrefixLoader {
   // Runs the handlers of those that were looked up again.
   void ResumeLookedUp();
   void RunLookups();
+  void ForgetNow(const std::optional<NamespaceKey>& ns);
   void LookUp(const Lookup& lookup);
+  // Whether there was a flush since this load was asked for.
+  bool IsFlushed(const Load& load);
   // How many pages may be reserved beside those that loads have reserved.
   size_t SpareReservations();
   void RunLoads();
   void LoadAndPublish(const Load& load);
   bool HasLookup() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_stopped_ || !lookups_.empty();
+    return is_stopped_ || !lookups_.empty() || !flushed_.empty();
   }
   bool HasLoad() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !loads_.empty();
@@ -90,6 +98,9 @@ class TierLoads final : public PrefixLoader {
   absl::Mutex mutex_;
   std::deque<Lookup> lookups_ ABSL_GUARDED_BY(mutex_);
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Namespaces to be forgotten; none: all.
+  std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
+  uint64_t flushes_ ABSL_GUARDED_BY(mutex_) = 0;  // since the start
   std::vector<uint64_t> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
   size_t reserved_pages_ ABSL_GUARDED_BY(mutex_) = 0;

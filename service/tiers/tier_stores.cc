@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/namespace.h"
+#include "service/tiers/namespace_digest.h"
 
 namespace pando {
 namespace {
@@ -112,7 +113,7 @@ bool TierStores::StoreChunk(const Prompt& prompt, size_t begin, size_t end) {
     mover_->Unlock(prefix->lock);
     return false;
   }
-  tier_->Store(prompt.hashes, begin,
+  tier_->Store(NamespaceDigest(hasher_, prompt.ns), prompt.hashes, begin,
                std::span(prefix->pages).subspan(begin, end - begin),
                [&] { return mover_->Unlock(prefix->lock); });
   return true;

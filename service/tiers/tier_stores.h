@@ -61,6 +61,7 @@ class TierStores final : public EventSink {
   DiskTier* const tier_;
   const size_t max_pages_;  // of one prompt
   absl::Mutex mutex_;
+  PageHasher hasher_;  // the thread's alone
   std::deque<Prompt> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -208,6 +208,40 @@ def test_what_was_loaded_is_not_stored_again(tiered):
     assert tiered.copied("store") == PAGES
 
 
+@pytest.mark.parametrize(
+    "how", [{}, {"namespace": {}}, {"namespace_number": 1}], ids=str
+)
+def test_what_is_flushed_is_forgotten_for_good(tiered, how):
+    other = {"extra_key": "lora"}
+    tiered.cache(PROMPT, seed=1)
+    with protocol_worker(tiered.pandod.address) as worker:
+        worker.cache(list(PROMPT), namespace=other)
+        eventually(lambda: tiered.figure("pages") == 2 * PAGES)
+        tiered.await_idle()
+        worker.call("Flush", **how)
+    left = PAGES if how else 0
+    eventually(lambda: tiered.figure("pages") == left)
+    assert tiered.read()[0] == 0
+    tiered.pandod.stop()
+    tiered.pandod.start()
+    assert tiered.figure("pages") == left
+    assert tiered.read()[0] == 0
+
+
+def test_a_flush_ends_loads(stallable):
+    tiered, disk = stallable
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict()
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        how = {"tokens": PROMPT, "lock": True, "pending_wait_ms": WAIT_MS}
+        waiting = worker.start("MatchPrefix", **how)
+        eventually(lambda: worker.stats().waiting_matches == 1)
+        worker.call("Flush")
+        disk.go_on()
+        assert waiting.get().matched_tokens == 0
+
+
 def test_a_full_tier_makes_room_and_keeps_the_beginnings(start_pandod, tmp_path):
     # A page takes 4 KiB, and its record 64 bytes.
     room = 20

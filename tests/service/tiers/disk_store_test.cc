@@ -58,9 +58,12 @@ class DiskStoreTest : public testing::Test {
 
 void WriteTo(DiskStore& store, uint32_t slot, int content) {
   ASSERT_TRUE(store.WriteBlock(slot, BufferOf(store, content).get()).ok());
-  ASSERT_TRUE(
-      store.WriteRecord(slot, {HashOf(slot), uint64_t{slot} + 100, slot + 1})
-          .ok());
+  ASSERT_TRUE(store
+                  .WriteRecord(slot, {.hash = HashOf(slot),
+                                      .checksum = uint64_t{slot} + 100,
+                                      .ordinal = slot + 1,
+                                      .ns_digest = uint64_t{slot} + 200})
+                  .ok());
 }
 
 TEST_F(DiskStoreTest, BlocksAreReadBack) {
@@ -138,6 +141,7 @@ TEST_F(DiskStoreTest, WhatAKilledProcessWroteIsFound) {
   EXPECT_EQ(found[0].record.hash, HashOf(5));
   EXPECT_EQ(found[0].record.checksum, 105u);
   EXPECT_EQ(found[0].record.ordinal, 6u);
+  EXPECT_EQ(found[0].record.ns_digest, 205u);
 }
 
 TEST_F(DiskStoreTest, ErasedAndDamagedRecordsAreNotFound) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr uint32_t kPages = 16;
 constexpr uint32_t kShards = 2;
+constexpr uint64_t kNs = 5;  // the digest of a namespace
 
 std::unique_ptr<HostKvPool> MakePool(LayoutOrder order) {
   auto pool = HostKvPool::Create({.layers = 3,
@@ -91,7 +93,7 @@ TEST_P(DiskTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
   const auto pool = MakePool(GetParam());
   Pages pages(*pool);
   for (const PageId page : first_) pages.Fill(page, page.value());
-  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  Open(*pool)->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   const auto tier = Open(*pool);
   EXPECT_EQ(tier->CountStored(Hashes(0, 4)), 3u);
   EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 3u);
@@ -109,7 +111,7 @@ TEST_P(DiskTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
   Pages pages(*pool);
   Pages others(*other);
   for (const PageId page : first_) pages.Fill(page, page.value());
-  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  Open(*pool)->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   EXPECT_EQ(Open(*other)->Load(Hashes(0, 3), second_), 3u);
   for (size_t i = 0; i < first_.size(); ++i) {
     EXPECT_EQ(others.Read(second_[i]), pages.Read(first_[i]));
@@ -118,7 +120,7 @@ TEST_P(DiskTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
 
 TEST_P(DiskTierTest, AnotherModelFindsNothing) {
   const auto pool = MakePool(GetParam());
-  Open(*pool)->Store(Hashes(0, 3), 0, first_, Confirm);
+  Open(*pool)->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   config_.model = "n";
   EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 0u);
 }
@@ -126,11 +128,32 @@ TEST_P(DiskTierTest, AnotherModelFindsNothing) {
 TEST_P(DiskTierTest, PagesWhoseLockWasLostAreNotStored) {
   const auto pool = MakePool(GetParam());
   const auto tier = Open(*pool);
-  tier->Store(Hashes(0, 3), 0, first_, [] { return false; });
+  tier->Store(kNs, Hashes(0, 3), 0, first_, [] { return false; });
   EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
   EXPECT_EQ(tier->figures().stored_pages, 0u);
-  tier->Store(Hashes(0, 3), 0, first_, Confirm);
+  tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   EXPECT_EQ(tier->figures().stored_pages, 3u);
+}
+
+TEST_P(DiskTierTest, ANamespaceIsForgottenForGood) {
+  const auto pool = MakePool(GetParam());
+  {
+    const auto tier = Open(*pool);
+    tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+    tier->Store(kNs + 1, Hashes(100, 3), 0, second_, Confirm);
+    tier->Forget(kNs);
+    EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
+    EXPECT_EQ(tier->CountStored(Hashes(100, 3)), 3u);
+  }
+  {
+    const auto tier = Open(*pool);
+    EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
+    EXPECT_EQ(tier->CountStored(Hashes(100, 3)), 3u);
+    tier->Forget(kNs + 1);
+    tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+    tier->Forget(std::nullopt);
+  }
+  EXPECT_EQ(Open(*pool)->figures().held_pages, 0u);
 }
 
 TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
@@ -139,7 +162,7 @@ TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
   for (const PageId page : first_) pages.Fill(page, page.value());
   {
     const auto tier = Open(*pool);
-    tier->Store(Hashes(0, 3), 0, first_, Confirm);
+    tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   }
   // A block of 4,608 bytes takes 8,192; this is the second one.
   Flip(8192 + 4607);
@@ -155,8 +178,8 @@ TEST_P(DiskTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
   EXPECT_EXIT(
       {
         const auto tier = Open(*pool);
-        tier->Store(Hashes(0, 2), 0, std::span(first_).first(2), Confirm);
-        tier->Store(Hashes(0, 3), 2, std::span(first_).last(1), [] {
+        tier->Store(kNs, Hashes(0, 2), 0, std::span(first_).first(2), Confirm);
+        tier->Store(kNs, Hashes(0, 3), 2, std::span(first_).last(1), [] {
           kill(getpid(), SIGKILL);
           return true;
         });

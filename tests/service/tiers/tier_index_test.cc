@@ -1,6 +1,7 @@
 #include "service/tiers/tier_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <set>
 #include <vector>
@@ -11,8 +12,10 @@
 namespace pando {
 namespace {
 
+constexpr uint64_t kNs = 5;  // the digest of a namespace
+
 bool Store(TierIndex& index, size_t number) {
-  if (!index.BeginStore(HashOf(number)).has_value()) return false;
+  if (!index.BeginStore(HashOf(number), kNs).has_value()) return false;
   index.EndStore(HashOf(number), number);
   return true;
 }
@@ -23,7 +26,7 @@ bool Has(const TierIndex& index, size_t number) {
 
 TEST(TierIndexTest, ABlockIsFoundOnceItIsWritten) {
   TierIndex index(2);
-  ASSERT_TRUE(index.BeginStore(HashOf(1)).has_value());
+  ASSERT_TRUE(index.BeginStore(HashOf(1), kNs).has_value());
   EXPECT_FALSE(Has(index, 1));
   EXPECT_FALSE(index.BeginLoad(HashOf(1)).has_value());
   index.EndStore(HashOf(1), 77);
@@ -36,17 +39,17 @@ TEST(TierIndexTest, ABlockIsFoundOnceItIsWritten) {
 
 TEST(TierIndexTest, ABlockIsStoredOnce) {
   TierIndex index(2);
-  ASSERT_TRUE(index.BeginStore(HashOf(1)).has_value());
-  EXPECT_FALSE(index.BeginStore(HashOf(1)).has_value());
+  ASSERT_TRUE(index.BeginStore(HashOf(1), kNs).has_value());
+  EXPECT_FALSE(index.BeginStore(HashOf(1), kNs).has_value());
   index.EndStore(HashOf(1), 1);
-  EXPECT_FALSE(index.BeginStore(HashOf(1)).has_value());
+  EXPECT_FALSE(index.BeginStore(HashOf(1), kNs).has_value());
   EXPECT_EQ(index.stored_blocks(), 1u);
 }
 
 TEST(TierIndexTest, ABlockThatWasNotWrittenLeavesItsSlot) {
   TierIndex index(1);
-  ASSERT_TRUE(index.BeginStore(HashOf(1)).has_value());
-  EXPECT_FALSE(index.BeginStore(HashOf(2)).has_value());
+  ASSERT_TRUE(index.BeginStore(HashOf(1), kNs).has_value());
+  EXPECT_FALSE(index.BeginStore(HashOf(2), kNs).has_value());
   index.AbandonStore(HashOf(1));
   EXPECT_TRUE(Store(index, 2));
 }
@@ -89,13 +92,22 @@ TEST(TierIndexTest, ADamagedBlockIsForgottenWhenItsLastReaderEnds) {
 
 TEST(TierIndexTest, RestoredBlocksKeepTheirSlots) {
   TierIndex index(3);
-  EXPECT_TRUE(index.Restore(HashOf(1), {2, 11}));
-  EXPECT_TRUE(index.Restore(HashOf(2), {0, 12}));
-  EXPECT_FALSE(index.Restore(HashOf(1), {1, 13}));
+  EXPECT_TRUE(index.Restore(HashOf(1), kNs, {2, 11}));
+  EXPECT_TRUE(index.Restore(HashOf(2), kNs, {0, 12}));
+  EXPECT_FALSE(index.Restore(HashOf(1), kNs, {1, 13}));
   EXPECT_EQ(index.BeginLoad(HashOf(1))->slot, 2u);
-  EXPECT_EQ(index.BeginStore(HashOf(3)), 1u);
+  EXPECT_EQ(index.BeginStore(HashOf(3), kNs), 1u);
   // What was restored first goes first, unless it is read.
-  EXPECT_EQ(index.BeginStore(HashOf(4)), 0u);
+  EXPECT_EQ(index.BeginStore(HashOf(4), kNs), 0u);
+}
+
+TEST(TierIndexTest, WhatIsStoredOfANamespaceIsListed) {
+  TierIndex index(4);
+  ASSERT_TRUE(Store(index, 1));
+  ASSERT_TRUE(index.Restore(HashOf(2), kNs + 1, {3, 0}));
+  ASSERT_TRUE(index.BeginStore(HashOf(3), kNs).has_value());
+  EXPECT_EQ(index.StoredOf(kNs), Hashes(1, 1));
+  EXPECT_EQ(index.StoredOf(std::nullopt), Hashes(1, 2));
 }
 
 // A model that keeps the stored blocks in a plain list, the oldest use first.
@@ -116,7 +128,7 @@ TEST_P(ModelTest, ManyOperationsAgreeWithAPlainList) {
       case 0: {
         const bool is_known = known != stored.end() || writing.contains(number);
         const bool is_full = writing.size() == kSlots;
-        const bool begins = index.BeginStore(HashOf(number)).has_value();
+        const bool begins = index.BeginStore(HashOf(number), kNs).has_value();
         ASSERT_EQ(begins, !is_known && !is_full);
         if (!begins) break;
         if (stored.size() + writing.size() == kSlots) {
