@@ -209,10 +209,10 @@ class PrefixCache {
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
-  // From now on nothing new is admitted: Match with a lock, Lock and Allocate
-  // give DRAINING, except for repeats, which get their first answer. Everything
-  // else still works, so that admitted requests can finish. It cannot be
-  // undone.
+  // From now on nothing new is admitted: Match with a lock, Lock, and Allocate
+  // of a session without locks and reserved pages give DRAINING, except for
+  // repeats, which get their first answer. Everything else still works, so that
+  // admitted requests can finish. It cannot be undone.
   void BeginDrain();
 
   CacheStats Stats();

@@ -77,7 +77,6 @@ TEST_F(RequestIdTest, WhileDrainingARepeatGetsItsFirstAnswer) {
   const auto before = Snapshot();
   EXPECT_EQ(Outcome(admit(RequestId(4))), "DRAINING");
   EXPECT_EQ(Outcome(LockAs(RequestId(5), "ab")), "DRAINING");
-  EXPECT_EQ(Outcome(AllocateAs(RequestId(6), 1)), "DRAINING");
   EXPECT_EQ(Snapshot(), before);
 }
 
@@ -86,11 +85,26 @@ TEST_F(RequestIdTest, WhileDrainingWhatWasAdmittedFinishes) {
   const auto spare = Allocate(1);
   cache_.BeginDrain();
   Touch("ab");
+  const auto more = AllocateAs(RequestId(1), 1);
+  ASSERT_EQ(Outcome(more), "OK");
+  EXPECT_EQ(Outcome(cache_.Free(session_, more->pages)), "OK");
   EXPECT_EQ(Outcome(InsertAt(match->lock, "ab", match->reserved,
                              LockAction::kUnlock)),
             "OK");
   EXPECT_EQ(Outcome(cache_.Free(session_, spare)), "OK");
   EXPECT_TRUE(cache_.IsIdle());
+}
+
+TEST_F(RequestIdTest, WhileDrainingASessionThatHoldsNothingGetsNoPages) {
+  cache_.BeginDrain();
+  EXPECT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "DRAINING");
+  EXPECT_TRUE(cache_.IsIdle());
+}
+
+TEST_F(RequestIdTest, WhileDrainingALockAloneIsEnoughForPages) {
+  const auto match = MatchAndLock("ab", 0);
+  cache_.BeginDrain();
+  EXPECT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "OK");
 }
 
 TEST_F(RequestIdTest, AnIdOfAnotherKindOfCallUnlocksNothing) {

@@ -128,7 +128,6 @@ def test_while_draining_a_repeat_gets_its_first_answer(start_pandod):
         for method, new in {
             "MatchPrefix": fields,
             "Lock": {"tokens": PROMPT},
-            "AllocatePages": {"pages": 1},
         }.items():
             assert worker.failure(method, request_id=3, **new) == DRAINING
         worker.call(

@@ -140,6 +140,20 @@ def test_a_server_that_drains_admits_nothing_new(client):
     assert refused.value.reason == "DRAINING"
 
 
+def test_while_draining_only_who_runs_something_gets_pages(caller, pandod):
+    with Client(pandod.address, name="idle", lane=caller.transport == "lane") as idle:
+        lock = caller.lock([])
+        caller.drain()
+        with pytest.raises(UnavailableError, match="DRAINING"):
+            idle.allocate_pages(1)
+        pages = caller.allocate_pages(2)
+        lock.release()
+        more = caller.allocate_pages(1)
+        caller.free_pages([*pages, *more])
+        with pytest.raises(UnavailableError, match="DRAINING"):
+            caller.allocate_pages(1)
+
+
 def test_locks_are_listed_by_session_and_taken_from_one(pandod, filled):
     with Client(pandod.address, name="hangs") as hanging:
         lock = hanging.lock(prompt(2))
