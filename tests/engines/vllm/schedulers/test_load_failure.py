@@ -1,0 +1,88 @@
+"""A load that fails, in the copy mode: its blocks are computed anew, and nothing that was
+computed from them is published."""
+
+import contextlib
+
+import pytest
+import torch
+from engines.models import LAYERS
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
+from engines.vllm.schedulers.conftest import PAGES
+from engines.vllm.steps import Request, Step, tokens
+from pando_kv import Client
+from pando_kv.vllm.copy_scheduler import CopyScheduler
+from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
+
+
+@pytest.fixture
+def scheduler(pandod):
+    with Client(pandod.address, name="scheduler") as client:
+        yield CopyScheduler(client, BLOCK_TOKENS, workers=1)
+
+
+@pytest.fixture
+def worker(pandod):
+    with Client(pandod.address, name="worker") as client:
+        worker = CopyWorker(client, 0, StatedPages(MODEL, PAGE_FORMAT))
+        shape = (PAGES, BLOCK_BYTES // 4)
+        worker.register(
+            {f"layer.{n}": torch.zeros(shape) for n in range(LAYERS)}, BLOCK_TOKENS
+        )
+        yield worker
+
+
+def run(scheduler, worker, plan, fault=contextlib.nullcontext):
+    """A step of vLLM; returns the blocks that it has to compute anew."""
+    with fault(plan):
+        worker.load(plan)
+    worker.save(plan)
+    bad = worker.take_bad_blocks()
+    scheduler.take(worker.report())
+    return bad
+
+
+@contextlib.contextmanager
+def another_pool(plan):
+    """That of the load is no more."""
+    plan.epoch += 1
+    yield
+    plan.epoch -= 1
+
+
+@contextlib.contextmanager
+def device_without_memory(plan):
+    def fail(*_):
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.Tensor, "index_select", fail)
+        yield
+
+
+@pytest.mark.parametrize("fault", [another_pool, device_without_memory])
+def test_what_is_computed_from_a_load_that_failed_is_not_published(
+    scheduler, worker, operator, fault
+):
+    first = Request("1", tokens(100))
+    scheduler.matched_tokens(first, 0)
+    scheduler.will_load(first, 0)
+    plan = scheduler.plan(Step(new=[(first, [1, 2, 3, 4], 0, 100)]))
+    assert run(scheduler, worker, plan) == set()
+    scheduler.end("1")
+    assert operator.match_prefix(tokens(170)).matched_tokens == 96
+
+    second = Request("2", tokens(170))
+    scheduler.will_load(second, scheduler.matched_tokens(second, 0))
+    blocks = [5, 6, 7, 8, 9, 10]
+    plan = scheduler.plan(Step(new=[(second, blocks, 96, 74)]))
+    assert plan.saves
+    assert run(scheduler, worker, plan, fault) == {5, 6, 7}
+    assert operator.match_prefix(tokens(170)).matched_tokens == 96
+
+    # vLLM computes all of it; now it is right, and saved.
+    plan = scheduler.plan(Step(cached=[(second, [], 0, 170)]))
+    assert run(scheduler, worker, plan) == set()
+    scheduler.end("2")
+    assert operator.match_prefix(tokens(170)).matched_tokens == 160
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
