@@ -91,5 +91,17 @@ def test_a_worker_runs_on_the_protobuf_of_vllm_and_sglang(environment, wheel, pa
     run_worker(environment, pandod.address)
 
 
+def test_importing_what_is_for_engines_loads_none_of_them():
+    """Entry points are imported in every process of an engine, and of no engine."""
+    program = (
+        "import sys, pando_kv.sglang, pando_kv.vllm, pando_kv.minisgl\n"
+        "print({'torch', 'sglang', 'vllm', 'minisgl'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "set()\n"
+
+
 def test_its_own_code_has_no_type_errors(tmp_path):
     mypy(f"--cache-dir={tmp_path}", folder=PACKAGE)

@@ -94,24 +94,9 @@ def test_another_version_is_refused_and_can_be_tried(monkeypatch):
     require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("speculative_algorithm", "EAGLE", "--speculative-algorithm"),
-        ("disaggregation_mode", "prefill", "--disaggregation-mode"),
-        ("pp_size", 2, "--pp-size"),
-        ("dcp_size", 2, "--dcp-size"),
-        ("schedule_policy", "dfs-weight", "dfs-weight"),
-        ("enable_memory_saver", True, "--enable-memory-saver"),
-        ("is_hybrid_swa", True, "sliding windows"),
-        ("is_hybrid_ssm", True, "state-space"),
-        ("enable_hierarchical_cache", True, "--enable-hierarchical-cache"),
-        ("disable_radix_cache", True, "--disable-radix-cache"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(field, value, said):
-    from pando_kv.sglang.support import refuse_what_is_not_supported
-
+@pytest.fixture
+def context():
+    """With which SGLang makes its prefix cache: all of it goes together."""
     args = SimpleNamespace(
         enable_lmcache=False,
         enable_flexkv=False,
@@ -123,7 +108,7 @@ def test_what_does_not_go_together_is_refused(field, value, said):
         dcp_size=1,
         schedule_policy="lpm",
     )
-    context = SimpleNamespace(
+    return SimpleNamespace(
         server_args=args,
         disable_radix_cache=False,
         is_hybrid_swa=False,
@@ -131,9 +116,87 @@ def test_what_does_not_go_together_is_refused(field, value, said):
         is_dsa=False,
         enable_hierarchical_cache=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("speculative_algorithm", "EAGLE", "--speculative-algorithm"),
+        ("disaggregation_mode", "prefill", "--disaggregation-mode"),
+        ("pp_size", 2, "--pp-size"),
+        ("dp_size", 2, "--dp-size"),
+        ("dcp_size", 2, "--dcp-size"),
+        ("enable_lmcache", True, "--enable-lmcache"),
+        ("enable_flexkv", True, "--enable-flexkv"),
+        ("schedule_policy", "dfs-weight", "dfs-weight"),
+        ("enable_memory_saver", True, "--enable-memory-saver"),
+        ("is_hybrid_swa", True, "sliding windows"),
+        ("is_hybrid_ssm", True, "state-space"),
+        ("is_dsa", True, "sparse attention"),
+        ("enable_hierarchical_cache", True, "--enable-hierarchical-cache"),
+        ("disable_radix_cache", True, "--disable-radix-cache"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(context, field, value, said):
+    from pando_kv.sglang.support import refuse_what_is_not_supported
+
+    args = context.server_args
     setattr(args if hasattr(args, field) else context, field, value)
     with pytest.raises(ValueError, match=said):
         refuse_what_is_not_supported(context)
+
+
+def test_another_pool_than_one_of_keys_and_values_is_refused(context):
+    """As SGLang makes for latent attention."""
+    from pando_kv.sglang.support import refuse_what_is_not_supported
+    from sglang.srt.mem_cache.memory_pool import MLATokenToKVPool
+
+    of_mla = MLATokenToKVPool.__new__(MLATokenToKVPool)
+    context.params = SimpleNamespace(
+        token_to_kv_pool_allocator=SimpleNamespace(get_kvcache=lambda: of_mla)
+    )
+    with pytest.raises(ValueError, match="SGLang has made a MLATokenToKVPool"):
+        refuse_what_is_not_supported(context)
+
+
+def test_another_version_is_refused_where_the_cache_is_made(context, monkeypatch):
+    from pando_kv.sglang.hooks import _make_prefix_cache
+
+    monkeypatch.setattr("sglang.__version__", "0.6.0")
+    with pytest.raises(
+        RuntimeError, match=r"this is SGLang 0\.6\.0; PANDO_ANY_ENGINE_VERSION=1 tries"
+    ):
+        _make_prefix_cache(context)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("is_quantized_kv_cache", True, "a quantized KV cache"),
+        ("store_dtype", torch.uint8, "--kv-cache-dtype torch.float32"),
+        ("kv_cache_layout", "hnd", "KV layout 'hnd'"),
+        ("v_head_dim", 64, "values of another size than keys"),
+        ("post_capture_active", True, "after graph capture"),
+        ("page_size", 1, "--page-size 1"),
+    ],
+)
+def test_a_pool_that_is_not_as_pandos_is_refused(field, value, said):
+    from pando_kv.sglang.kv_pool import PandoKVPool
+
+    pool = SimpleNamespace(
+        is_quantized_kv_cache=False,
+        dtype=torch.float32,
+        store_dtype=torch.float32,
+        kv_cache_layout="nhd",
+        head_dim=32,
+        v_head_dim=32,
+        post_capture_active=False,
+        page_size=16,
+    )
+    PandoKVPool._refuse_what_is_not_supported(pool)
+    setattr(pool, field, value)
+    with pytest.raises(ValueError, match=said):
+        PandoKVPool._refuse_what_is_not_supported(pool)
 
 
 def test_a_pool_in_other_memory_is_refused(roomy, monkeypatch):
