@@ -1,0 +1,22 @@
+"""What an engine without copies does when the pool that it computes in is no more."""
+
+import pytest
+from engines.engine_process import EngineDied, EngineProcess
+
+MOST_STEPS = 400
+
+
+def stops_without_a_wrong_token(
+    engine: EngineProcess, request: str | int, expected: list[int]
+) -> list[int]:
+    """Runs the engine, whose pandod has begun anew, until it stops; returns what it has
+    said by then."""
+    said: list[int] = []
+    with pytest.raises(EngineDied):
+        for _ in range(MOST_STEPS):
+            engine.ask(step=1)
+            said = engine.ask(output=request)["output"]
+            assert said == expected[: len(said)]
+    assert "the session with pandod is lost" in engine.log()
+    assert "Restart the engine." in engine.log()
+    return said
