@@ -46,13 +46,13 @@ class Access:
             return None
         try:
             answer = call(self.client)
-        except (UnavailableError, DeadlineError) as error:
-            self._closed_until = self._clock() + self._pause
-            _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
-            self._pause = min(2 * self._pause, _MAX_PAUSE)
-            return None
         except PandoError as error:
-            _log.warning("pandod: %s; going on without it", error)
+            if _is_away(error):
+                self._closed_until = self._clock() + self._pause
+                _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
+                self._pause = min(2 * self._pause, _MAX_PAUSE)
+            else:
+                _log.warning("pandod: %s; going on without it", error)
             return None
         self._pause = _FIRST_PAUSE
         return answer
@@ -70,3 +70,9 @@ class Access:
             call(self.client)
         except PandoError as error:
             _log.warning("pandod: %s", error)
+
+
+def _is_away(error: PandoError) -> bool:
+    """One that drains refuses what is new, and serves what it has admitted."""
+    has_no_answer = isinstance(error, (UnavailableError, DeadlineError))
+    return has_no_answer and error.reason != "DRAINING"
