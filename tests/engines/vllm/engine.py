@@ -6,7 +6,7 @@ Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
                                               one for each
 {"start": [[ids]], "new": n}                  queues them; {"step": n} runs n steps
-{"look": true}, {"abort": [ids]}, {"reset": true}
+{"look": true}, {"abort": [ids]}, {"output": id}, {"reset": true}
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class Engine:
         self.scheduler = self.core.scheduler if self.core else None
         self._started = 0
         self._done: dict = {}
+        self._said: dict = {}
         self._preempted = 0
         if self.scheduler is not None:
             self._count_preemptions()
@@ -124,15 +125,19 @@ class Engine:
         elif "step" in command:
             for _ in range(command["step"]):
                 for output in self.llm.llm_engine.step():
+                    said = list(output.outputs[0].token_ids)
+                    self._said[output.request_id] = said
                     if output.finished:
                         self._done[output.request_id] = [
-                            list(output.outputs[0].token_ids),
+                            said,
                             output.num_cached_tokens,
                         ]
             self.say(done=self._done, **self.look())
         elif "abort" in command:
             self.llm.llm_engine.abort_request(command["abort"])
             self.say(**self.look())
+        elif "output" in command:
+            self.say(output=self._said.get(command["output"], []))
         elif "reset" in command:
             self.say(
                 reset=self.scheduler.reset_prefix_cache(reset_connector=True),

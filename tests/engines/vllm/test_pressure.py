@@ -1,7 +1,7 @@
 """vLLM engines that compute in the pool, when it is too small, and when somebody dies."""
 
 import pytest
-from engines.engine_process import EngineDied, closing_all
+from engines.engine_process import closing_all
 from engines.vllm.conftest import serve_pool, start_in_place
 from engines.vllm.start import prompt, start_engine
 from eventually import eventually
@@ -88,20 +88,3 @@ def test_a_copying_engine_outlives_pandod(engines, reference, small):
         return answer["cached"] == [192]
 
     eventually(is_cached_again)
-
-
-def test_an_engine_in_place_stops_when_its_pool_is_gone(
-    model, reference, tmp_path_factory
-):
-    folder = tmp_path_factory.mktemp("gone")
-    server = serve_pool(folder, PAGES)
-    engine = start_in_place("zero", model, server, folder, PAGES)
-    with closing_all([engine]):
-        engine.ready()
-        server.kill()
-        server.start()
-        engine.send(prompts=[prompt(100, seed=1400)])
-        with pytest.raises(EngineDied):
-            engine.answer()
-        assert "the session with pandod is lost" in engine.log()
-    server.close()
