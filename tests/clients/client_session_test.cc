@@ -58,7 +58,7 @@ class ClientSettlesTest : public PandodTest {
     relay_.emplace(path, socket_path());
     auto client = Client::Connect({.address = "unix:" + path,
                                    .name = "cut off",
-                                   .timeout = absl::Milliseconds(300),
+                                   .timeout = absl::Seconds(2),
                                    .lane = false});
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);

@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 from eventually import eventually
+from impatience import impatient
 from pando_kv import Client, DeadlineError, LockInDoubtError
 from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS
@@ -13,17 +14,17 @@ from prompts import prompt
 
 @pytest.fixture
 def worker(cutter):
-    """Has little patience, and a connection whose requests can be lost."""
-    with Client(cutter.address, name="worker", timeout=0.3, lane=False) as client:
+    """Has a connection whose requests can be lost."""
+    with Client(cutter.address, name="worker", lane=False) as client:
         yield client
 
 
 @contextlib.contextmanager
-def lost(cutter):
-    """What is sent meanwhile is not carried out."""
+def lost(cutter, worker):
+    """What it sends meanwhile is not carried out."""
     cutter.deafen()
     try:
-        with pytest.raises(DeadlineError):
+        with impatient(worker), pytest.raises(DeadlineError):
             yield
     finally:
         cutter.cut()
@@ -36,7 +37,7 @@ def held(operator):
 
 def test_a_lock_is_released_in_the_end(client, cutter, worker):
     lock = worker.lock([])
-    with lost(cutter):
+    with lost(cutter, worker):
         lock.release()
     eventually(lambda: held(client) == (0, 0))
     assert not lock.held
@@ -44,7 +45,7 @@ def test_a_lock_is_released_in_the_end(client, cutter, worker):
 
 def test_pages_are_freed_in_the_end(client, cutter, worker):
     pages = worker.allocate_pages(3)
-    with lost(cutter):
+    with lost(cutter, worker):
         worker.free_pages(pages)
     eventually(lambda: held(client) == (0, 0))
 
@@ -52,7 +53,7 @@ def test_pages_are_freed_in_the_end(client, cutter, worker):
 def test_pages_are_published_in_the_end(client, cutter, worker):
     match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=3 * PAGE_TOKENS)
     pages = match.reserved_page_ids
-    with lost(cutter):
+    with lost(cutter, worker):
         worker.insert(
             prompt(2), pages[:2], lock=match.lock, unlock=True, free_page_ids=pages[2:]
         )
@@ -65,7 +66,7 @@ def test_nothing_is_inserted_after_a_lock_whose_end_is_not_known(
 ):
     match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS)
     first, second = match.reserved_page_ids
-    with lost(cutter):
+    with lost(cutter, worker):
         worker.insert(prompt(1), [first], lock=match.lock, relock=True)
     assert match.lock.is_in_doubt
     with pytest.raises(LockInDoubtError, match="can only be released"):
@@ -79,7 +80,7 @@ def test_nothing_is_inserted_after_a_lock_whose_end_is_not_known(
 def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
     """The lock is gone before the insert reaches the server."""
     match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS)
-    with lost(cutter):
+    with lost(cutter, worker):
         worker.insert(prompt(2), match.reserved_page_ids, lock=match.lock, relock=True)
     match.lock.release()
     eventually(lambda: held(client) == (0, 0))
@@ -87,12 +88,12 @@ def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
 
 def test_asyncio_does_the_same(client, cutter):
     async def run():
-        async with AsyncClient(cutter.address, timeout=0.3, lane=False) as worker:
+        async with AsyncClient(cutter.address, lane=False) as worker:
             match = await worker.match_prefix(
                 prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS
             )
             first, second = match.reserved_page_ids
-            with lost(cutter):
+            with lost(cutter, worker):
                 await worker.insert(prompt(1), [first], lock=match.lock, relock=True)
             with pytest.raises(LockInDoubtError):
                 await worker.insert(prompt(1), [second], lock=match.lock, relock=True)

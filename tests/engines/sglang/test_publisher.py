@@ -9,6 +9,7 @@ import pytest
 import torch
 from cutter import Cutter
 from eventually import eventually
+from impatience import impatient
 from pando_kv import Client
 from pando_kv.sglang.calls import Calls
 from pando_kv.sglang.device_fence import NoFence
@@ -121,11 +122,12 @@ def test_a_chunk_is_not_published_in_the_place_of_one_that_was_lost(
 ):
     with (
         Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter,
-        Client(cutter.address, name="engine", timeout=0.3, lane=False) as client,
+        Client(cutter.address, name="engine", lane=False) as client,
     ):
         rank = Rank(Calls(client, lambda answer: answer), pages=48)
         cutter.deafen()
-        rank.computed(16)
+        with impatient(client):
+            rank.computed(16)
         cutter.cut()
         rank.computed(32)
         rank.finish(48 * PAGE)

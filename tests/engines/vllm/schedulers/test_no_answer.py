@@ -8,6 +8,7 @@ from cutter import Cutter
 from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.steps import Request, Step, tokens, written
 from eventually import eventually
+from impatience import impatient
 from pando_kv import Client
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 
@@ -20,7 +21,7 @@ def cutter(pandod, tmp_path):
 
 @pytest.fixture
 def client(cutter):
-    with Client(cutter.address, name="scheduler", timeout=0.3, lane=False) as client:
+    with Client(cutter.address, name="scheduler", lane=False) as client:
         yield client
 
 
@@ -30,10 +31,11 @@ def scheduler(client):
 
 
 @contextlib.contextmanager
-def unanswered(cutter):
-    """What is sent meanwhile is lost."""
+def unanswered(cutter, client):
+    """What it sends meanwhile is lost."""
     cutter.deafen()
-    yield
+    with impatient(client):
+        yield
     cutter.cut()
 
 
@@ -49,12 +51,12 @@ def nothing_is_held(operator):
 
 
 def test_pages_are_not_published_in_the_place_of_those_before(
-    scheduler, cutter, operator
+    scheduler, client, cutter, operator
 ):
     """A chunk's insert is lost; the next chunk would be found without it."""
     request = Request("1", tokens(129))
     plan = begun(scheduler, request, [1, 2], 64)
-    with unanswered(cutter):
+    with unanswered(cutter, client):
         scheduler.take(written(plan))
     scheduler._access._closed_until = 0.0
     plan = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 65)]))
@@ -65,11 +67,11 @@ def test_pages_are_not_published_in_the_place_of_those_before(
 
 
 def test_what_ends_while_pandod_is_left_alone_leaves_nothing(
-    scheduler, cutter, operator
+    scheduler, client, cutter, operator
 ):
     requests = [Request(str(i), tokens(65, start=100 * i)) for i in range(4)]
     plans = [begun(scheduler, r, [1, 2, 3], 65) for r in requests]
-    with unanswered(cutter):
+    with unanswered(cutter, client):
         assert scheduler.matched_tokens(Request("lost", tokens(65)), 0) == 0
     assert not scheduler._access.is_open
     for request, plan in zip(requests, plans, strict=True):
