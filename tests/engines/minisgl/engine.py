@@ -5,7 +5,7 @@ usage: engine.py '{"sources": folder, "model_path": ..., "pando": true, ...}'
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n}   runs them to their end
 {"start": [[ids]], "new": n}     queues them; {"step": n} runs n steps
-{"abort": uid}, {"look": true}; {"idle": true} when no request is left
+{"abort": uid}, {"output": uid}, {"look": true}; {"idle": true} when no request is left
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class Engine:
             with self.torch.inference_mode():
                 self.llm._process_one_msg(AbortBackendMsg(uid=command["abort"]))
             self.say(**self.look())
+        elif "output" in command:
+            self.say(output=self.llm.status_map[command["output"]].output_ids)
         elif "idle" in command:
             self.llm.run_when_idle()
             self.say(**self.look())

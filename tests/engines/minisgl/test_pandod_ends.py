@@ -1,0 +1,50 @@
+"""mini-SGLang with a request in flight, and a pandod that drains or is killed."""
+
+import pytest
+from engines.engine_process import closing_all
+from engines.lost_pool import stops_without_a_wrong_token
+from engines.minisgl.conftest import serve_pool
+from engines.sglang.start import prompt
+from pando_kv import Client
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = serve_pool(tmp_path, 512)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def engine(pandod, start_engine, tmp_path):
+    started = start_engine("engine", pandod, tmp_path)
+    with closing_all([started]):
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("tokens", "steps"), [(900, 2), (300, 8)], ids=["in prefill", "in decode"]
+)
+def test_a_pandod_that_is_killed_costs_the_engine_and_no_wrong_token(
+    engine, pandod, reference, tokens, steps
+):
+    load, new = [prompt(tokens, seed=7200 + steps)], 40
+    engine.ask(start=load, new=new)
+    engine.ask(step=steps)
+    pandod.kill()
+    pandod.start()
+    with Client(pandod.address, name="waits"):
+        (expected,) = reference.ask(prompts=load, new=new)["outputs"]
+        stops_without_a_wrong_token(engine, 0, expected)
+
+
+def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, reference):
+    load, new = [prompt(300, seed=7300)], 60
+    engine.ask(start=load, new=new)
+    engine.ask(step=8)
+    with Client(pandod.address, name="operator") as operator:
+        operator.drain()
+        engine.ask(step=new)
+        expected = reference.ask(prompts=load, new=new)["outputs"]
+        assert [engine.ask(output=0)["output"]] == expected
+        assert operator.stats().locks == 0
