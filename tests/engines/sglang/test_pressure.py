@@ -7,7 +7,7 @@ import threading
 import pytest
 from engines.engine_process import closing_all
 from engines.sglang.conftest import serve_pool
-from engines.sglang.start import prompt, start_engine
+from engines.sglang.start import prompt, start_engine, whole_pages
 from eventually import eventually
 from pando_kv import Client, PandoError
 
@@ -104,6 +104,43 @@ def test_what_waits_gives_its_pages_to_what_runs(engines, small):
         stats = operator.stats()
         assert stats.locks == 0
         assert stats.pages.reserved <= 2 * 12
+
+
+def test_a_retraction_publishes_what_is_whole(engines, reference, small):
+    engine, load, new = engines[0], [prompt(200, seed=2700 + i) for i in range(2)], 200
+    ids = engine.ask(start=load, new=new)["ids"]
+    engine.ask(step=40)
+    with Client(small.address) as operator:
+        held = operator.allocate_pages(POOL_PAGES, at_least=0)
+        steps = iter(range(new))
+        while not engine.ask(step=1)["waiting"]:
+            next(steps)
+        said = [engine.ask(output=rid)["output"] for rid in ids]
+        found = [
+            operator.match_prefix(tokens + more).matched_tokens
+            for tokens, more in zip(load, said, strict=True)
+        ]
+        retracted = found.index(max(found))
+        # The last token is not computed yet, and a page went to the one that runs on.
+        assert found[retracted] >= whole_pages(200 + len(said[retracted]) - 1) - 16
+        operator.free_pages(held)
+        engine.ask(step=2 * new)
+        expected = reference.ask(prompts=load, new=new)["outputs"]
+        assert [engine.ask(output=rid)["output"] for rid in ids] == expected
+        assert operator.stats().locks == 0
+
+
+def test_what_has_priority_stays_longer(engines, small):
+    engine = engines[0]
+    kept, evicted = prompt(160, seed=2800), prompt(160, seed=2801)
+    with Client(small.address) as operator:
+        before = operator.set_eviction_policy("priority")
+        engine.ask(prompts=[kept], new=1, priority=7)
+        engine.ask(prompts=[evicted], new=1)
+        operator.evict(operator.stats().pages.evictable - 10)
+        assert operator.match_prefix(kept).matched_tokens == 160
+        assert operator.match_prefix(evicted).matched_tokens == 0
+        operator.set_eviction_policy(before)
 
 
 def test_an_abort_while_waiting_leaves_nothing(engines, small):
