@@ -35,6 +35,7 @@ def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, referenc
         expected = reference.ask(prompts=load, new=new)["outputs"]
         assert [engine.ask(output=rid)["output"] for rid in running] == expected
         assert operator.stats().locks == 0
+    assert "DRAINING" not in engine.log()
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ class Calls:
         self, tokens: Uint32Array, namespace: Namespace | None, reserve_tokens: int
     ) -> Admission | None:
         """Locks the longest cached prefix and reserves the rest; None when there is no
-        room, or no answer: nothing is held then. Where Pando does not take the match,
-        pages without it."""
+        room, no answer, or a pandod that drains: nothing is held then. Where Pando does
+        not take the match, pages without it."""
 
         def call(client: Client) -> Admission | None:
             try:
@@ -106,6 +106,11 @@ class Calls:
                     reserve_tokens=reserve_tokens,
                 )
             except _NO_ROOM:
+                return None
+            except UnavailableError as error:
+                if error.reason != "DRAINING":
+                    raise
+                # What waits asks in each step; the log would have a line for each.
                 return None
             except InvalidRequestError as error:
                 _log.warning("pandod: %s; a request runs without its cache", error)
