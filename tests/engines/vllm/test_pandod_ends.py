@@ -103,8 +103,12 @@ def test_what_runs_in_place_while_pandod_drains_comes_to_its_end(
     in_place.ask(step=8)
     with Client(pandod.address, name="operator") as operator:
         operator.drain()
-        in_place.ask(step=new)
+        later = prompt(100, seed=7500)
+        running += in_place.ask(start=[later], new=new)["ids"]
+        in_place.ask(step=2 * new)
         assert [in_place.ask(output=rid)["output"] for rid in running] == [
-            reference.ask(prompts=[each], new=new)["outputs"][0] for each in load
+            reference.ask(prompts=[each], new=new)["outputs"][0]
+            for each in (*load, later)
         ]
+        assert operator.match_prefix(later).matched_tokens == 0
         assert operator.stats().locks == 0
