@@ -49,6 +49,7 @@ def alerts(catalogue: Catalogue) -> list[Alert]:
     return [
         *_of_processes(q),
         *_of_the_pool(q),
+        *_of_tiers(q),
         *_of_hits(),
         *_of_workers(q),
         *_of_calls(),
@@ -163,6 +164,20 @@ def _of_the_pool(q: Queries) -> list[Alert]:
             recorded.EVICTION_IDLE,
             f"< {thresholds.IDLE_BEFORE_EVICTION.warn}",
             lasts="15m",
+        ),
+    ]
+
+
+def _of_tiers(q: Queries) -> list[Alert]:
+    return [
+        Alert(
+            "PandoTierFails",
+            WARNING,
+            "Copies of pages cannot be written or read, or are damaged.",
+            f"failed to {{{{ $labels.step }}}} {COUNT} copies of pages on the tier "
+            "{{ $labels.tier }} within 15 minutes.",
+            q.over("15m").increase("pando_tier_failures_total", ["tier", "step"]),
+            "> 0",
         ),
     ]
 

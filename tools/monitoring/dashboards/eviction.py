@@ -27,6 +27,7 @@ def eviction(q: Queries) -> Dashboard:
             Row("What the policy gains", _gained(q)),
             Row("Reservations", _reservations(q)),
             Row("Quota classes", _classes(q)),
+            Row("Tiers", _tiers(q)),
         ],
     )
 
@@ -298,5 +299,45 @@ def _classes(q: Queries) -> list[Panel]:
             "cap.",
             "reqps",
             [Query(q.rate("pando_quota_rejections_total", by), "{{ns_class}}")],
+        ),
+    ]
+
+
+def _tiers(q: Queries) -> list[Panel]:
+    by = ["tier"]
+    return [
+        Graph(
+            "Copies held",
+            "Pages of which a tier has a copy, and the room that it has.",
+            "short",
+            [
+                Query(q.now("pando_tier_pages", by), "{{tier}} held"),
+                Query(q.now("pando_tier_capacity_pages", by), "{{tier}} room"),
+            ],
+        ),
+        Graph(
+            "Bytes stored and loaded",
+            "Bytes a second that are copied to a tier (store) and back (load).",
+            "Bps",
+            [
+                Query(
+                    q.rate("pando_tier_copied_bytes_total", [*by, "direction"]),
+                    "{{tier}} {{direction}}",
+                )
+            ],
+        ),
+        Graph(
+            "Not stored, not loaded",
+            "Pages a second that a tier dropped, because it was too slow or they were "
+            "evicted first; and copies that could not be written or read, or were "
+            "damaged (verify).",
+            "short",
+            [
+                Query(q.rate("pando_tier_dropped_pages_total", by), "{{tier}} dropped"),
+                Query(
+                    q.rate("pando_tier_failures_total", [*by, "step"]),
+                    "{{tier}} {{step}}",
+                ),
+            ],
         ),
     ]
