@@ -97,6 +97,9 @@ def core_rows(build: Path) -> list[Row]:
     ):
         longest = runs[f"BM_StepsOf{name}"]["longest_ms"]
         rows.append(Row(f"longest step of {name}, {of}", longest, "ms", limit=5))
+    longest = runs["BM_TakeEventsAfterStart"]["longest_ms"]
+    of = "longest step of telling watchers of 1,000,000 leaves"
+    rows.append(Row(of, longest, "ms", limit=5))
     fit_us = 1000 * runs["BM_StepsOfReuseFit"]["longest_ms"]
     rows.append(Row("longest step of the fit of reuse", fit_us, "us", limit=50))
     at_once = runs["BM_SetEvictionPolicy"]["longest_ms"]

@@ -1,7 +1,5 @@
 #include "core/cache_journal.h"
 
-#include "core/preorder.h"
-
 namespace pando {
 namespace {
 
@@ -14,18 +12,12 @@ GhostList::Place PlaceAfter(const Node& node) {
                         : GhostList::AfterNode(Slab<Node>::HandleOf(node));
 }
 
-// Logs that the pages of `node` are in the tree.
-void LogNode(const Node& node, EventLog& log) {
-  const Node& parent = *node.parent;
-  log.Stored(node.segment, node.first_page, node.page_count,
-             parent.is_root() ? kPaddingPage : parent.pages().back(),
-             node.ns->key);
-}
-
 }  // namespace
 
 CacheJournal::CacheJournal(uint32_t capacity_pages, uint32_t quota_classes)
-    : events_(capacity_pages), churn_(capacity_pages) {
+    : capacity_pages_(capacity_pages),
+      events_(capacity_pages),
+      churn_(capacity_pages) {
   measured_.classes.resize(quota_classes);
 }
 
@@ -85,13 +77,18 @@ void CacheJournal::NoteLockEnd(LockEnd end, absl::Time taken_at) {
 
 void CacheJournal::NoteStored(const Node& leaf) {
   counters_.inserted_pages += leaf.page_count;
-  LogNode(leaf, events_);
+  if (description_.has_value()) {
+    description_->Tell(leaf, events_);
+  } else {
+    LogNode(leaf, events_);
+  }
   LogNode(leaf, churn_);
 }
 
 void CacheJournal::NoteTrimmed(const Node& leaf, uint32_t kept_pages,
                                EvictionReason reason, EvictionPolicyKind policy,
                                uint32_t page_tokens, uint32_t now) {
+  if (description_.has_value()) description_->Tell(leaf, events_);
   const uint32_t pages = leaf.page_count - kept_pages;
   measured_.evicted_pages[reason][policy] += pages;
   measured_.evicted_page_age_seconds[reason].Record(
@@ -109,6 +106,7 @@ void CacheJournal::NoteTrimmed(const Node& leaf, uint32_t kept_pages,
 
 void CacheJournal::NoteEvicted(std::span<const PageId> pages,
                                EvictionReason reason) {
+  if (description_.has_value()) description_->Forget(pages);
   events_.Removed(pages, reason);
   churn_.Removed(pages, reason);
   EvictedPages(reason) += pages.size();
@@ -122,23 +120,29 @@ std::optional<GhostList::Ghost> CacheJournal::FindEvicted(
       GhostList::Fingerprint(page));
 }
 
-void CacheJournal::TakeEvents(const RadixTree& tree,
+void CacheJournal::StopEvents() {
+  events_.Stop();
+  description_.reset();
+}
+
+bool CacheJournal::TakeEvents(const RadixTree& tree, uint32_t nodes,
                               std::vector<RawEvent>& events) {
-  events_.Take(
-      [&tree](EventLog& log) {
-        tree.ForEachNamespace([&](const Namespace& ns) {
-          const Node* node = ns.root;
-          while ((node = NextInPreorder(*ns.root, *node)) != nullptr) {
-            LogNode(*node, log);
-          }
-        });
-      },
-      events);
+  if (events_.has_gap()) {
+    events_.EndGap();
+    description_.emplace(capacity_pages_);
+  }
+  if (description_.has_value() &&
+      description_->TellNext(tree, nodes, events_)) {
+    description_.reset();
+  }
+  events_.Take(events);
+  return !description_.has_value() && !events_.has_gap();
 }
 
 void CacheJournal::TakeChurn(std::vector<RawEvent>& events) {
   churn_.Start();
-  churn_.Take([](EventLog&) {}, events);
+  if (churn_.has_gap()) churn_.EndGap();
+  churn_.Take(events);
 }
 
 uint64_t& CacheJournal::EvictedPages(EvictionReason reason) {

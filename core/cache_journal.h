@@ -16,6 +16,7 @@
 #include "core/node.h"
 #include "core/prefix_search.h"
 #include "core/stats.h"
+#include "core/tree_description.h"
 
 namespace pando {
 
@@ -72,19 +73,22 @@ class CacheJournal {
   // From now on what enters and leaves the tree is logged for TakeEvents, or is
   // not any more.
   void StartEvents() { events_.Start(); }
-  void StopEvents() { events_.Stop(); }
+  void StopEvents();
   // As the functions of the same name in PrefixCache.
-  void TakeEvents(const RadixTree& tree, std::vector<RawEvent>& events);
+  bool TakeEvents(const RadixTree& tree, uint32_t nodes,
+                  std::vector<RawEvent>& events);
   void TakeChurn(std::vector<RawEvent>& events);
 
  private:
   uint64_t& EvictedPages(EvictionReason reason);
 
+  const uint32_t capacity_pages_;
   absl::Time time_ = absl::UnixEpoch();
   CacheCounters counters_;
   Measurements measured_;
   EventLog events_;  // for watchers: what is cached, then what changes
-  EventLog churn_;   // for the regret meter: only what changes
+  std::optional<TreeDescription> description_;  // of what is cached, under way
+  EventLog churn_;  // for the regret meter: only what changes
   GhostList ghosts_;
 };
 

@@ -54,15 +54,13 @@ void EventLog::MakeGap() {
   events_ = {};
 }
 
-void EventLog::Take(const std::function<void(EventLog&)>& describe,
-                    std::vector<RawEvent>& events) {
+void EventLog::EndGap() {
+  has_gap_ = false;
+  Cleared();
+}
+
+void EventLog::Take(std::vector<RawEvent>& events) {
   events.clear();
-  if (!is_on_) return;
-  if (has_gap_) {
-    has_gap_ = false;
-    Cleared();
-    describe(*this);
-  }
   events.swap(events_);
   pages_ = 0;
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
@@ -51,14 +50,14 @@ using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
 // Logging an event copies no tokens and hashes nothing.
 //
 // It keeps nothing before Start or after Stop. It is bounded: when nobody takes
-// the events for too long it drops them all, and the next Take begins with the
-// tree as it is then. Owned by CacheJournal; not thread-safe.
+// the events for too long it drops them all, and keeps nothing until the caller
+// ends that gap. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.
   explicit EventLog(uint32_t capacity_pages);
 
-  // Idempotent, both. The first Take after a start describes the tree as it is.
+  // Idempotent, both. A log that is started begins with a gap.
   void Start() { is_on_ = true; }
   void Stop();
 
@@ -71,22 +70,24 @@ class EventLog {
   // REQUIRES: nothing is cached.
   void Cleared();
 
-  // Swaps what happened since the last Take into `events`. After a gap that is
-  // AllCleared, then what `describe` logs: it calls Stored for each node of the
-  // tree, parents first.
-  void Take(const std::function<void(EventLog&)>& describe,
-            std::vector<RawEvent>& events);
+  // Whether it is on and keeps nothing, as events are missing.
+  bool has_gap() const { return is_on_ && has_gap_; }
+  // Begins anew, with AllCleared: the caller tells of the tree as it is.
+  // REQUIRES: has_gap().
+  void EndGap();
+  // Swaps what happened since the last Take into `events`.
+  void Take(std::vector<RawEvent>& events);
 
  private:
   bool is_keeping() const { return is_on_ && !has_gap_; }
   void Count(size_t pages);
-  // Drops all events; the next Take describes the tree.
+  // Drops all events.
   void MakeGap();
 
   const size_t max_pages_;
   bool is_on_ = false;
-  bool has_gap_ = true;  // until the next Take, which describes the tree
-  size_t pages_ = 0;     // named by events_
+  bool has_gap_ = true;
+  size_t pages_ = 0;  // named by events_
   std::vector<RawEvent> events_;
 };
 

@@ -386,10 +386,10 @@ void PrefixCache::StopEvents() {
   parts_.journal.StopEvents();
 }
 
-void PrefixCache::TakeEvents(std::vector<RawEvent>& events) {
+bool PrefixCache::TakeEvents(std::vector<RawEvent>& events, uint32_t nodes) {
   events.clear();  // outside the mutex
   Hold hold(this);
-  parts_.journal.TakeEvents(parts_.tree, events);
+  return parts_.journal.TakeEvents(parts_.tree, nodes, events);
 }
 
 void PrefixCache::TakeChurn(std::vector<RawEvent>& events) {

@@ -153,10 +153,12 @@ class PrefixCache {
   // Both are idempotent.
   void StartEvents();
   void StopEvents();
-  // Swaps what happened since the last call into `events`. The first call after
-  // a start, and one that comes much too late, begins with AllCleared and what
-  // is cached.
-  void TakeEvents(std::vector<RawEvent>& events);
+  // Swaps what happened since the last call into `events`. After a start, and
+  // after a call that came much too late, that is AllCleared, and then, call by
+  // call, what is cached, about `nodes` nodes each time, and what changed
+  // meanwhile. Returns false while there is more of that.
+  bool TakeEvents(std::vector<RawEvent>& events,
+                  uint32_t nodes = kStepToldNodes);
   // The same for a second reader that wants the changes alone: after AllCleared
   // only later events follow, not what is cached. Logging for it begins with
   // the first call.

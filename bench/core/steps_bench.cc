@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "bench/core/workload.h"
+#include "core/event_log.h"
 #include "core/eviction_work.h"
 #include "core/explanation.h"
 #include "core/listings.h"
@@ -165,6 +166,14 @@ void BM_StepsOfReuseFit(benchmark::State& state) {
   state.counters["longest_ms"] = *std::ranges::max_element(shortest);
 }
 
+// What a watcher costs who comes when a million leaves are cached already.
+void BM_TakeEventsAfterStart(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  cache->StartEvents();
+  std::vector<RawEvent> events;
+  RecordLongest(state, [&] { return cache->TakeEvents(events); });
+}
+
 // A change of policy is not done in steps: it goes over the whole tree at once.
 void BM_SetEvictionPolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
@@ -183,6 +192,7 @@ BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfListSessions)->Iterations(1);
 BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
 BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
+BENCHMARK(BM_TakeEventsAfterStart)->Iterations(1);
 BENCHMARK(BM_StepsOfReuseFit)->Iterations(10);
 BENCHMARK(BM_SetEvictionPolicy)->Iterations(1);
 

@@ -53,8 +53,10 @@ void EventPublisher::StopFollowing() {
 }
 
 bool EventPublisher::TakeTurn() {
-  cache_->TakeEvents(raw_);
-  for (const RawEvent& event : raw_) Publish(event);
+  for (bool has_more = true; has_more;) {
+    has_more = !cache_->TakeEvents(raw_);
+    for (const RawEvent& event : raw_) Publish(event);
+  }
   bool is_wanted = false;
   for (EventSink* sink : sinks_) is_wanted |= sink->EndTurn(pages_.get());
   return is_wanted;
