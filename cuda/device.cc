@@ -75,10 +75,8 @@ absl::StatusOr<Device> FindDevice(const std::string& name) {
 absl::StatusOr<uint64_t> TotalBytes(const Device& device) {
   ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   size_t bytes = 0;
-  absl::Status status =
-      ToStatus(driver->cuDeviceTotalMem(&bytes, device.ordinal),
-               "cuDeviceTotalMem", device);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ToStatus(driver->cuDeviceTotalMem(&bytes, device.ordinal),
+                           "cuDeviceTotalMem", device));
   return bytes;
 }
 
@@ -87,9 +85,8 @@ absl::StatusOr<uint64_t> FreeBytes(const Device& device) {
   ASSIGN_OR_RETURN(const ContextScope context, ContextScope::Enter(device));
   size_t free = 0;
   size_t total = 0;
-  absl::Status status =
-      ToStatus(driver->cuMemGetInfo(&free, &total), "cuMemGetInfo", device);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(
+      ToStatus(driver->cuMemGetInfo(&free, &total), "cuMemGetInfo", device));
   return free;
 }
 

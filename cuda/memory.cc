@@ -77,12 +77,11 @@ absl::StatusOr<Memory> Memory::Import(const Device& device, int descriptor,
                                       uint64_t size_bytes) {
   ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   CUmemGenericAllocationHandle handle = 0;
-  absl::Status status =
+  RETURN_IF_ERROR(
       ToStatus(driver->cuMemImportFromShareableHandle(
                    &handle, reinterpret_cast<void*>(intptr_t{descriptor}),
                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-               "cuMemImportFromShareableHandle", device);
-  if (!status.ok()) return status;
+               "cuMemImportFromShareableHandle", device));
   return Memory(device, size_bytes,
                 std::make_shared<const Handle>(driver, handle));
 }
@@ -163,17 +162,15 @@ Mapping::Region::~Region() {
 absl::Status Mapping::Region::Zero() const {
   const Device& device = memory_.device();
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
-  absl::Status status =
+  RETURN_IF_ERROR(
       ToStatus(driver_.cuMemsetD8(address_, 0, memory_.size_bytes()),
-               "cuMemsetD8", device);
-  if (!status.ok()) return status;
+               "cuMemsetD8", device));
   return ToStatus(driver_.cuCtxSynchronize(), "cuCtxSynchronize", device);
 }
 
 absl::StatusOr<Mapping> Mapping::Map(const Memory& memory, std::byte* wanted) {
   auto region = std::make_shared<Region>(memory);
-  absl::Status status = region->Build(reinterpret_cast<CUdeviceptr>(wanted));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(region->Build(reinterpret_cast<CUdeviceptr>(wanted)));
   return Mapping(region->bytes(), region);
 }
 

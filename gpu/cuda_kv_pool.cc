@@ -29,13 +29,11 @@ absl::Status CheckFitsDevice(const cuda::Device& device, uint64_t bytes) {
 absl::StatusOr<cuda::Memory> AllocateShard(const std::string& device_name,
                                            uint64_t bytes, bool zero) {
   ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(device_name));
-  absl::Status fits = CheckFitsDevice(device, bytes);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckFitsDevice(device, bytes));
   absl::StatusOr<cuda::Memory> memory = cuda::Memory::Allocate(device, bytes);
   if (!memory.ok() || !zero) return memory;
   ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(*memory));
-  absl::Status zeroed = mapping.Zero();
-  if (!zeroed.ok()) return zeroed;
+  RETURN_IF_ERROR(mapping.Zero());
   return memory;
 }
 

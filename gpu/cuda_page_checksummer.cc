@@ -52,19 +52,16 @@ class ShardChecksummer {
 
   // REQUIRES: at most kBatchPages.
   absl::Status Checksum(std::span<const uint32_t> pages, uint64_t* checksums) {
-    absl::Status status = ToStatus(cudaSetDevice(device_), "cudaSetDevice");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_), "cudaSetDevice"));
     std::copy(pages.begin(), pages.end(), ids_);
     PageMemory batch = pages_;
     batch.ids = ids_;
-    status = ChecksumPages(batch, static_cast<uint32_t>(pages.size()),
-                           checksums_, stream_);
-    if (!status.ok()) return status;
-    status = ToStatus(cudaMemcpyAsync(checksums, checksums_,
-                                      pages.size() * sizeof(*checksums),
-                                      cudaMemcpyDeviceToHost, stream_),
-                      "cudaMemcpyAsync");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ChecksumPages(batch, static_cast<uint32_t>(pages.size()),
+                                  checksums_, stream_));
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(checksums, checksums_,
+                                             pages.size() * sizeof(*checksums),
+                                             cudaMemcpyDeviceToHost, stream_),
+                             "cudaMemcpyAsync"));
     return ToStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
 
@@ -91,8 +88,7 @@ class CudaPageChecksummer final : public PageChecksummer {
       for (size_t begin = 0; begin < pages.size(); begin += kBatchPages) {
         const std::span<const uint32_t> batch =
             pages.subspan(begin, std::min(kBatchPages, pages.size() - begin));
-        absl::Status status = shard->Checksum(batch, of_shard.data());
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(shard->Checksum(batch, of_shard.data()));
         for (size_t i = 0; i < batch.size(); ++i) {
           joined[begin + i] = JoinShards(joined[begin + i], of_shard[i]);
         }
@@ -114,8 +110,7 @@ absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeCudaPageChecksummer(
     ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(shard));
     made.push_back(std::make_unique<ShardChecksummer>(layout, mapping,
                                                       shard.device().ordinal));
-    absl::Status allocated = made.back()->Allocate();
-    if (!allocated.ok()) return allocated;
+    RETURN_IF_ERROR(made.back()->Allocate());
   }
   return std::make_unique<CudaPageChecksummer>(std::move(made));
 }

@@ -75,8 +75,7 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
   const uint64_t shard_bytes =
       RoundUp(PoolBytes(layout, capacity_pages),
               static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
-  absl::Status fits = CheckFitsInMemory(shard_bytes, num_shards);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckFitsInMemory(shard_bytes, num_shards));
 
   std::vector<KvShard> shards;
   std::vector<UniqueFd> fds;

@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace pando {
 namespace {
@@ -57,9 +58,7 @@ absl::Status CheckRanges(const KvShape& shape, uint32_t capacity_pages) {
        std::numeric_limits<uint32_t>::max()},
   };
   for (const Range& range : ranges) {
-    absl::Status status =
-        CheckRange(range.field, range.value, range.min, range.max);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckRange(range.field, range.value, range.min, range.max));
   }
   if (shape.opaque_bytes > kMaxOpaqueBytes) {
     return absl::InvalidArgumentError(
@@ -73,8 +72,7 @@ absl::Status CheckRanges(const KvShape& shape, uint32_t capacity_pages) {
 
 absl::StatusOr<KvLayout> MakeKvLayout(const KvShape& shape,
                                       uint32_t capacity_pages) {
-  absl::Status status = CheckRanges(shape, capacity_pages);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRanges(shape, capacity_pages));
 
   KvLayout layout = kv::WithStrides(shape, capacity_pages);
   const absl::uint128 pool_bytes =

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "gpu/cuda_status.h"
 #include "gpu/page_copy.h"
 
@@ -49,8 +50,7 @@ absl::StatusOr<std::unique_ptr<PageStaging>> PageStaging::Create(
     return absl::InvalidArgumentError("chunk_pages is 0; must be at least 1");
   }
   auto staging = absl::WrapUnique(new PageStaging(layout, chunk_pages));
-  absl::Status allocated = staging->Allocate();
-  if (!allocated.ok()) return allocated;
+  RETURN_IF_ERROR(staging->Allocate());
   return staging;
 }
 

@@ -394,10 +394,11 @@ absl::Status Server::StartRpc() {
   config.filter = &peer_filter_;
   config.tcp = options_.tcp;
   if (!options_.tls_certificate.empty()) {
-    auto credentials = MakeTlsCredentials(
-        {options_.tls_certificate, options_.tls_key, options_.tls_client_ca});
-    if (!credentials.ok()) return credentials.status();
-    config.tcp_credentials = *std::move(credentials);
+    ASSIGN_OR_RETURN(
+        auto credentials,
+        MakeTlsCredentials({options_.tls_certificate, options_.tls_key,
+                            options_.tls_client_ca}));
+    config.tcp_credentials = std::move(credentials);
   }
   config.max_calls_per_connection =
       static_cast<int>(options_.max_calls_per_connection);

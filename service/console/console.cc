@@ -170,47 +170,42 @@ Console::Json Console::Stats() const {
 }
 
 Console::Json Console::Tree(const std::string& query) {
-  const auto limit =
-      NumberIn(query, {"limit", kShownBranches, 1, kMaxShownBranches});
-  if (!limit.ok()) return limit.status();
-  const auto parts = NumberIn(query, {"parts", kShownParts, 1, kMaxShownParts});
-  if (!parts.ok()) return parts.status();
+  ASSIGN_OR_RETURN(const auto limit, NumberIn(query, {"limit", kShownBranches,
+                                                      1, kMaxShownBranches}));
+  ASSIGN_OR_RETURN(const auto parts,
+                   NumberIn(query, {"parts", kShownParts, 1, kMaxShownParts}));
   const std::shared_ptr<const Forest> forest = forest_.Get();
-  const auto root = BranchIn(query, *forest);
-  if (!root.ok()) return root.status();
-  const uint32_t pages = (*forest)[*root].below.pages;
-  return TreeJson(*forest, *root, *limit,
-                  std::max(1u, DivideRoundingUp(pages, *parts)));
+  ASSIGN_OR_RETURN(const auto root, BranchIn(query, *forest));
+  const uint32_t pages = (*forest)[root].below.pages;
+  return TreeJson(*forest, root, limit,
+                  std::max(1u, DivideRoundingUp(pages, parts)));
 }
 
 Console::Json Console::Branch(const std::string& query) {
-  const auto first = NumberIn(query, {"first_child", 0, 0, UINT32_MAX});
-  if (!first.ok()) return first.status();
+  ASSIGN_OR_RETURN(const auto first,
+                   NumberIn(query, {"first_child", 0, 0, UINT32_MAX}));
   const std::shared_ptr<const Forest> forest = forest_.Get();
-  const auto branch = BranchIn(query, *forest);
-  if (!branch.ok()) return branch.status();
-  return BranchJson(*forest, *branch, *first, kShownChildren);
+  ASSIGN_OR_RETURN(const auto branch, BranchIn(query, *forest));
+  return BranchJson(*forest, branch, first, kShownChildren);
 }
 
 Console::Json Console::Locks(const std::string& query) {
-  const auto session = NumberIn(query, {"session", 0, 1, UINT32_MAX});
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(const auto session,
+                   NumberIn(query, {"session", 0, 1, UINT32_MAX}));
   return LocksJson(
-      config_.cache->ListLocks(kLocksOfASession, SessionNumber(*session)),
+      config_.cache->ListLocks(kLocksOfASession, SessionNumber(session)),
       *forest_.Get());
 }
 
 Console::Json Console::Search(const std::string& query) {
-  const auto text = TextIn(query, "text", "");
-  if (!text.ok()) return text.status();
-  return SearchJson(*text, *forest_.Get(), *sessions_.Get());
+  ASSIGN_OR_RETURN(const auto text, TextIn(query, "text", ""));
+  return SearchJson(text, *forest_.Get(), *sessions_.Get());
 }
 
 Console::Json Console::Tokens(const std::string& query) {
   const std::shared_ptr<const Forest> forest = forest_.Get();
-  const auto branch = BranchIn(query, *forest);
-  if (!branch.ok()) return branch.status();
-  const NodeCopy* node = (*forest)[*branch].node;
+  ASSIGN_OR_RETURN(const auto branch, BranchIn(query, *forest));
+  const NodeCopy* node = (*forest)[branch].node;
   if (node == nullptr) {
     return absl::InvalidArgumentError("name is not that of a node");
   }

@@ -153,14 +153,13 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
 std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
                                                 v1::FlushResponse& response,
                                                 WaitingCall& call) {
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   return stepped_->AnswerFromCache<FlushWork>(
       call,
       [&] {
         switch (request.which_case()) {
           case v1::FlushRequest::kNamespace:
-            return FlushWork(*ns);
+            return FlushWork(ns);
           case v1::FlushRequest::kNamespaceNumber:
             return FlushWork(NamespaceNumber(request.namespace_number()));
           case v1::FlushRequest::WHICH_NOT_SET:
@@ -277,10 +276,9 @@ std::optional<absl::Status> AdminService::ReleaseLocks(
 std::optional<absl::Status> AdminService::ExplainMatch(
     const v1::ExplainMatchRequest& request, v1::ExplainMatchResponse& response,
     WaitingCall& call) {
-  const absl::StatusOr<Explanation> explanation = MakeExplanation(request);
-  if (!explanation.ok()) return explanation.status();
+  ASSIGN_OR_RETURN(const Explanation explanation, MakeExplanation(request));
   return stepped_->AnswerFromCache<Explanation>(
-      call, [&] { return *explanation; },
+      call, [&] { return explanation; },
       [&](Explanation& done) {
         FillExplanation(done.Take(), &response);
         return absl::OkStatus();

@@ -77,14 +77,13 @@ absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
   if (request.pages() == 0) {
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   std::optional<uint32_t> min_pages;
   if (request.has_min_pages()) min_pages = request.min_pages();
   ASSIGN_OR_RETURN(
       const AllocateResult result,
       cache_->Allocate({.session = SessionId(request.session_id()),
-                        .ns = *ns,
+                        .ns = ns,
                         .pages = request.pages(),
                         .min_pages = min_pages,
                         .request_id = RequestId(request.request_id())}));

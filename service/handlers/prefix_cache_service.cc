@@ -141,21 +141,18 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     return absl::CancelledError("the call was sent again, and waits no longer");
   }
   RETURN_IF_ERROR(CheckMatch(request));
-  const absl::StatusOr<std::span<const Token>> tokens =
-      TokensOf(request.tokens(), max_tokens_);
-  if (!tokens.ok()) return tokens.status();
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
-  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
-  if (!after.ok()) return after.status();
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), max_tokens_));
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   if (waits && !deadline.has_value()) {
     deadline = MonotonicNow() + absl::Milliseconds(request.pending_wait_ms());
     if (loader_ != nullptr && request.lock() &&
         loader_->Begin(call,
-                       {.ns = *ns,
-                        .tokens = *tokens,
+                       {.ns = ns,
+                        .tokens = tokens,
                         .max_tokens = MaxTokensOf(request),
-                        .after = *after},
+                        .after = after},
                        *deadline)) {
       return std::nullopt;
     }
@@ -164,13 +161,13 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
       const MatchResult result,
       cache_->Match(
           {.session = SessionId(request.session_id()),
-           .ns = *ns,
-           .tokens = *tokens,
+           .ns = ns,
+           .tokens = tokens,
            .max_tokens = MaxTokensOf(request),
            .lock = request.lock(),
            .reserve_tokens = request.reserve_tokens(),
            .touch = !request.has_touch() || request.touch(),
-           .after = *after,
+           .after = after,
            .wait = waits && !(waited.has_value() &&
                               waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
            .request_id = RequestId(request.request_id())}));
@@ -226,28 +223,22 @@ absl::Status PrefixCacheService::MatchPrefixes(
 
 absl::StatusOr<PrefixScore> PrefixCacheService::Score(
     const v1::PrefixQuery& query) {
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(query.namespace_());
-  if (!ns.ok()) return ns.status();
-  const absl::StatusOr<PrefixHandle> after = AfterOf(query, epoch_);
-  if (!after.ok()) return after.status();
-  const absl::StatusOr<std::span<const Token>> tokens =
-      TokensOf(query.tokens(), max_tokens_);
-  if (!tokens.ok()) return tokens.status();
-  return cache_->Score({.ns = *ns,
-                        .tokens = *tokens,
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(query.namespace_()));
+  ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(query, epoch_));
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(query.tokens(), max_tokens_));
+  return cache_->Score({.ns = ns,
+                        .tokens = tokens,
                         .max_tokens = MaxTokensOf(query),
-                        .after = *after});
+                        .after = after});
 }
 
 absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                                         v1::InsertResponse& response) {
-  const absl::StatusOr<std::span<const Token>> tokens =
-      TokensOf(request.tokens(), max_tokens_);
-  if (!tokens.ok()) return tokens.status();
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
-  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
-  if (!after.ok()) return after.status();
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), max_tokens_));
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(const LockAction action,
                    LockActionOf(request.lock_action()));
   const std::vector<PageId> pages = PagesOf(request.page_ids());
@@ -255,15 +246,15 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   ASSIGN_OR_RETURN(
       const InsertResult result,
       cache_->Insert({.session = SessionId(request.session_id()),
-                      .ns = *ns,
-                      .tokens = *tokens,
+                      .ns = ns,
+                      .tokens = tokens,
                       .pages = pages,
                       .anchor = LockId(request.lock_id()),
                       .lock_action = action,
                       .keep_duplicates = request.keep_duplicates(),
                       .free_pages = free_pages,
                       .prompt_tokens = request.prompt_tokens(),
-                      .after = *after,
+                      .after = after,
                       .priority = request.priority(),
                       .output_tokens = OutputTokensOf(request),
                       .request_id = RequestId(request.request_id())}));
@@ -296,19 +287,16 @@ void PrefixCacheService::Verify(std::span<const PageId> inserted,
 
 absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
                                       v1::LockResponse& response) {
-  const absl::StatusOr<std::span<const Token>> tokens =
-      TokensOf(request.tokens(), max_tokens_);
-  if (!tokens.ok()) return tokens.status();
-  const absl::StatusOr<NamespaceKey> ns = NamespaceOf(request.namespace_());
-  if (!ns.ok()) return ns.status();
-  const absl::StatusOr<PrefixHandle> after = AfterOf(request, epoch_);
-  if (!after.ok()) return after.status();
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), max_tokens_));
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(
       const LockResult result,
       cache_->Lock({.session = SessionId(request.session_id()),
-                    .ns = *ns,
-                    .tokens = *tokens,
-                    .after = *after,
+                    .ns = ns,
+                    .tokens = tokens,
+                    .after = after,
                     .request_id = RequestId(request.request_id())}));
   response.set_lock_id(result.lock.value());
   response.set_locked_tokens(result.locked_tokens);

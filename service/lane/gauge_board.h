@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "lane/gauge_page.h"
 #include "service/lane/shared_memory.h"
 
@@ -17,10 +18,10 @@ namespace pando {
 class GaugeBoard {
  public:
   static absl::StatusOr<std::unique_ptr<GaugeBoard>> Create() {
-    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(
-        "pando-gauges", lane::kGaugePageBytes, SharedMemory::Peers::kMayRead);
-    if (!memory.ok()) return memory.status();
-    return absl::WrapUnique(new GaugeBoard(*std::move(memory)));
+    ASSIGN_OR_RETURN(SharedMemory memory,
+                     SharedMemory::Create("pando-gauges", lane::kGaugePageBytes,
+                                          SharedMemory::Peers::kMayRead));
+    return absl::WrapUnique(new GaugeBoard(std::move(memory)));
   }
 
   void Show(const lane::Gauges& gauges) {

@@ -14,6 +14,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "lane/pause.h"
 #include "service/logging/log.h"
 
@@ -73,14 +74,12 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
                           .max_request_bytes = config_.max_request_bytes,
                           .spin = config_.spin});
   if (!lane.ok()) return lane.status();
-  absl::StatusOr<UniqueFd> memory = (*lane)->ShareMemory();
-  if (!memory.ok()) return memory.status();
-  absl::StatusOr<UniqueFd> doorbell = (*lane)->ShareDoorbell();
-  if (!doorbell.ok()) return doorbell.status();
+  ASSIGN_OR_RETURN(UniqueFd memory, (*lane)->ShareMemory());
+  ASSIGN_OR_RETURN(UniqueFd doorbell, (*lane)->ShareDoorbell());
   LaneDescriptors descriptors = {
-      .memory = *std::move(memory),
+      .memory = std::move(memory),
       .memory_bytes = lane::kArenaOffset + config_.arena_bytes,
-      .doorbell = *std::move(doorbell)};
+      .doorbell = std::move(doorbell)};
 
   const SessionId session = peer.session;
   absl::MutexLock hold(&mutex_);

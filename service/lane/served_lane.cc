@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "lane/futex.h"
 
 namespace pando {
@@ -25,14 +26,14 @@ constexpr uint32_t WordOf(SlotState state) {
 
 absl::StatusOr<std::unique_ptr<ServedLane>> ServedLane::Create(
     const Config& config) {
-  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(
-      "pando-lane", lane::kArenaOffset + config.arena_bytes,
-      SharedMemory::Peers::kMayWrite);
-  if (!memory.ok()) return memory.status();
+  ASSIGN_OR_RETURN(SharedMemory memory,
+                   SharedMemory::Create("pando-lane",
+                                        lane::kArenaOffset + config.arena_bytes,
+                                        SharedMemory::Peers::kMayWrite));
   UniqueFd doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   return absl::WrapUnique(
-      new ServedLane(config, *std::move(memory), std::move(doorbell)));
+      new ServedLane(config, std::move(memory), std::move(doorbell)));
 }
 
 ServedLane::ServedLane(const Config& config, SharedMemory memory,

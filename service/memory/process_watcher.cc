@@ -11,6 +11,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace pando {
 namespace {
@@ -39,8 +40,7 @@ absl::StatusOr<std::unique_ptr<ProcessWatcher>> ProcessWatcher::Start(
   if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::Status added = AddToEpoll(epoll, stop, kStopEvent);
-  if (!added.ok()) return added;
+  RETURN_IF_ERROR(AddToEpoll(epoll, stop, kStopEvent));
   return absl::WrapUnique(new ProcessWatcher(
       std::move(on_exit), std::move(epoll), std::move(stop)));
 }

@@ -49,8 +49,7 @@ absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
           absl::StrFormat("%s (%s, given %s)", spec.name, before, after));
       continue;
     }
-    absl::Status status = spec.set(after, changes.options);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(spec.set(after, changes.options));
     changes.live.push_back(
         absl::StrFormat("%s (%s, now %s)", spec.name, before, after));
   }

@@ -192,8 +192,7 @@ class Parser {
     for (const OptionSpec& spec : OptionTable()) {
       const CLI::Option* option = app_.get_option("--" + spec.name);
       if (option->count() == 0) continue;
-      absl::Status status = spec.set(option->results().back(), options);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(spec.set(option->results().back(), options));
     }
     return absl::OkStatus();
   }
@@ -279,10 +278,8 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   Parser parser(variables);
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
   if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
-  absl::Status status = CheckExclusions(parser, line->options);
-  if (!status.ok()) return status;
-  status = CompleteOptions(line->options);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckExclusions(parser, line->options));
+  RETURN_IF_ERROR(CompleteOptions(line->options));
   line->print = parser.Printed(line->options);
   return line;
 }

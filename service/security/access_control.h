@@ -130,8 +130,7 @@ class AccessControl {
     if (credential.namespaces.empty()) return absl::OkStatus();
     if constexpr (requires { request.queries(); }) {
       for (const auto& query : request.queries()) {
-        absl::Status status = CheckNamespace(credential, query.namespace_());
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(CheckNamespace(credential, query.namespace_()));
       }
     } else if constexpr (requires { request.namespace_(); }) {
       // The lock of an insert implies the namespace, which was checked when it

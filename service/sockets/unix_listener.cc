@@ -106,8 +106,7 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
     const UnixSocket& socket) {
   const std::string& path = socket.path;
   ASSIGN_OR_RETURN(const UniqueFd folder, LockFolderOf(path));
-  absl::Status clear = RemoveStaleSocket(path);
-  if (!clear.ok()) return clear;
+  RETURN_IF_ERROR(RemoveStaleSocket(path));
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
   UniqueFd fd = MakeSocket();
   if (!fd.valid()) return Error("cannot make a socket for", path);

@@ -62,9 +62,7 @@ absl::Status Repeat(
     ASSIGN_OR_RETURN(v1::GetStatsResponse after,
                      server.Ask(v1::GetStatsRequest()));
     const absl::Time now = absl::Now();
-    const absl::Status shown =
-        show(after, RatesBetween(*before, after, now - taken_at));
-    if (!shown.ok()) return shown;
+    RETURN_IF_ERROR(show(after, RatesBetween(*before, after, now - taken_at)));
     before = std::move(after);
     taken_at = now;
   }

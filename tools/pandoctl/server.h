@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "clients/cpp/src/operator_calls.h"
 #include "pando/v1/events.pb.h"
 #include "tools/pandoctl/access.h"
@@ -36,9 +37,8 @@ class Server {
   template <typename Request>
   auto Ask(const Request& request)
       -> decltype(std::declval<OperatorCalls>().Ask(request)) {
-    const absl::StatusOr<const OperatorCalls*> calls = Calls();
-    if (!calls.ok()) return calls.status();
-    auto answer = (*calls)->Ask(request);
+    ASSIGN_OR_RETURN(const OperatorCalls* const calls, Calls());
+    auto answer = calls->Ask(request);
     if (!answer.ok()) return Explained(answer.status());
     return answer;
   }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "clients/cpp/src/client_lane.h"
 #include "clients/cpp/src/convert.h"
@@ -67,9 +68,7 @@ class Connection {
                                 Method<Stub, Request, Response> method,
                                 const Request& request) {
     Response response;
-    absl::Status status =
-        CallInto(stub, method, request, &response, CallDeadline());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CallInto(stub, method, request, &response, CallDeadline()));
     return response;
   }
 

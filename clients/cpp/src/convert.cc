@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_counters.h"
+#include "base/status_macros.h"
 
 namespace pando {
 inline namespace client {
@@ -41,17 +42,15 @@ absl::StatusOr<LayoutOrder> FromProto(v1::LayoutOrder order) {
 }
 
 absl::StatusOr<KvLayout> FromProto(const v1::KvLayout& layout) {
-  const absl::StatusOr<DType> dtype = FromProto(layout.dtype());
-  if (!dtype.ok()) return dtype.status();
-  const absl::StatusOr<LayoutOrder> order = FromProto(layout.order());
-  if (!order.ok()) return order.status();
+  ASSIGN_OR_RETURN(const DType dtype, FromProto(layout.dtype()));
+  ASSIGN_OR_RETURN(const LayoutOrder order, FromProto(layout.order()));
   return KvLayout{.layers = layout.layers(),
                   .kv_planes = layout.kv_planes(),
                   .heads = layout.heads(),
                   .head_size = layout.head_size(),
-                  .dtype = *dtype,
+                  .dtype = dtype,
                   .page_tokens = layout.page_tokens(),
-                  .order = *order,
+                  .order = order,
                   .layer_stride = layout.layer_stride(),
                   .page_stride = layout.page_stride(),
                   .kv_stride = layout.kv_stride(),
@@ -87,10 +86,9 @@ CacheCounters FromProto(const v1::CacheCounters& counters) {
 }  // namespace
 
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
-  const absl::StatusOr<KvLayout> layout = FromProto(pool.layout());
-  if (!layout.ok()) return layout.status();
+  ASSIGN_OR_RETURN(const KvLayout layout, FromProto(pool.layout()));
   PoolDescription out{.capacity_pages = pool.capacity_pages(),
-                      .layout = *layout,
+                      .layout = layout,
                       .shards = {},
                       .model = pool.model(),
                       .fingerprint = pool.fingerprint(),

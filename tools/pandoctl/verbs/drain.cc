@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "tools/pandoctl/confirm.h"
 #include "tools/pandoctl/verbs.h"
 
@@ -44,14 +45,12 @@ absl::Status Wait(Server& server, bool exit) {
 
 absl::Status Drain(const Context& context) {
   const bool exit = context.options.exit;
-  const absl::Status agreed = Confirm(
+  RETURN_IF_ERROR(Confirm(
       context, exit ? "Admit nothing new, and end pandod when it is idle?"
-                    : "Admit nothing new until pandod is started again?");
-  if (!agreed.ok()) return agreed;
+                    : "Admit nothing new until pandod is started again?"));
   v1::DrainRequest request;
   request.set_exit(exit);
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   std::string state = "draining";
   if (context.options.wait) {
     const absl::Status waited = Wait(context.server, exit);

@@ -76,14 +76,13 @@ absl::Status Match(const Context& context) {
   v1::MatchPrefixRequest request;
   ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
   request.set_touch(false);  // nobody uses it
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
     context.output.Print(
-        NamedValues({{"matched", MatchedText(answer->matched_tokens(), asked)},
-                     {"pages", absl::StrCat(answer->page_ids_size())}}));
+        NamedValues({{"matched", MatchedText(answer.matched_tokens(), asked)},
+                     {"pages", absl::StrCat(answer.page_ids_size())}}));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }
@@ -91,12 +90,11 @@ absl::Status Match(const Context& context) {
 absl::Status Explain(const Context& context) {
   v1::ExplainMatchRequest request;
   ASSIGN_OR_RETURN(const size_t asked, FillPrompt(context.options, request));
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
-    context.output.Print(ExplanationText(*answer, asked));
+    context.output.Print(ExplanationText(answer, asked));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }

@@ -17,10 +17,9 @@ absl::Status Health(const Context& context) {
                    context.server.Health(context.options.service));
   std::vector<std::string> violations;
   if (context.options.invariants) {
-    const auto checked = context.server.Ask(v1::CheckInvariantsRequest());
-    if (!checked.ok()) return checked.status();
-    violations.assign(checked->violations().begin(),
-                      checked->violations().end());
+    ASSIGN_OR_RETURN(const auto checked,
+                     context.server.Ask(v1::CheckInvariantsRequest()));
+    violations.assign(checked.violations().begin(), checked.violations().end());
   }
   if (context.output.is_table()) {
     context.output.Print(HealthText(status) + "\n");

@@ -19,38 +19,34 @@ std::string Remark(int listed, uint32_t total) {
 }
 
 absl::Status ReleaseLocks(const Context& context, uint32_t session) {
-  const absl::Status agreed =
+  RETURN_IF_ERROR(
       Confirm(context, absl::StrCat("Take all locks from session ", session,
-                                    ", which may be using them?"));
-  if (!agreed.ok()) return agreed;
+                                    ", which may be using them?")));
   v1::ReleaseLocksRequest request;
   request.set_session_number(session);
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
     context.output.Print(absl::StrCat(
-        "released ", Counted(answer->released_locks(), "lock"), "\n"));
+        "released ", Counted(answer.released_locks(), "lock"), "\n"));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }
 
 absl::Status FreeQuarantine(const Context& context, uint32_t session) {
-  const absl::Status agreed = Confirm(
+  RETURN_IF_ERROR(Confirm(
       context, absl::StrCat("Give up the pages of session ", session,
                             "? A process that still writes to them will "
-                            "overwrite what others put there."));
-  if (!agreed.ok()) return agreed;
+                            "overwrite what others put there.")));
   v1::FreeQuarantineRequest request;
   request.set_session_number(session);
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
     context.output.Print(
-        absl::StrCat("freed ", Counted(answer->freed_pages(), "page"), "\n"));
+        absl::StrCat("freed ", Counted(answer.freed_pages(), "page"), "\n"));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }
@@ -58,27 +54,27 @@ absl::Status FreeQuarantine(const Context& context, uint32_t session) {
 }  // namespace
 
 absl::Status Namespaces(const Context& context) {
-  const auto list =
-      context.server.List<v1::ListNamespacesRequest>(context.options.limit);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(
+      const auto list,
+      context.server.List<v1::ListNamespacesRequest>(context.options.limit));
   if (context.output.is_table()) {
-    context.output.Print(NamespaceTable(list->namespaces()) +
-                         Remark(list->namespaces_size(), list->total()));
+    context.output.Print(NamespaceTable(list.namespaces()) +
+                         Remark(list.namespaces_size(), list.total()));
   } else {
-    context.output.Print(*list);
+    context.output.Print(list);
   }
   return absl::OkStatus();
 }
 
 absl::Status Sessions(const Context& context) {
-  const auto list =
-      context.server.List<v1::ListSessionsRequest>(context.options.limit);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(
+      const auto list,
+      context.server.List<v1::ListSessionsRequest>(context.options.limit));
   if (context.output.is_table()) {
-    context.output.Print(SessionTable(list->sessions()) +
-                         Remark(list->sessions_size(), list->total()));
+    context.output.Print(SessionTable(list.sessions()) +
+                         Remark(list.sessions_size(), list.total()));
   } else {
-    context.output.Print(*list);
+    context.output.Print(list);
   }
   return absl::OkStatus();
 }
@@ -94,13 +90,12 @@ absl::Status Locks(const Context& context) {
   v1::ListLocksRequest request;
   request.set_limit(options.limit);
   request.set_session_number(options.session_number.value_or(0));
-  const auto list = context.server.Ask(request);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const auto list, context.server.Ask(request));
   if (context.output.is_table()) {
-    context.output.Print(LockTable(list->locks()) +
-                         Remark(list->locks_size(), list->total()));
+    context.output.Print(LockTable(list.locks()) +
+                         Remark(list.locks_size(), list.total()));
   } else {
-    context.output.Print(*list);
+    context.output.Print(list);
   }
   return absl::OkStatus();
 }
@@ -110,14 +105,14 @@ absl::Status Quarantine(const Context& context) {
   if (options.free_session.has_value()) {
     return FreeQuarantine(context, *options.free_session);
   }
-  const auto list =
-      context.server.List<v1::ListQuarantineRequest>(options.limit);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(
+      const auto list,
+      context.server.List<v1::ListQuarantineRequest>(options.limit));
   if (context.output.is_table()) {
-    context.output.Print(QuarantineTable(list->sessions()) +
-                         Remark(list->sessions_size(), list->total()));
+    context.output.Print(QuarantineTable(list.sessions()) +
+                         Remark(list.sessions_size(), list.total()));
   } else {
-    context.output.Print(*list);
+    context.output.Print(list);
   }
   return absl::OkStatus();
 }

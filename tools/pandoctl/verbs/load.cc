@@ -22,9 +22,8 @@ constexpr uint64_t kMaxBlocks = 50'000'000;
 // Adds the anchors, for a pool as large as the one that was replayed on.
 absl::Status AddAnchors(Server& server, const replay::Trace& trace,
                         replay::Report& report) {
-  const auto described = server.Ask(v1::DescribePoolRequest());
-  if (!described.ok()) return described.status();
-  const v1::PoolDescription& pool = described->pool();
+  ASSIGN_OR_RETURN(const auto described, server.Ask(v1::DescribePoolRequest()));
+  const v1::PoolDescription& pool = described.pool();
   report.pool_tokens =
       uint64_t{pool.capacity_pages()} * pool.layout().page_tokens();
   report.block_lru = replay::BlockLruHits(trace, report.pool_tokens);
@@ -33,11 +32,10 @@ absl::Status AddAnchors(Server& server, const replay::Trace& trace,
 }
 
 absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
-  const absl::Status agreed =
+  RETURN_IF_ERROR(
       Confirm(context,
               "Fill the cache with prompts that nobody needs? They evict what "
-              "others have cached.");
-  if (!agreed.ok()) return agreed;
+              "others have cached."));
   replay::Options options;
   options.address = context.server.address();
   options.tls = context.server.access().tls;

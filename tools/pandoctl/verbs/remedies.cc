@@ -45,18 +45,16 @@ absl::Status ShowPolicy(const Context& context) {
 
 absl::Status Evict(const Context& context) {
   const uint32_t pages = context.options.evicted_pages;
-  const absl::Status agreed = Confirm(
-      context, absl::StrCat("Evict up to ", Counted(pages, "page"), "?"));
-  if (!agreed.ok()) return agreed;
+  RETURN_IF_ERROR(Confirm(
+      context, absl::StrCat("Evict up to ", Counted(pages, "page"), "?")));
   v1::EvictRequest request;
   request.set_pages(pages);
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
     context.output.Print(absl::StrCat(
-        "evicted ", Counted(answer->evicted_pages(), "page"), "\n"));
+        "evicted ", Counted(answer.evicted_pages(), "page"), "\n"));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }
@@ -70,17 +68,15 @@ absl::Status Flush(const Context& context) {
     request.set_namespace_number(*context.options.namespace_number);
     what = absl::StrCat("namespace ", *context.options.namespace_number);
   }
-  const absl::Status agreed = Confirm(
-      context, absl::StrCat("Evict all of ", what, " that is not locked?"));
-  if (!agreed.ok()) return agreed;
-  const auto answer = context.server.Ask(request);
-  if (!answer.ok()) return answer.status();
+  RETURN_IF_ERROR(Confirm(
+      context, absl::StrCat("Evict all of ", what, " that is not locked?")));
+  ASSIGN_OR_RETURN(const auto answer, context.server.Ask(request));
   if (context.output.is_table()) {
     context.output.Print(
-        absl::StrCat("evicted ", Counted(answer->evicted_pages(), "page"), "; ",
-                     answer->protected_pages(), " locked, which stay\n"));
+        absl::StrCat("evicted ", Counted(answer.evicted_pages(), "page"), "; ",
+                     answer.protected_pages(), " locked, which stay\n"));
   } else {
-    context.output.Print(*answer);
+    context.output.Print(answer);
   }
   return absl::OkStatus();
 }

@@ -67,14 +67,12 @@ struct Holders {
 absl::StatusOr<Holders> FindHolders(Server& server) {
   v1::ListLocksRequest oldest;
   oldest.set_limit(kListed);
-  auto namespaces = server.List<v1::ListNamespacesRequest>(kListed);
-  if (!namespaces.ok()) return namespaces.status();
-  auto sessions = server.List<v1::ListSessionsRequest>(kListed);
-  if (!sessions.ok()) return sessions.status();
-  auto locks = server.Ask(oldest);
-  if (!locks.ok()) return locks.status();
-  return Holders{*std::move(namespaces), *std::move(sessions),
-                 *std::move(locks)};
+  ASSIGN_OR_RETURN(auto namespaces,
+                   server.List<v1::ListNamespacesRequest>(kListed));
+  ASSIGN_OR_RETURN(auto sessions,
+                   server.List<v1::ListSessionsRequest>(kListed));
+  ASSIGN_OR_RETURN(auto locks, server.Ask(oldest));
+  return Holders{std::move(namespaces), std::move(sessions), std::move(locks)};
 }
 
 std::string TablesOf(const Holders& holders) {

@@ -68,16 +68,15 @@ absl::Status Tree(const Context& context) {
   }
   request.set_limit(context.options.limit);
   request.set_namespace_number(context.options.namespace_number.value_or(0));
-  const auto dump = context.server.Ask(request);
-  if (!dump.ok()) return dump.status();
+  ASSIGN_OR_RETURN(const auto dump, context.server.Ask(request));
   if (!context.output.is_table()) {
-    context.output.Print(*dump);
+    context.output.Print(dump);
     return absl::OkStatus();
   }
-  const auto namespaces =
-      context.server.List<v1::ListNamespacesRequest>(context.options.limit);
-  if (!namespaces.ok()) return namespaces.status();
-  context.output.Print(TreeText(*dump, NamesOf(*namespaces)));
+  ASSIGN_OR_RETURN(
+      const auto namespaces,
+      context.server.List<v1::ListNamespacesRequest>(context.options.limit));
+  context.output.Print(TreeText(dump, NamesOf(namespaces)));
   return absl::OkStatus();
 }
 
