@@ -42,14 +42,19 @@ QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
 
 ReuseStats ReuseStatsOf(const ReuseLearner& learner) {
   const ShadowLru& shadow = learner.shadow();
-  return {.requested_pages = shadow.requested(),
-          .hit_pages = shadow.hits_of_cache(),
-          .lru_hit_pages = shadow.hits(),
-          .gained_pages = shadow.gain(),
-          .debt_pages = shadow.debt(),
-          .debt_limit_pages = static_cast<uint64_t>(shadow.debt_limit()),
-          .ghost_hit_pages = learner.ghost_hits(),
-          .ghosts = learner.ghosts().count()};
+  ReuseStats stats{
+      .requested_pages = shadow.requested(),
+      .hit_pages = shadow.hits_of_cache(),
+      .lru_hit_pages = shadow.hits(),
+      .gained_pages = shadow.gain(),
+      .debt_pages = shadow.debt(),
+      .debt_limit_pages = static_cast<uint64_t>(shadow.debt_limit()),
+      .ghost_hit_pages = learner.ghost_hits(),
+      .ghosts = learner.ghosts().count()};
+  for (uint32_t level = 0; level < kUsesLevels; ++level) {
+    stats.chance_by_uses[level] = learner.tables().ChanceByUses(level);
+  }
+  return stats;
 }
 
 CacheStats StatsOf(const CacheParts& parts) {

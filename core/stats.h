@@ -1,6 +1,7 @@
 #ifndef PANDO_CORE_STATS_H_
 #define PANDO_CORE_STATS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/cache_counters.h"
 #include "core/eviction_policy.h"
 #include "core/measurements.h"
+#include "core/reuse/reuse_class.h"
 
 namespace pando {
 
@@ -55,6 +57,8 @@ struct ReuseStats {
   // Inserted again after they were evicted.
   uint64_t ghost_hit_pages = 0;
   uint32_t ghosts = 0;
+  // ReuseTables::ChanceByUses of each level of uses.
+  std::array<double, kUsesLevels> chance_by_uses{};
 
   friend bool operator==(const ReuseStats&, const ReuseStats&) = default;
 };

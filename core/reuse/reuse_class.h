@@ -22,7 +22,8 @@ struct ReuseClass {
   }
   friend bool operator==(const ReuseClass&, const ReuseClass&) = default;
 };
-inline constexpr uint32_t kReuseClasses = 8 * 8 * 4 * 8;
+inline constexpr uint32_t kUsesLevels = 8;
+inline constexpr uint32_t kReuseClasses = kUsesLevels * 8 * 4 * 8;
 
 uint32_t UsesLevel(uint32_t uses);
 // The level of `age` ticks between two uses.

@@ -12,6 +12,9 @@ constexpr float kPriorRequests = 16;
 // Factors but the first two are fitted for so many bins at once.
 constexpr uint32_t kZone = 8;
 
+// The bins of ages below 1,024.
+constexpr uint32_t kChanceBins = 21;
+
 // A round takes longer the more is known, and then what is known fades.
 constexpr uint32_t kMinRoundTicks = 128;
 constexpr uint32_t kMaxRoundTicks = 1024;
@@ -63,6 +66,14 @@ double ReuseTables::ChanceOfReuse(uint32_t reuse_class, uint32_t bin) const {
   const Row hazards = HazardsOf(factors_, reuse_class, kFactors);
   double alive = 1;
   for (uint32_t b = bin; b < kAgeBins; ++b) alive *= 1 - hazards[b];
+  return 1 - alive;
+}
+
+double ReuseTables::ChanceByUses(uint32_t uses_level) const {
+  const Row hazards =
+      HazardsOf(factors_, ReuseClass{.uses = uses_level}.number(), 2);
+  double alive = 1;
+  for (uint32_t b = 0; b < kChanceBins; ++b) alive *= 1 - hazards[b];
   return 1 - alive;
 }
 

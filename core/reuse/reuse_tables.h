@@ -43,6 +43,9 @@ class ReuseTables {
   // The fitted chance that a page of the class is used between one bin and the
   // end of all.
   double ChanceOfReuse(uint32_t reuse_class, uint32_t bin) const;
+  // The fitted chance that a page which was used so often, however it differs
+  // else, is used again within 1,024 ticks.
+  double ChanceByUses(uint32_t uses_level) const;
   bool IsKnown(uint32_t reuse_class) const { return known_[reuse_class]; }
 
   // A bounded part of the fit, at `tick`; requests bring so many new pages on
@@ -84,6 +87,7 @@ class ReuseTables {
   uint32_t step_work_ = 0;
   bool fades_ = false;
 };
+static_assert(sizeof(ReuseTables) <= 1 << 20);
 
 }  // namespace pando
 

@@ -19,6 +19,11 @@ constexpr std::pair<EvictionReason, std::string_view> kReasons[] = {
 };
 static_assert(std::size(kReasons) == kEvictionReasons);
 
+// The levels of ReuseClass::uses.
+constexpr std::string_view kUses[] = {"1",   "2",    "3",     "4-5",
+                                      "6-8", "9-16", "17-64", "65+"};
+static_assert(std::size(kUses) == kUsesLevels);
+
 template <typename F>
 void ForEachPolicy(F&& visit) {
   for (size_t i = 0; i < kEvictionPolicies; ++i) {
@@ -110,6 +115,16 @@ std::vector<Metric> EvictionMetrics() {
               "Pages inserted again after they were evicted, of those that "
               "are remembered.",
               {}, WhileLearnt(&ReuseStats::ghost_hit_pages)),
+      Gauge("pando_reuse_chance",
+            "Fitted chance that a page is used again within 1,024 requests of "
+            "its last use, by how often it was used.",
+            {{"uses", ""}},
+            [](const Snapshot& s, Samples& out) {
+              if (!s.cache.reuse.has_value()) return;
+              for (uint32_t level = 0; level < kUsesLevels; ++level) {
+                out.Add({kUses[level]}, s.cache.reuse->chance_by_uses[level]);
+              }
+            }),
   };
 }
 

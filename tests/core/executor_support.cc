@@ -235,6 +235,10 @@ void Executor::CompareStats() {
   differences_.Compare("ghost hits", real_reuse.ghost_hit_pages,
                        model_reuse.ghost_hit_pages);
   differences_.Compare("ghosts", real_reuse.ghosts, model_reuse.ghosts);
+  for (uint32_t level = 0; level < kUsesLevels; ++level) {
+    differences_.Compare("chance by uses", real_reuse.chance_by_uses[level],
+                         model_reuse.chance_by_uses[level]);
+  }
   differences_.Compare("quota classes", real.quota_classes.size(),
                        model.quota_classes.size());
   if (real.quota_classes.size() != model.quota_classes.size()) return;

@@ -357,6 +357,9 @@ ReuseStats ReferenceReuse::Stats() const {
                    .debt_limit_pages = static_cast<uint64_t>(DebtLimit()),
                    .ghost_hit_pages = ghost_hits_};
   for (const auto& ghost : ghosts_) stats.ghosts += ghost.has_value();
+  for (uint32_t level = 0; level < stats.chance_by_uses.size(); ++level) {
+    stats.chance_by_uses[level] = tables_.ChanceByUses(level);
+  }
   return stats;
 }
 

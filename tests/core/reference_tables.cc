@@ -71,6 +71,15 @@ float ReferenceTables::Hazard(const std::vector<Factor>& factors,
   return hazard;
 }
 
+double ReferenceTables::ChanceByUses(uint32_t uses_level) const {
+  const std::vector<Factor> all_and_uses = {factors_[0], factors_[1]};
+  double never = 1;
+  for (uint32_t bin = 0; bin <= 20; ++bin) {
+    never *= 1 - Hazard(all_and_uses, uses_level, bin);
+  }
+  return 1 - never;
+}
+
 // The best ratio over all bins at whose end one might stop to wait.
 void ReferenceTables::FitIndexes(uint32_t reuse_class,
                                  const std::vector<Factor>& factors) {

@@ -24,6 +24,8 @@ class ReferenceTables {
     return index_.at({reuse_class, bin});
   }
   void FitStep(float pages_a_request);
+  // That a page with so many uses is used again before the age of 1,024.
+  double ChanceByUses(uint32_t uses_level) const;
 
  private:
   using Key = std::pair<uint32_t, uint32_t>;  // class or group, bin

@@ -203,6 +203,9 @@ def test_they_show_what_is_learnt_of_reuse_while_it_is(started):
         "debt_pages": 0,
         "ghost_hit_pages_total": 2,
     }
+    chances = seen.by("uses", "pando_reuse_chance")
+    assert {"1", "4-5", "65+"} < chances.keys()
+    assert all(0 < chance < 1 for chance in chances.values())
 
 
 def test_nothing_is_shown_of_reuse_where_it_is_not_learnt(started):
@@ -220,7 +223,7 @@ def reuse_figures(seen: MetricsPage) -> dict[str, float]:
     return {
         s.name.removeprefix(prefix): s.value
         for s in seen.series
-        if s.name.startswith(prefix)
+        if s.name.startswith(prefix) and not s.labels
     }
 
 

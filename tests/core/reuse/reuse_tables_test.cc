@@ -55,6 +55,17 @@ TEST_F(ReuseTablesTest, WhatIsUsedMoreOftenIsWorthMore) {
               0.05);
 }
 
+// 21 bins end before 1,024 ticks.
+TEST_F(ReuseTablesTest, TheChanceByUsesIsThatOfAllPagesUsedSoOften) {
+  EXPECT_NEAR(tables_->ChanceByUses(0), 1 - std::pow(0.85, 21), 1e-6);
+  Observe(once_, 0.02);
+  Observe(ReuseClass{.uses = 0, .output = 1}.number(), 0.02);
+  Observe(often_, 0.3);
+  Fit();
+  EXPECT_NEAR(tables_->ChanceByUses(0), 1 - std::pow(0.98, 21), 0.05);
+  EXPECT_NEAR(tables_->ChanceByUses(6), 1 - std::pow(0.7, 21), 0.05);
+}
+
 TEST_F(ReuseTablesTest, WhatFewPagesShowWeighsLittle) {
   Observe(once_, 0.02);
   Observe(often_, 0.9, 10);

@@ -224,6 +224,7 @@ def _gained(q: Queries) -> list[Panel]:
                     "LRU",
                 ),
             ],
+            width=6,
         ),
         Graph(
             "Gain and debt",
@@ -236,12 +237,23 @@ def _gained(q: Queries) -> list[Panel]:
                 Query(q.now("pando_reuse_debt_pages"), "debt"),
             ],
             least=None,
+            width=6,
         ),
         Graph(
             "Inserted again after eviction",
             "Pages a second that were evicted too early, of those that are remembered.",
             "short",
             [Query(q.rate("pando_reuse_ghost_hit_pages_total"), "pages")],
+            width=6,
+        ),
+        Graph(
+            "Chance of use",
+            "The fitted chance that a page is used again within 1,024 requests, by "
+            "how often it was used; the highest of all servers.",
+            "percentunit",
+            [Query(q.most("pando_reuse_chance", ["uses"]), "{{uses}}")],
+            most=1,
+            width=6,
         ),
     ]
 
