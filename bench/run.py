@@ -21,9 +21,10 @@ from core_rows import core_rows
 from python_calls import python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
 from rows import Row, json_of, print_rows, print_table
+from tier_rows import tier_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ["core", "rpc", "python", "scrape", "kv_events", "replay"]
+PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "replay"]
 
 
 # On two CPUs, by tokens.
@@ -376,6 +377,8 @@ def main() -> int:
         rows += scrape_rows(options.build)
     if "kv_events" in wanted:
         rows += kv_events_rows(options.build)
+    if "tiers" in wanted:
+        rows += tier_rows(options.build)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

@@ -1,0 +1,159 @@
+"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth."""
+
+import contextlib
+import mmap
+import os
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from pando_kv import Client
+from rows import Row
+
+PAGE_BYTES = 1 << 20
+PAGE_TOKENS = 16
+PROMPT_PAGES = 256
+POOL_PAGES = 4 * PROMPT_PAGES + 1
+ROUNDS = 5
+# How many threads of pandod write and read blocks.
+WRITERS = 2
+READERS = 4
+WAIT = 60.0
+MIB = 1 << 20
+STORED = 'pando_tier_copied_pages_total{tier="disk",direction="store"}'
+
+
+def tier_rows(build: Path) -> list[Row]:
+    """Each round has its own floor, because other work on the machine changes what
+    the disk does."""
+    work = {"store": [], "load": [], "write": [], "read": []}
+    with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
+        disk = _PlainDisk(Path(folder) / "plain")
+        with _serving(build, Path(folder)) as (client, http):
+            for number in range(ROUNDS):
+                tokens = _prompt(number)
+                work["write"].append(disk.write())
+                work["store"].append(_store(client, http, tokens))
+                client.evict(POOL_PAGES)
+                work["read"].append(disk.read())
+                work["load"].append(_load(client, tokens))
+    rates = {name: median(values) for name, values in work.items()}
+    pages = f"{PROMPT_PAGES} pages of 1 MiB"
+    return [
+        _row(f"disk tier: store {pages}", rates["store"], rates["write"], WRITERS),
+        _row(f"disk tier: load {pages}", rates["load"], rates["read"], READERS),
+    ]
+
+
+def _row(name: str, rate: float, floor: float, depth: int) -> Row:
+    return Row(
+        f"{name}; floor: O_DIRECT, {depth} at once",
+        rate,
+        "MiB/s",
+        floor,
+        ratio_limit=0.8,
+        is_minimum=True,
+    )
+
+
+def _prompt(number: int) -> np.ndarray:
+    first = number * PROMPT_PAGES * PAGE_TOKENS
+    return np.arange(first, first + PROMPT_PAGES * PAGE_TOKENS, dtype=np.uint32)
+
+
+def _rate(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return PROMPT_PAGES * PAGE_BYTES / MIB / (time.perf_counter() - begin)
+
+
+class _PlainDisk:
+    """A file whose blocks are written and read as the tier does it."""
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_DIRECT
+        self._file = os.open(path, flags, 0o600)
+        os.posix_fallocate(self._file, 0, PROMPT_PAGES * PAGE_BYTES)
+
+    def write(self) -> float:
+        return _rate(lambda: self._each(WRITERS, os.pwrite))
+
+    def read(self) -> float:
+        def read(file: int, block: mmap.mmap, offset: int) -> None:
+            os.preadv(file, [block], offset)
+
+        return _rate(lambda: self._each(READERS, read))
+
+    def _each(self, depth: int, call: Callable) -> None:
+        def work(first: int) -> None:
+            with mmap.mmap(-1, PAGE_BYTES) as block:
+                block[:] = os.urandom(4096) * (PAGE_BYTES // 4096)
+                for page in range(first, PROMPT_PAGES, depth):
+                    call(self._file, block, page * PAGE_BYTES)
+
+        with ThreadPoolExecutor(depth) as threads:
+            list(threads.map(work, range(depth)))
+
+
+def _store(client: Client, http: str, tokens: np.ndarray) -> float:
+    before = _stored(http)
+    match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
+
+    def store() -> None:
+        client.insert(tokens, match.reserved_page_ids, lock=match.lock, unlock=True)
+        while _stored(http) < before + PROMPT_PAGES:
+            time.sleep(0.002)
+
+    return _rate(store)
+
+
+def _load(client: Client, tokens: np.ndarray) -> float:
+    def load() -> None:
+        match = client.match_prefix(tokens, lock=True, pending_wait=WAIT)
+        with match.lock:
+            if match.matched_tokens != tokens.size:
+                raise RuntimeError(f"{match.matched_tokens} tokens were loaded")
+
+    return _rate(load)
+
+
+def _stored(http: str) -> int:
+    with urllib.request.urlopen(f"http://{http}/metrics") as answer:
+        for line in answer.read().decode().splitlines():
+            if line.startswith(STORED):
+                return int(float(line.split()[-1]))
+    raise RuntimeError(f"there is no {STORED}")
+
+
+@contextlib.contextmanager
+def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, str]]:
+    """A pandod with a disk tier."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        http = f"127.0.0.1:{probe.getsockname()[1]}"
+    path = folder / "pando.sock"
+    command = [
+        *(build / "bin/pandod", "--socket", path, "--http", http, "--model", "m"),
+        *("--page-tokens", PAGE_TOKENS, "--page-bytes", PAGE_BYTES),
+        *("--pool-pages", POOL_PAGES, "--tier-disk", folder / "tier"),
+        *("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB"),
+        *("--log-level", "error"),
+    ]
+    process = subprocess.Popen(list(map(str, command)))
+    try:
+        while not path.exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"pandod ended with {process.returncode}")
+            time.sleep(0.01)
+        with Client(f"unix:{path}") as client:
+            yield client, http
+    finally:
+        process.terminate()
+        process.wait()
