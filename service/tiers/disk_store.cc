@@ -20,7 +20,7 @@
 namespace pando {
 namespace {
 
-constexpr uint64_t kMagic = 0x3176726569746e50;  // "Pntierv1"
+constexpr uint64_t kMagic = 0x3276726569746e50;  // "Pntierv2"
 constexpr uint64_t kSegmentBytes = uint64_t{1} << 30;
 constexpr uint64_t kHeaderBytes = DiskStore::kAlignment;
 constexpr mode_t kFileMode = 0600;
@@ -108,11 +108,20 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(path + " is no regular file");
   }
-  // It may have been made by hand.
-  if (fchmod(file.get(), kFileMode) != 0) {
-    return absl::ErrnoToStatus(errno, "chmod " + path);
+  // Whoever made it may have it open, and read what is written to it.
+  if (status.st_uid != geteuid() || status.st_nlink != 1) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s belongs to user %u and has %u names; must belong to pandod's user, "
+        "%u, and have one",
+        path, status.st_uid, status.st_nlink, geteuid()));
   }
   return file;
+}
+
+// It may have been made by hand.
+absl::Status MakePrivate(const UniqueFd& file, const std::string& path) {
+  if (fchmod(file.get(), kFileMode) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "chmod " + path);
 }
 
 // Bytes that the tier's files take already.
@@ -169,10 +178,18 @@ absl::StatusOr<uint32_t> CountSlots(const DiskStore::Config& config,
 }
 
 absl::Status MakeFolder(const std::string& folder) {
-  if (mkdir(folder.c_str(), kFolderMode) == 0 || errno == EEXIST) {
-    return absl::OkStatus();
+  if (mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, "tier-disk: make the folder " + folder);
   }
-  return absl::ErrnoToStatus(errno, "tier-disk: make the folder " + folder);
+  struct stat status;
+  if (stat(folder.c_str(), &status) != 0) {
+    return absl::ErrnoToStatus(errno, "tier-disk: find the folder " + folder);
+  }
+  if (status.st_uid == 0 || status.st_uid == geteuid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "tier-disk is '%s', which belongs to user %u; must belong to pandod's "
+      "user, %u, or to root",
+      folder, status.st_uid, geteuid()));
 }
 
 absl::Status Lock(const UniqueFd& index, const std::string& folder) {
@@ -192,9 +209,7 @@ absl::StatusOr<Header> ReadHeader(const UniqueFd& index,
   }
   if (status.st_size == 0) return header;
   const absl::Status read = ReadAll(index.get(), &header, sizeof(header), 0);
-  if (read.ok() && (header.magic == kMagic || header == Header())) {
-    return header;
-  }
+  if (read.ok() && header.magic == kMagic) return header;
   return absl::FailedPreconditionError(absl::StrCat(
       "tier-disk is '", folder, "', where the file index is not of a tier"));
 }
@@ -225,13 +240,18 @@ DiskStore::DiskStore(UniqueFd index, uint32_t slots, uint64_t slot_bytes)
 absl::Status DiskStore::ReadIndex(const Config& config) {
   const Header wanted = {kMagic, config.digest, config.block_bytes};
   ASSIGN_OR_RETURN(const Header header, ReadHeader(index_, config.folder));
+  RETURN_IF_ERROR(MakePrivate(index_, config.folder + "/index"));
   const bool is_ours = header == wanted;
-  if (!is_ours && ftruncate(index_.get(), 0) != 0) {
-    return absl::ErrnoToStatus(errno, "empty the disk tier");
+  if (!is_ours) {
+    if (ftruncate(index_.get(), 0) != 0) {
+      return absl::ErrnoToStatus(errno, "empty the disk tier");
+    }
+    // Before it gets its size, so that it never begins with anything else.
+    RETURN_IF_ERROR(WriteAll(index_.get(), &wanted, sizeof(wanted), 0));
   }
   const uint64_t records_bytes = slots_ * sizeof(StoredRecord);
   RETURN_IF_ERROR(SetSize(index_, kHeaderBytes + records_bytes, config.folder));
-  if (!is_ours) return WriteAll(index_.get(), &wanted, sizeof(wanted), 0);
+  if (!is_ours) return absl::OkStatus();
   std::vector<StoredRecord> records(slots_);
   RETURN_IF_ERROR(
       ReadAll(index_.get(), records.data(), records_bytes, OffsetOfRecord(0)));
@@ -251,6 +271,7 @@ absl::Status DiskStore::MakeSegments(const std::string& folder) {
     const uint64_t slots = std::min(slots_per_segment_, slots_ - first);
     const std::string path = SegmentPath(folder, segments_.size());
     ASSIGN_OR_RETURN(UniqueFd segment, OpenFile(path, O_DIRECT));
+    RETURN_IF_ERROR(MakePrivate(segment, path));
     RETURN_IF_ERROR(SetSize(segment, slots * slot_bytes_, path));
     segments_.push_back(std::move(segment));
   }
@@ -291,6 +312,11 @@ absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
 absl::Status DiskStore::EraseRecord(uint32_t slot) const {
   const StoredRecord none = {};
   return WriteAll(index_.get(), &none, sizeof(none), OffsetOfRecord(slot));
+}
+
+absl::Status DiskStore::Sync() const {
+  if (fdatasync(index_.get()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "sync the disk tier");
 }
 
 }  // namespace pando

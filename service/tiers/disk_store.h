@@ -53,7 +53,7 @@ class DiskStore {
   static constexpr uint64_t kAlignment = 4096;
 
   // Makes the folder and its files where they do not exist. Fails when another
-  // process uses them, or there is no room.
+  // process uses them, another user owns them, or there is no room.
   static absl::StatusOr<std::unique_ptr<DiskStore>> Open(const Config& config);
 
   uint32_t slots() const { return slots_; }
@@ -68,6 +68,8 @@ class DiskStore {
   absl::Status WriteBlock(uint32_t slot, const std::byte* block) const;
   absl::Status WriteRecord(uint32_t slot, const Record& record) const;
   absl::Status EraseRecord(uint32_t slot) const;
+  // Records that were written or erased before this survive a power loss.
+  absl::Status Sync() const;
 
  private:
   DiskStore(UniqueFd index, uint32_t slots, uint64_t slot_bytes);

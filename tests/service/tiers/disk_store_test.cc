@@ -112,14 +112,25 @@ TEST_F(DiskStoreTest, AFolderThatAnotherUsesIsRefused) {
 TEST_F(DiskStoreTest, AFileOfSomethingElseIsLeftAlone) {
   std::filesystem::create_directory(config_.folder);
   const std::string path = config_.folder + "/index";
-  for (const std::string content :
-       {"short", "as long as a header, or longer"}) {
+  for (const std::string& content :
+       {std::string("short"), std::string("as long as a header, or longer"),
+        std::string(100, '\0')}) {
     std::ofstream(path) << content;
+    const auto mode = std::filesystem::status(path).permissions();
     EXPECT_THAT(DiskStore::Open(config_).status().message(),
                 HasSubstr("where the file index is not of a tier"));
     std::ifstream file(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), content);
+    EXPECT_EQ(std::filesystem::status(path).permissions(), mode);
   }
+}
+
+TEST_F(DiskStoreTest, AFileWithTwoNamesIsRefused) {
+  Open();
+  std::filesystem::create_hard_link(config_.folder + "/segment-00000",
+                                    config_.folder + "/other");
+  EXPECT_THAT(DiskStore::Open(config_).status().message(),
+              HasSubstr("has 2 names"));
 }
 
 TEST_F(DiskStoreTest, WhatAKilledProcessWroteIsFound) {
