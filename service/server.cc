@@ -151,7 +151,11 @@ Server::~Server() {
   http_.reset();
   if (lanes_ != nullptr) lanes_->Stop();
   rpc_.Shutdown(kStopGrace);
-  if (attachments_ != nullptr) RunHousekeeping();
+  if (attachments_ != nullptr) {
+    // The tiers still publish, in turns of their own.
+    absl::MutexLock turn(&policy_.turn());
+    RunHousekeeping();
+  }
   memory_.reset();
   attachments_.reset();
 }
@@ -473,6 +477,7 @@ void Server::AnnounceDrain() {
   ShowGauges();
   session_service_->AnnounceDrain();
   health_service_->AnnounceDrain();
+  if (tiers_ != nullptr) tiers_->BeginDrain();
   pending_matches_.ResumeAll();
 }
 

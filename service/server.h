@@ -67,8 +67,10 @@ class Server {
   const Options& options() const { return options_; }
   // Counts up as long as the polling thread works.
   uint64_t turns() const { return turns_; }
-  // Whether no session holds a lock or a reserved page.
-  bool IsIdle() { return cache_.IsIdle(); }
+  // Whether no worker's session holds a lock or a reserved page.
+  bool IsIdle() {
+    return tiers_ == nullptr ? cache_.IsIdle() : tiers_->IsIdle();
+  }
 
  private:
   Server(const Options& options, std::function<void()> on_exit,

@@ -1,6 +1,7 @@
 #include "service/handlers/admin_service.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,6 +52,29 @@ class CheckWork final : public SteppedCalls::Work {
   SelfCheck* const check_;
   const uint64_t awaited_;
 };
+
+// The loader keeps nothing and brings nothing back while the cache is flushed.
+class PausingFlush final : public FlushWork {
+ public:
+  PausingFlush(FlushWork work, std::shared_ptr<const void> pause)
+      : FlushWork(std::move(work)), pause_(std::move(pause)) {}
+
+ private:
+  std::shared_ptr<const void> pause_;
+};
+
+// `ns` is the namespace that the request names, if it names one.
+FlushWork WorkOf(const v1::FlushRequest& request, const NamespaceKey& ns) {
+  switch (request.which_case()) {
+    case v1::FlushRequest::kNamespace:
+      return FlushWork(ns);
+    case v1::FlushRequest::kNamespaceNumber:
+      return FlushWork(NamespaceNumber(request.namespace_number()));
+    case v1::FlushRequest::WHICH_NOT_SET:
+      break;
+  }
+  return FlushWork();
+}
 
 }  // namespace
 
@@ -154,22 +178,15 @@ std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
                                                 v1::FlushResponse& response,
                                                 WaitingCall& call) {
   ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
-  return stepped_->AnswerFromCache<FlushWork>(
+  return stepped_->AnswerFromCache<PausingFlush>(
       call,
       [&] {
-        switch (request.which_case()) {
-          case v1::FlushRequest::kNamespace:
-            return FlushWork(ns);
-          case v1::FlushRequest::kNamespaceNumber:
-            return FlushWork(NamespaceNumber(request.namespace_number()));
-          case v1::FlushRequest::WHICH_NOT_SET:
-            break;
-        }
-        return FlushWork();
+        return PausingFlush(WorkOf(request, ns),
+                            loader_ == nullptr ? nullptr : loader_->Pause());
       },
-      [&](FlushWork& done) {
+      [&](PausingFlush& done) {
         FillFlush(done.result(), &response);
-        ForgetFlushed(request, *ns, done);
+        ForgetFlushed(request, ns, done);
         const bool is_all =
             request.which_case() == v1::FlushRequest::WHICH_NOT_SET;
         Log(LogLevel::kInfo, "an operator flushed",

@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
 #define PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
 
+#include <memory>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -26,6 +27,9 @@ class PrefixLoader {
   // Returns the deadline given to Begin; none if nothing was looked up.
   virtual std::optional<absl::Time> End(const WaitingCall& call) = 0;
 
+  // Ends all that was begun; nothing is loaded or kept until what this returns
+  // is destroyed. For a flush, from its begin until it has told Forget.
+  virtual std::shared_ptr<const void> Pause() = 0;
   // Nothing that is kept of this namespace now is loaded again. Null: of no
   // namespace.
   virtual void Forget(const NamespaceKey* ns) = 0;

@@ -55,7 +55,10 @@ void DiskTier::Restore() {
                    });
   absl::MutexLock hold(&mutex_);
   for (const auto& [slot, record] : found) {
-    index_.Restore(record.hash, record.ns_digest, {slot, record.checksum});
+    if (!index_.Restore(record.hash, record.ns_digest,
+                        {slot, record.checksum})) {
+      Erase(slot);  // a flush would erase the other one alone
+    }
   }
 }
 
@@ -107,15 +110,25 @@ void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
 }
 
 void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
-  const bool is_stored = write.is_done && is_confirmed &&
-                         store_->WriteRecord(write.slot, write.record).ok();
-  absl::MutexLock hold(&mutex_);
-  if (is_stored) {
-    ++stored_;
-    index_.EndStore(write.record.hash, write.record.checksum);
-  } else {
-    index_.AbandonStore(write.record.hash);
+  const bool is_written = write.is_done && is_confirmed &&
+                          store_->WriteRecord(write.slot, write.record).ok();
+  if (is_written) {
+    absl::MutexLock hold(&mutex_);
+    if (index_.EndStore(write.record.hash, write.record.checksum)) {
+      ++stored_;
+      return;
+    }
   }
+  if (is_written) Erase(write.slot);  // it was forgotten meanwhile
+  absl::MutexLock hold(&mutex_);
+  index_.AbandonStore(write.record.hash);
+}
+
+void DiskTier::Erase(uint32_t slot) const {
+  const absl::Status erased = store_->EraseRecord(slot);
+  if (erased.ok()) return;
+  Log(LogLevel::kError, "a stored page may be found after a restart",
+      {{"slot", slot}, {"error", erased.message()}});
 }
 
 size_t DiskTier::Load(std::span<const PageHash> run,
@@ -147,8 +160,7 @@ bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
     Log(LogLevel::kError, "a stored page is not what it was",
         {{"slot", place->slot},
          {"error", read.ok() ? "its checksum differs" : read.message()}});
-    // Not found again after a restart; a failure costs one more miss then.
-    store_->EraseRecord(place->slot).IgnoreError();
+    Erase(place->slot);
   }
   absl::MutexLock hold(&mutex_);
   index_.EndLoad(hash, is_intact);
@@ -156,26 +168,28 @@ bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
 }
 
 void DiskTier::Forget(std::optional<uint64_t> ns_digest) {
-  std::vector<PageHash> hashes;
+  absl::MutexLock hold(&mutex_);
+  for (const TierIndex::Forgotten& block : index_.ForgetAll(ns_digest)) {
+    forgotten_.push_back(block);
+  }
+}
+
+void DiskTier::EraseForgotten() {
+  std::vector<TierIndex::Forgotten> forgotten;
   {
     absl::MutexLock hold(&mutex_);
-    hashes = index_.StoredOf(ns_digest);
+    forgotten.swap(forgotten_);
   }
-  for (const PageHash& hash : hashes) {
-    std::optional<TierIndex::Place> place;
-    {
-      absl::MutexLock hold(&mutex_);
-      place = index_.BeginLoad(hash);
-    }
-    if (!place.has_value()) continue;  // evicted meanwhile
-    const absl::Status erased = store_->EraseRecord(place->slot);
-    if (!erased.ok()) {
-      Log(LogLevel::kError, "a stored page may be found after a restart",
-          {{"slot", place->slot}, {"error", erased.message()}});
-    }
+  if (forgotten.empty()) return;
+  for (const auto& [hash, slot] : forgotten) {
+    Erase(slot);
     absl::MutexLock hold(&mutex_);
     index_.EndLoad(hash, false);
   }
+  const absl::Status synced = store_->Sync();
+  if (synced.ok()) return;
+  Log(LogLevel::kError, "stored pages may be found after a power loss",
+      {{"error", synced.message()}});
 }
 
 TierFigures DiskTier::figures() const {

@@ -54,8 +54,11 @@ class DiskTier {
   // are what they were when they were stored; the others have any contents.
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
 
-  // Forgets what is stored of a namespace; none: of all.
+  // Forgets what is stored of a namespace, or being stored; none: of all. It
+  // does not touch the disk: EraseForgotten, which the thread that loads calls
+  // after it, sees to it that nothing of it is found after a restart.
   void Forget(std::optional<uint64_t> ns_digest);
+  void EraseForgotten();
 
   void CountDropped(uint64_t pages) { dropped_ += pages; }
   TierFigures figures() const;
@@ -73,6 +76,7 @@ class DiskTier {
 
   void Restore();
   void WriteBlock(Write& write, std::byte* buffer);
+  void Erase(uint32_t slot) const;
   void EndWrite(const Write& write, bool is_confirmed);
   // Whether the page has the block's bytes now.
   bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
@@ -81,6 +85,7 @@ class DiskTier {
   const std::unique_ptr<DiskStore> store_;
   mutable absl::Mutex mutex_;
   TierIndex index_ ABSL_GUARDED_BY(mutex_);
+  std::vector<TierIndex::Forgotten> forgotten_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> stored_ = 0;
   std::atomic<uint64_t> loaded_ = 0;
   std::atomic<uint64_t> dropped_ = 0;

@@ -46,9 +46,40 @@ Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier)
 
 Mover::~Mover() { cache_->CloseSession(session_); }
 
+void Mover::EndAll() {
+  absl::MutexLock hold(&mutex_);
+  ++generation_;
+  // One by one, as an operator may have released some of them.
+  for (const LockId lock : locks_) {
+    cache_->Unlock(session_, {&lock, 1}).IgnoreError();
+  }
+  locks_.clear();
+}
+
+std::shared_ptr<const void> Mover::Pause() {
+  EndAll();
+  absl::MutexLock hold(&mutex_);
+  std::shared_ptr<const void> pause = pause_.lock();
+  if (pause == nullptr) pause = std::make_shared<const char>();
+  pause_ = pause;
+  return pause;
+}
+
+uint64_t Mover::generation() const {
+  absl::MutexLock hold(&mutex_);
+  return generation_;
+}
+
+size_t Mover::reserved_pages() const {
+  absl::MutexLock hold(&mutex_);
+  return reserved_pages_;
+}
+
 std::optional<Mover::LockedPrefix> Mover::Lock(const NamespaceKey& ns,
                                                std::span<const Token> tokens,
                                                size_t pages) {
+  absl::MutexLock hold(&mutex_);
+  if (IsPaused()) return std::nullopt;
   absl::StatusOr<MatchResult> match = cache_->Match(
       {.session = session_,
        .ns = ns,
@@ -56,18 +87,28 @@ std::optional<Mover::LockedPrefix> Mover::Lock(const NamespaceKey& ns,
        .lock = true,
        .touch = false});
   if (!match.ok()) return std::nullopt;
+  locks_.insert(match->lock);
   return LockedPrefix{match->lock, std::move(match->pages)};
 }
 
 bool Mover::Unlock(LockId lock) {
-  return cache_->Unlock(session_, {&lock, 1}).ok();
+  absl::MutexLock hold(&mutex_);
+  return locks_.erase(lock) > 0 && cache_->Unlock(session_, {&lock, 1}).ok();
+}
+
+bool Mover::Holds(LockId lock) const {
+  absl::MutexLock hold(&mutex_);
+  return locks_.contains(lock);
 }
 
 std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
                                                  std::span<const Token> tokens,
-                                                 size_t pages) {
+                                                 size_t pages,
+                                                 uint64_t generation) {
   const uint32_t page_tokens = cache_->page_tokens();
   const Turn turn(policy_);
+  absl::MutexLock hold(&mutex_);
+  if (IsPaused() || generation != generation_) return std::nullopt;
   absl::StatusOr<MatchResult> match = cache_->Match(
       {.session = session_,
        .ns = ns,
@@ -76,6 +117,8 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
        .reserve_tokens = static_cast<uint32_t>(pages * page_tokens),
        .touch = false});
   if (!match.ok()) return std::nullopt;
+  locks_.insert(match->lock);
+  reserved_pages_ += match->reserved.size();
   if (verifier_ != nullptr) verifier_->Reserved(match->reserved);
   if (match->is_pending) {
     GiveBack(match->lock, match->reserved);
@@ -88,6 +131,7 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
 bool Mover::Publish(const NamespaceKey& ns, LockId lock,
                     std::span<const PageId> rest, size_t count, bool is_last) {
   const Turn turn(policy_);
+  absl::MutexLock hold(&mutex_);
   if (count == 0) {
     GiveBack(lock, rest);
     return true;
@@ -107,14 +151,18 @@ bool Mover::Publish(const NamespaceKey& ns, LockId lock,
     GiveBack(lock, rest);
     return false;
   }
+  reserved_pages_ -= is_last ? rest.size() : count;
+  if (is_last) locks_.erase(lock);
   if (verifier_ != nullptr) {
     verifier_->Inserted(pages.subspan(inserted->canonical_pages.size()));
   }
   return true;
 }
 
-// What an operator has released already is not there any more.
+// What was released already is not there any more.
 void Mover::GiveBack(LockId lock, std::span<const PageId> pages) {
+  reserved_pages_ -= pages.size();
+  locks_.erase(lock);
   cache_->Free(session_, pages).IgnoreError();
   cache_->Unlock(session_, {&lock, 1}).IgnoreError();
 }

@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
@@ -19,6 +23,9 @@ namespace pando {
 // a session that operators see. This is what it asks of the cache. Owned by
 // Tiers. Thread-safe; it takes the turn where pages are handed out or
 // published, as handlers do.
+//
+// A flush must not find pages that only the mover locks, nor miss those that it
+// publishes later: EndAll ends all that was begun.
 class Mover {
  public:
   // A prefix that stays what it is until its lock is released.
@@ -40,33 +47,57 @@ class Mover {
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
+  // Releases all locks: what is being stored is not confirmed, and what is
+  // being loaded is given back. In the turn.
+  void EndAll();
+  // EndAll; and nothing is locked or reserved until what it returns is
+  // destroyed. In the turn.
+  std::shared_ptr<const void> Pause();
+  // Counts the calls of EndAll.
+  uint64_t generation() const;
+
   // Locks as many of the first `pages` pages of a prompt as are cached. None:
-  // the cache refuses a lock.
+  // the cache refuses a lock, or there is a pause.
   std::optional<LockedPrefix> Lock(const NamespaceKey& ns,
                                    std::span<const Token> tokens, size_t pages);
   // False: somebody had released it before.
   bool Unlock(LockId lock);
+  // Whether nobody has ended this by EndAll.
+  bool Holds(LockId lock) const;
 
   // Reserves room for what is not cached of the first `pages` pages of a
-  // prompt. None: there is no room, or somebody computes them already.
+  // prompt. None: there is no room, somebody computes them already, or it was
+  // asked for in an earlier generation or during a pause.
   std::optional<Reservation> Reserve(const NamespaceKey& ns,
                                      std::span<const Token> tokens,
-                                     size_t pages);
+                                     size_t pages, uint64_t generation);
   // Makes the first `count` pages of `rest` matchable, which is what is left of
   // the reservation; with `is_last` gives back the others and the lock. False:
-  // an operator has released the lock, and all is given back.
+  // the lock was released, and all is given back.
   bool Publish(const NamespaceKey& ns, LockId lock,
                std::span<const PageId> rest, size_t count, bool is_last);
+
+  // That it has reserved and not yet published or given back.
+  size_t reserved_pages() const;
 
   PrefixCache& cache() const { return *cache_; }
 
  private:
-  void GiveBack(LockId lock, std::span<const PageId> pages);
+  bool IsPaused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !pause_.expired();
+  }
+  void GiveBack(LockId lock, std::span<const PageId> pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   PrefixCache* const cache_;
   CallPolicy* const policy_;
   PageVerifier* const verifier_;
   const SessionId session_;
+  mutable absl::Mutex mutex_;  // taken after the turn, before the cache's
+  absl::flat_hash_set<LockId> locks_ ABSL_GUARDED_BY(mutex_);
+  size_t reserved_pages_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::weak_ptr<const void> pause_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pando

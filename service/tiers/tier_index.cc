@@ -27,16 +27,18 @@ std::optional<uint32_t> TierIndex::BeginStore(const PageHash& hash,
   return slot;
 }
 
-void TierIndex::EndStore(const PageHash& hash, uint64_t checksum) {
+bool TierIndex::EndStore(const PageHash& hash, uint64_t checksum) {
   Block& block = blocks_.at(hash);
+  if (block.state == State::kForgotten) return false;
   CHECK(block.state == State::kWriting);
   block.place.checksum = checksum;
   block.state = State::kStored;
   block.use = by_use_.insert(by_use_.end(), hash);
+  return true;
 }
 
 void TierIndex::AbandonStore(const PageHash& hash) {
-  CHECK(blocks_.at(hash).state == State::kWriting);
+  CHECK(blocks_.at(hash).state != State::kStored);
   Forget(hash);
 }
 
@@ -54,10 +56,10 @@ void TierIndex::EndLoad(const PageHash& hash, bool is_intact) {
   CHECK(block.readers > 0);
   --block.readers;
   if (!is_intact && block.state == State::kStored) {
-    block.state = State::kDamaged;
+    block.state = State::kForgotten;
     by_use_.erase(block.use);
   }
-  if (block.state == State::kDamaged && block.readers == 0) Forget(hash);
+  if (block.state == State::kForgotten && block.readers == 0) Forget(hash);
 }
 
 size_t TierIndex::CountStored(std::span<const PageHash> run) const {
@@ -90,15 +92,20 @@ bool TierIndex::Restore(const PageHash& hash, uint64_t ns_digest,
   return true;
 }
 
-std::vector<PageHash> TierIndex::StoredOf(
-    std::optional<uint64_t> ns_digest) const {
-  std::vector<PageHash> stored;
-  for (const PageHash& hash : by_use_) {
-    if (!ns_digest.has_value() || blocks_.at(hash).ns_digest == *ns_digest) {
-      stored.push_back(hash);
+std::vector<TierIndex::Forgotten> TierIndex::ForgetAll(
+    std::optional<uint64_t> ns_digest) {
+  std::vector<Forgotten> forgotten;
+  for (auto& [hash, block] : blocks_) {
+    if (block.state == State::kForgotten) continue;
+    if (ns_digest.has_value() && block.ns_digest != *ns_digest) continue;
+    if (block.state == State::kStored) {
+      ++block.readers;
+      by_use_.erase(block.use);
+      forgotten.push_back({hash, block.place.slot});
     }
+    block.state = State::kForgotten;
   }
-  return stored;
+  return forgotten;
 }
 
 bool TierIndex::EvictOne() {

@@ -30,14 +30,20 @@ class TierIndex {
     uint32_t slot;
     uint64_t checksum;
   };
+  // A block that is to be erased.
+  struct Forgotten {
+    PageHash hash;
+    uint32_t slot;
+  };
 
   explicit TierIndex(uint32_t slots);
 
   // A slot for a block of a namespace that is about to be written. None: the
   // tier has the block or is getting it, or all blocks are in use.
   std::optional<uint32_t> BeginStore(const PageHash& hash, uint64_t ns_digest);
-  // It is written, and found from now on. REQUIRES: BeginStore gave it a slot.
-  void EndStore(const PageHash& hash, uint64_t checksum);
+  // It is written, and found from now on. False: it was forgotten meanwhile,
+  // and must be abandoned. REQUIRES: BeginStore gave it a slot.
+  bool EndStore(const PageHash& hash, uint64_t checksum);
   // It is not written; its slot is free.
   void AbandonStore(const PageHash& hash);
 
@@ -56,15 +62,17 @@ class TierIndex {
   // in another slot.
   bool Restore(const PageHash& hash, uint64_t ns_digest, const Place& place);
 
-  // What is stored of a namespace; none: of all.
-  std::vector<PageHash> StoredOf(std::optional<uint64_t> ns_digest) const;
+  // Nothing of a namespace is found any more; none: of all. Those that are
+  // returned keep their slots, as if each were being read, until EndLoad; those
+  // that are being written, until AbandonStore.
+  std::vector<Forgotten> ForgetAll(std::optional<uint64_t> ns_digest);
 
   uint32_t stored_blocks() const {
     return static_cast<uint32_t>(by_use_.size());
   }
 
  private:
-  enum class State { kWriting, kStored, kDamaged };
+  enum class State { kWriting, kStored, kForgotten };
   struct Block {
     Place place;
     uint64_t ns_digest;

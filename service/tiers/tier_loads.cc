@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/namespace.h"
+#include "service/process/monotonic_clock.h"
 #include "service/tiers/namespace_digest.h"
 
 namespace pando {
@@ -18,9 +19,11 @@ constexpr size_t kChunkPages = 32;
 constexpr size_t kMaxLookupTokens = 256 * 1024;
 // More loads than this do not wait to begin.
 constexpr size_t kMaxLoads = 64;
-// The share of the pool that they may reserve, so that a slow disk leaves the
-// others to the workers.
-constexpr size_t kReservedShare = 4;
+// The share of the pool that they may lock and reserve, so that a slow disk
+// leaves the others to the workers.
+constexpr size_t kLockedShare = 4;
+// A call whose time is up waits at most this much longer.
+constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 // How many whole pages of the prompt the caller wants.
 size_t WantedPages(const PrefixQuery& query, uint32_t page_tokens) {
@@ -53,8 +56,11 @@ TierLoads::TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
       tier_(tier),
       page_tokens_(mover->cache().page_tokens()),
       min_load_tokens_(min_load_tokens),
-      max_reserved_pages_(mover->cache().capacity_pages() / kReservedShare),
+      max_locked_pages_(mover->cache().capacity_pages() / kLockedShare),
       looked_up_wakeup_(server->AddWakeup([this] { ResumeLookedUp(); })),
+      deadline_timer_(server->AddTimer(
+          absl::ZeroDuration(),
+          [this] { ResumeWithDeadlineUntil(MonotonicNow()); })),
       lookup_thread_([this] { RunLookups(); }),
       load_thread_([this] { RunLoads(); }) {}
 
@@ -65,6 +71,7 @@ TierLoads::~TierLoads() {
   }
   lookup_thread_.join();
   load_thread_.join();
+  tier_->EraseForgotten();  // a flush may have come last
 }
 
 // The tokens before a handle are not known here, so that what follows it has no
@@ -87,10 +94,12 @@ bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
                         .ns = query.ns,
                         .tokens = {query.tokens.begin(), query.tokens.end()},
                         .pages = pages,
-                        .flushes = flushes_});
+                        .generation = mover_->generation()});
+    by_lookup_[last_lookup_] = &call;
   }
-  by_call_[&call] = {.lookup = last_lookup_, .deadline = deadline};
-  by_lookup_[last_lookup_] = &call;
+  if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
+  by_call_[&call] = {
+      .call = &call, .lookup = last_lookup_, .deadline = deadline};
   return true;
 }
 
@@ -99,13 +108,15 @@ std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
   if (it == by_call_.end()) return std::nullopt;
   const Waiting waiting = it->second;
   by_call_.erase(it);
+  if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
+  absl::MutexLock hold(&mutex_);
   by_lookup_.erase(waiting.lookup);
   return waiting.deadline;
 }
 
 void TierLoads::Forget(const NamespaceKey* ns) {
+  mover_->EndAll();
   absl::MutexLock hold(&mutex_);
-  ++flushes_;
   flushed_.push_back(ns == nullptr ? std::nullopt : std::optional(*ns));
 }
 
@@ -115,11 +126,24 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
   } else {
     tier_->Forget(std::nullopt);
   }
+  absl::MutexLock hold(&mutex_);
+  has_forgotten_ = true;
 }
 
-bool TierLoads::IsFlushed(const Load& load) {
+bool TierLoads::IsWanted(const Lookup& lookup) {
   absl::MutexLock hold(&mutex_);
-  return flushes_ != load.flushes;
+  return by_lookup_.contains(lookup.id);
+}
+
+void TierLoads::ResumeAll() { ResumeWithDeadlineUntil(absl::InfiniteFuture()); }
+
+// A handler that runs again ends its wait.
+void TierLoads::ResumeWithDeadlineUntil(absl::Time deadline) {
+  std::vector<WaitingCall*> calls;
+  for (const auto& [_, waiting] : by_call_) {
+    if (waiting.deadline <= deadline) calls.push_back(waiting.call);
+  }
+  for (WaitingCall* call : calls) call->Resume();
 }
 
 void TierLoads::ResumeLookedUp() {
@@ -129,8 +153,13 @@ void TierLoads::ResumeLookedUp() {
     looked_up.swap(looked_up_);
   }
   for (const uint64_t lookup : looked_up) {
-    const auto it = by_lookup_.find(lookup);
-    if (it != by_lookup_.end()) it->second->Resume();
+    WaitingCall* call = nullptr;
+    {
+      absl::MutexLock hold(&mutex_);
+      const auto it = by_lookup_.find(lookup);
+      if (it != by_lookup_.end()) call = it->second;
+    }
+    if (call != nullptr) call->Resume();
   }
 }
 
@@ -171,26 +200,28 @@ void TierLoads::LookUp(const Lookup& lookup) {
   if (!score.ok() || score->is_pending) return;
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
+  const size_t spare = SparePages();
   const size_t loadable =
       std::min(tier_->CountStored(std::span(hashes).subspan(cached)),
-               SpareReservations());
-  if (loadable == 0 || loadable * page_tokens_ < min_load_tokens_) return;
-  std::optional<Mover::Reservation> reservation =
-      mover_->Reserve(lookup.ns, lookup.tokens, cached + loadable);
+               spare - std::min(spare, cached));
+  if (loadable == 0 || !IsWanted(lookup) ||
+      loadable * page_tokens_ < min_load_tokens_)
+    return;
+  std::optional<Mover::Reservation> reservation = mover_->Reserve(
+      lookup.ns, lookup.tokens, cached + loadable, lookup.generation);
   if (!reservation.has_value()) return;
   hashes.resize(cached + loadable);
   absl::MutexLock hold(&mutex_);
-  reserved_pages_ += reservation->pages.size();
   loads_.push_back({.ns = lookup.ns,
                     .hashes = std::move(hashes),
-                    .reservation = *std::move(reservation),
-                    .flushes = lookup.flushes});
+                    .reservation = *std::move(reservation)});
+  locked_pages_ += loads_.back().locked_pages();
 }
 
-size_t TierLoads::SpareReservations() {
+size_t TierLoads::SparePages() {
   absl::MutexLock hold(&mutex_);
   if (loads_.size() >= kMaxLoads) return 0;
-  return max_reserved_pages_ - std::min(max_reserved_pages_, reserved_pages_);
+  return max_locked_pages_ - std::min(max_locked_pages_, locked_pages_);
 }
 
 void TierLoads::RunLoads() {
@@ -200,13 +231,19 @@ void TierLoads::RunLoads() {
     {
       absl::MutexLock hold(&mutex_);
       mutex_.Await(absl::Condition(this, &TierLoads::HasLoad));
-      if (is_stopped_) return;
-      load = std::move(loads_.front());
-      loads_.pop_front();
+      if (!std::exchange(has_forgotten_, false)) {
+        if (is_stopped_) return;
+        load = std::move(loads_.front());
+        loads_.pop_front();
+      }
+    }
+    if (!load.has_value()) {
+      tier_->EraseForgotten();
+      continue;
     }
     LoadAndPublish(*load);
     absl::MutexLock hold(&mutex_);
-    reserved_pages_ -= load->reservation.pages.size();
+    locked_pages_ -= load->locked_pages();
   }
 }
 
@@ -217,8 +254,10 @@ void TierLoads::LoadAndPublish(const Load& load) {
   std::span<const PageId> pages(load.reservation.pages);
   for (bool is_last = false; !is_last;) {
     const size_t count = std::min(kChunkPages, pages.size());
-    size_t loaded = tier_->Load(hashes.first(count), pages.first(count));
-    if (IsFlushed(load)) loaded = 0;
+    const size_t loaded =
+        mover_->Holds(load.reservation.lock)
+            ? tier_->Load(hashes.first(count), pages.first(count))
+            : 0;
     is_last = loaded < count || count == pages.size() || is_stopped();
     if (!mover_->Publish(load.ns, load.reservation.lock, pages, loaded,
                          is_last)) {

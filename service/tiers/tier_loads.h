@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <thread>
@@ -23,9 +24,10 @@
 namespace pando {
 
 // Loads prefixes from a tier for calls that may wait. One thread looks prompts
-// up: it hashes their tokens, and never touches the disk. Another one loads.
+// up: it hashes their tokens, and never touches the disk. Another one loads,
+// and erases what was forgotten.
 // What is loaded is published in chunks, so that who waits can see it grow.
-// Owned by Tiers; Begin and End are used in the turn.
+// Owned by Tiers; what is public is used in the turn.
 class TierLoads final : public PrefixLoader {
  public:
   // All outlive this; `server` has not started yet. Fewer than
@@ -37,45 +39,53 @@ class TierLoads final : public PrefixLoader {
   bool Begin(WaitingCall& call, const PrefixQuery& query,
              absl::Time deadline) override;
   std::optional<absl::Time> End(const WaitingCall& call) override;
+  std::shared_ptr<const void> Pause() override { return mover_->Pause(); }
   // Loads that have begun end. The index forgets soon after this, before the
   // next lookup.
   void Forget(const NamespaceKey* ns) override;
+  // Runs the handlers of all calls that wait for a lookup again.
+  void ResumeAll();
 
  private:
   struct Lookup {
     uint64_t id;
     NamespaceKey ns;
     std::vector<Token> tokens;
-    size_t pages;  // that the tokens spell, and the caller wants
-    uint64_t flushes;
+    size_t pages;         // that the tokens spell, and the caller wants
+    uint64_t generation;  // of the mover
   };
   struct Load {
     NamespaceKey ns;
     std::vector<PageHash> hashes;  // of the prompt up to what is loaded
     Mover::Reservation reservation;
-    uint64_t flushes;
+
+    size_t locked_pages() const {
+      return reservation.matched_pages + reservation.pages.size();
+    }
   };
   struct Waiting {
+    WaitingCall* call;
     uint64_t lookup;
     absl::Time deadline;
   };
 
   // Runs the handlers of those that were looked up again.
   void ResumeLookedUp();
+  void ResumeWithDeadlineUntil(absl::Time deadline);
   void RunLookups();
   void ForgetNow(const std::optional<NamespaceKey>& ns);
   void LookUp(const Lookup& lookup);
-  // Whether there was a flush since this load was asked for.
-  bool IsFlushed(const Load& load);
-  // How many pages may be reserved beside those that loads have reserved.
-  size_t SpareReservations();
+  // Whether a call still waits for it.
+  bool IsWanted(const Lookup& lookup);
+  // How many pages may be locked or reserved beside those of other loads.
+  size_t SparePages();
   void RunLoads();
   void LoadAndPublish(const Load& load);
   bool HasLookup() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !lookups_.empty() || !flushed_.empty();
   }
   bool HasLoad() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_stopped_ || !loads_.empty();
+    return is_stopped_ || has_forgotten_ || !loads_.empty();
   }
   bool is_stopped() {
     absl::MutexLock hold(&mutex_);
@@ -86,24 +96,28 @@ class TierLoads final : public PrefixLoader {
   DiskTier* const tier_;
   const uint32_t page_tokens_;
   const uint32_t min_load_tokens_;
-  const size_t max_reserved_pages_;  // by all loads together
+  const size_t max_locked_pages_;  // by all loads together
   Wakeup* const looked_up_wakeup_;
+  // Its period is set while a call waits.
+  Timer* const deadline_timer_;
   PageHasher hasher_;  // the lookup thread's alone
 
   // Used in the turn.
   uint64_t last_lookup_ = 0;
   absl::flat_hash_map<const WaitingCall*, Waiting> by_call_;
-  absl::flat_hash_map<uint64_t, WaitingCall*> by_lookup_;
 
   absl::Mutex mutex_;
+  absl::flat_hash_map<uint64_t, WaitingCall*> by_lookup_
+      ABSL_GUARDED_BY(mutex_);
   std::deque<Lookup> lookups_ ABSL_GUARDED_BY(mutex_);
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   // Namespaces to be forgotten; none: all.
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
-  uint64_t flushes_ ABSL_GUARDED_BY(mutex_) = 0;  // since the start
+  // The tier has blocks to be erased.
+  bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<uint64_t> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
-  size_t reserved_pages_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t locked_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread lookup_thread_;
   std::thread load_thread_;

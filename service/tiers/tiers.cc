@@ -27,4 +27,16 @@ Tiers::Tiers(std::unique_ptr<DiskTier> disk, const Config& config,
       stores_(&mover_, disk_.get()),
       loads_(&mover_, disk_.get(), parts.server, config.min_load_tokens) {}
 
+void Tiers::BeginDrain() {
+  drain_ = mover_.Pause();
+  loads_.ResumeAll();
+}
+
+// A page that a hung disk is read for stays reserved until the disk answers.
+// The mover's are counted last: when it drains, they only become fewer.
+bool Tiers::IsIdle() const {
+  const CacheStats stats = mover_.cache().Stats();
+  return stats.locks == 0 && stats.pages.reserved <= mover_.reserved_pages();
+}
+
 }  // namespace pando

@@ -33,6 +33,12 @@ class Tiers {
 
   EventSink* stores() { return &stores_; }
   PrefixLoader* loads() { return &loads_; }
+  // What is being loaded or stored is given up, and nothing is begun any more.
+  // In the turn.
+  void BeginDrain();
+  // Whether all that the cache has locked or reserved is the tiers'.
+  // Thread-safe.
+  bool IsIdle() const;
   // Thread-safe.
   TierFigures figures() const { return disk_->figures(); }
 
@@ -44,6 +50,7 @@ class Tiers {
   Mover mover_;
   TierStores stores_;
   TierLoads loads_;
+  std::shared_ptr<const void> drain_;  // pauses the mover
 };
 
 }  // namespace pando

@@ -1,5 +1,6 @@
 """What was evicted comes back from disk, bit by bit, or it is a miss."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -242,6 +243,72 @@ def test_a_flush_ends_loads(stallable):
         assert waiting.get().matched_tokens == 0
 
 
+def test_a_flush_takes_what_is_being_stored(stallable):
+    tiered, disk = stallable
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        worker.cache(list(PROMPT))
+        eventually(lambda: worker.stats().locks == 1)  # the mover's
+        assert worker.call("Flush").evicted_pages == PAGES
+        assert worker.stats().locks == 0
+        disk.go_on()
+    # Prompts are stored in turn, so that the first one is done with.
+    tiered.cache(PROMPT + 1000, seed=2)
+    assert tiered.figure("pages") == PAGES
+    assert tiered.read()[0] == 0
+
+
+def test_after_a_flush_a_disk_that_does_not_answer_blocks_no_call(stallable):
+    tiered, disk = stallable
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict()
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        worker.call("Flush")
+    assert tiered.read()[0] == 0
+    assert tiered.figure("pages") == 0
+
+
+def test_a_drain_does_not_wait_for_the_disk(start_pandod, tmp_path):
+    disk = StalledDisk(tmp_path)
+    tiered = Tiered(start_pandod, tmp_path / "tier", drain_timeout="1h")
+    tiered.pandod.stop()
+    tiered.pandod.start(**disk.environment)
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict()
+    disk.stall()
+    try:
+        with protocol_worker(tiered.pandod.address) as worker:
+            how = {"tokens": PROMPT, "lock": True, "pending_wait_ms": WAIT_MS}
+            waiting = worker.start("MatchPrefix", **how)
+            eventually(lambda: worker.stats().pages.reserved == PAGES)
+            assert not waiting.is_here()
+            tiered.pandod.terminate()
+            eventually(lambda: not listens(tiered.http))
+    finally:
+        disk.go_on()
+    assert tiered.pandod.wait() == 0
+
+
+def listens(address: str) -> bool:
+    host, port = address.rsplit(":", 1)
+    with socket.socket() as client:
+        return client.connect_ex((host, int(port))) == 0
+
+
+def test_a_prompt_of_many_chunks_comes_back_bit_by_bit(start_pandod, tmp_path):
+    pages = 70
+    prompt = np.arange(pages * PAGE_TOKENS, dtype=np.uint32)
+    tiered = Tiered(start_pandod, tmp_path / "tier", pool_pages=1024)
+    computed = tiered.cache(prompt, seed=1)
+    # Something of it is cached, so that chunks follow a match.
+    tiered.evict(pages - 5)
+    matched, loaded = tiered.read(prompt)
+    assert matched == prompt.size
+    np.testing.assert_array_equal(loaded, computed)
+    assert tiered.copied("load") == pages - 5
+
+
 def test_a_full_tier_makes_room_and_keeps_the_beginnings(start_pandod, tmp_path):
     # A page takes 4 KiB, and its record 64 bytes.
     room = 20
@@ -384,6 +451,27 @@ def test_a_slow_disk_leaves_most_of_the_pool_to_the_workers(stallable):
         disk.go_on()
         matched = sorted(call.get().matched_tokens for call in waiting)
         assert matched == [(quarter - PAGES) * PAGE_TOKENS, PROMPT.size]
+
+
+def test_what_is_cached_of_a_prompt_counts_as_room_of_its_load(stallable):
+    tiered, disk = stallable
+    other = PROMPT + 1000
+    tiered.cache(other, seed=2)
+    tiered.evict()
+    tiered.cache(PROMPT, seed=1)
+    missing = 6
+    tiered.evict(missing)
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        how = {"lock": True, "pending_wait_ms": WAIT_MS}
+        first = worker.start("MatchPrefix", tokens=PROMPT, **how)
+        eventually(lambda: worker.stats().pages.reserved == missing)
+        second = worker.start("MatchPrefix", tokens=other, **how)
+        left = POOL_PAGES // 4 - PAGES
+        eventually(lambda: worker.stats().pages.reserved == missing + left)
+        disk.go_on()
+        assert first.get().matched_tokens == PROMPT.size
+        assert second.get().matched_tokens == left * PAGE_TOKENS
 
 
 def test_pages_of_another_model_are_not_found(start_pandod, tmp_path):

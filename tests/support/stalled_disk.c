@@ -1,5 +1,5 @@
 // Preloaded into a process: while the file that STALLED_DISK names exists,
-// reads and writes of files whose path has "/segment-" do not return.
+// reads and writes of the files of a disk tier do not return.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,10 @@ static void Stall(int file) {
   char path[4096] = "";
   snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
   if (readlink(link, path, sizeof(path) - 1) < 0) return;
-  if (strstr(path, "/segment-") == NULL) return;
+  if (strstr(path, "/segment-") == NULL &&
+      strstr(path, "/tier/index") == NULL) {
+    return;
+  }
   while (access(getenv("STALLED_DISK"), F_OK) == 0) usleep(PAUSE_MICROSECONDS);
 }
 

@@ -142,6 +142,7 @@ TEST_P(DiskTierTest, ANamespaceIsForgottenForGood) {
     tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
     tier->Store(kNs + 1, Hashes(100, 3), 0, second_, Confirm);
     tier->Forget(kNs);
+    tier->EraseForgotten();
     EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
     EXPECT_EQ(tier->CountStored(Hashes(100, 3)), 3u);
   }
@@ -152,6 +153,21 @@ TEST_P(DiskTierTest, ANamespaceIsForgottenForGood) {
     tier->Forget(kNs + 1);
     tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
     tier->Forget(std::nullopt);
+    tier->EraseForgotten();
+  }
+  EXPECT_EQ(Open(*pool)->figures().held_pages, 0u);
+}
+
+TEST_P(DiskTierTest, WhatIsForgottenWhileItIsStoredIsNotKept) {
+  const auto pool = MakePool(GetParam());
+  {
+    const auto tier = Open(*pool);
+    tier->Store(kNs, Hashes(0, 3), 0, first_, [&] {
+      tier->Forget(kNs);
+      return true;
+    });
+    EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
+    EXPECT_EQ(tier->figures().stored_pages, 0u);
   }
   EXPECT_EQ(Open(*pool)->figures().held_pages, 0u);
 }

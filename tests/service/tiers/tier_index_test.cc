@@ -101,13 +101,32 @@ TEST(TierIndexTest, RestoredBlocksKeepTheirSlots) {
   EXPECT_EQ(index.BeginStore(HashOf(4), kNs), 0u);
 }
 
-TEST(TierIndexTest, WhatIsStoredOfANamespaceIsListed) {
-  TierIndex index(4);
+TEST(TierIndexTest, WhatIsForgottenKeepsItsSlotUntilItIsErased) {
+  TierIndex index(2);
   ASSERT_TRUE(Store(index, 1));
-  ASSERT_TRUE(index.Restore(HashOf(2), kNs + 1, {3, 0}));
-  ASSERT_TRUE(index.BeginStore(HashOf(3), kNs).has_value());
-  EXPECT_EQ(index.StoredOf(kNs), Hashes(1, 1));
-  EXPECT_EQ(index.StoredOf(std::nullopt), Hashes(1, 2));
+  ASSERT_TRUE(index.Restore(HashOf(2), kNs + 1, {1, 0}));
+  const auto forgotten = index.ForgetAll(kNs);
+  ASSERT_EQ(forgotten.size(), 1u);
+  EXPECT_EQ(forgotten[0].hash, HashOf(1));
+  EXPECT_EQ(forgotten[0].slot, 0u);
+  EXPECT_FALSE(Has(index, 1));
+  EXPECT_TRUE(Has(index, 2));
+  EXPECT_TRUE(index.ForgetAll(kNs).empty());
+  // The other one makes room.
+  EXPECT_EQ(index.BeginStore(HashOf(3), kNs), 1u);
+  EXPECT_FALSE(index.BeginStore(HashOf(4), kNs).has_value());
+  index.EndLoad(HashOf(1), false);
+  EXPECT_EQ(index.BeginStore(HashOf(4), kNs), 0u);
+}
+
+TEST(TierIndexTest, WhatIsForgottenWhileItIsWrittenIsNotFound) {
+  TierIndex index(1);
+  ASSERT_TRUE(index.BeginStore(HashOf(1), kNs).has_value());
+  EXPECT_TRUE(index.ForgetAll(std::nullopt).empty());
+  EXPECT_FALSE(index.EndStore(HashOf(1), 11));
+  EXPECT_FALSE(Has(index, 1));
+  index.AbandonStore(HashOf(1));
+  EXPECT_TRUE(Store(index, 1));
 }
 
 // A model that keeps the stored blocks in a plain list, the oldest use first.
