@@ -130,6 +130,24 @@ class SteppedCallsTest : public testing::Test {
     }
     return false;
   }
+  // Whether several calls are served, one after the other, before the one ends
+  // that `start` begins: in one go it would leave room for one at most, once it
+  // has begun. It is tried several times.
+  template <typename Start>
+  bool SeveralAreServedWhile(Start start) {
+    constexpr int kSeveral = 5;
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      int served = 0;
+      const auto call = start();
+      while (!call->is_over()) {
+        EvictedPages();
+        served += !call->is_over();
+      }
+      EXPECT_TRUE(call->Wait().ok());
+      if (served >= kSeveral) return true;
+    }
+    return false;
+  }
   template <typename Done>
   void Flush(grpc::ClientContext* context, const v1::FlushRequest* request,
              v1::FlushResponse* response, Done done) {
@@ -178,6 +196,10 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorEvicts) {
           prefix_stub_->async()->Evict(context, request, response, done);
         });
   }));
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
+  EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
 }
 
 TEST_F(SteppedCallsTest, CallsThatTakeLongTakeTurns) {
