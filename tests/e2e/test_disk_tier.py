@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -258,6 +259,62 @@ def test_a_flush_takes_what_is_being_stored(stallable):
     assert tiered.read()[0] == 0
 
 
+def test_a_flush_takes_what_was_published_of_a_load(start_pandod, tmp_path):
+    pages = 70
+    chunk = 32
+    prompt = np.arange(pages * PAGE_TOKENS, dtype=np.uint32)
+    with stalled_tier(start_pandod, tmp_path, pool_pages=1024) as (tiered, disk):
+        tiered.cache(prompt, seed=1)
+        tiered.evict(pages)
+        disk.stall(after=chunk + 5)
+        with protocol_worker(tiered.pandod.address) as worker:
+            how = {"tokens": prompt, "lock": True, "pending_wait_ms": WAIT_MS}
+            waiting = worker.start("MatchPrefix", **how)
+            eventually(lambda: worker.stats().pages.reserved == pages - chunk)
+            assert worker.call("Flush").evicted_pages == chunk
+            assert waiting.get().matched_tokens == 0
+            disk.go_on()
+            eventually(lambda: worker.stats().pages.reserved == 0)
+        assert tiered.read(prompt)[0] == 0
+
+
+def release_locks_of_the_tier(worker) -> int:
+    [session] = [
+        session.session_number
+        for session in worker.call("ListSessions").sessions
+        if session.client_name == "pandod-tiers"
+    ]
+    return worker.call("ReleaseLocks", session_number=session).released_locks
+
+
+def test_a_store_whose_lock_an_operator_released_is_thrown_away(stallable):
+    tiered, disk = stallable
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        worker.cache(list(PROMPT))
+        eventually(lambda: worker.stats().locks == 1)
+        assert release_locks_of_the_tier(worker) == 1
+        disk.go_on()
+    tiered.cache(PROMPT + 1000, seed=2)  # stored after it
+    assert tiered.figure("pages") == PAGES
+
+
+def test_a_load_whose_lock_an_operator_released_is_given_back(stallable):
+    tiered, disk = stallable
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict()
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        how = {"tokens": PROMPT, "lock": True, "pending_wait_ms": WAIT_MS}
+        waiting = worker.start("MatchPrefix", **how)
+        eventually(lambda: worker.stats().pages.reserved == PAGES)
+        assert release_locks_of_the_tier(worker) == 1
+        assert waiting.get().matched_tokens == 0
+        disk.go_on()
+        eventually(lambda: worker.stats().pages.reserved == 0)
+        assert worker.stats().locks == 1  # of the answer
+
+
 def test_after_a_flush_a_disk_that_does_not_answer_blocks_no_call(stallable):
     tiered, disk = stallable
     tiered.cache(PROMPT, seed=1)
@@ -270,14 +327,10 @@ def test_after_a_flush_a_disk_that_does_not_answer_blocks_no_call(stallable):
 
 
 def test_a_drain_does_not_wait_for_the_disk(start_pandod, tmp_path):
-    disk = StalledDisk(tmp_path)
-    tiered = Tiered(start_pandod, tmp_path / "tier", drain_timeout="1h")
-    tiered.pandod.stop()
-    tiered.pandod.start(**disk.environment)
-    tiered.cache(PROMPT, seed=1)
-    tiered.evict()
-    disk.stall()
-    try:
+    with stalled_tier(start_pandod, tmp_path, drain_timeout="1h") as (tiered, disk):
+        tiered.cache(PROMPT, seed=1)
+        tiered.evict()
+        disk.stall()
         with protocol_worker(tiered.pandod.address) as worker:
             how = {"tokens": PROMPT, "lock": True, "pending_wait_ms": WAIT_MS}
             waiting = worker.start("MatchPrefix", **how)
@@ -285,8 +338,6 @@ def test_a_drain_does_not_wait_for_the_disk(start_pandod, tmp_path):
             assert not waiting.is_here()
             tiered.pandod.terminate()
             eventually(lambda: not listens(tiered.http))
-    finally:
-        disk.go_on()
     assert tiered.pandod.wait() == 0
 
 
@@ -384,8 +435,14 @@ def test_flipped_bits_on_disk_are_a_miss(start_pandod, tmp_path):
 @pytest.fixture
 def stallable(start_pandod, tmp_path) -> Iterator[tuple[Tiered, StalledDisk]]:
     """A disk tier, and how to stall its disk."""
+    with stalled_tier(start_pandod, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def stalled_tier(start_pandod, tmp_path, **options):
     disk = StalledDisk(tmp_path)
-    tiered = Tiered(start_pandod, tmp_path / "tier")
+    tiered = Tiered(start_pandod, tmp_path / "tier", **options)
     tiered.pandod.stop()
     tiered.pandod.start(**disk.environment)
     try:

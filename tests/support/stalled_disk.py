@@ -19,8 +19,9 @@ class StalledDisk:
             "STALLED_DISK": str(self._flag),
         }
 
-    def stall(self) -> None:
-        self._flag.touch()
+    def stall(self, after: int = 0) -> None:
+        """From now on, or once so many reads and writes are let through."""
+        self._flag.write_text(str(after))
 
     def go_on(self) -> None:
         self._flag.unlink(missing_ok=True)
