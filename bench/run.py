@@ -202,6 +202,11 @@ def kv_events_calls_rows(calls: dict) -> list[Row]:
             100 * calls["publishing_seconds"] / calls["seconds"],
             "%",
         ),
+        Row(
+            f"their time for 1,000 blocks, {routers}",
+            1e6 * calls["publishing_seconds"] / (max(calls["blocks"], 1) / 1000),
+            "us",
+        ),
     ]
 
 

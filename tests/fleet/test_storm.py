@@ -8,7 +8,7 @@ from fleet import routers
 from fleet.machine import Machine
 from fleet.prompts_of_documents import branch, document
 from fleet.relay import LossyRelay
-from fleet.routers import Source
+from fleet.routers import DynamoIndexer, Source, VllmRouter
 from pando_kv import Namespace
 from pandod_process import PAGE_TOKENS
 
@@ -83,20 +83,35 @@ def test_after_each_storm_both_routers_know_what_the_machines_know(
             for machine in machines:
                 machine.put(document(chance, 2, PAGE_TOKENS))
 
-        def agree(prompt: list[int]) -> bool:
+        def knows(
+            indexer: DynamoIndexer, prompt: list[int], adapter: Namespace | None = None
+        ) -> bool:
+            name = {"lora_name": adapter.extra_key} if adapter else {}
+            indexed = indexer.holds(prompt, **name)
+            return all(
+                indexed.get(m.number, 0) == m.holds(prompt, adapter) for m in machines
+            )
+
+        def chooses(router: VllmRouter, prompt: list[int]) -> bool:
             held = {m.number: m.holds(prompt) for m in machines}
-            indexed = indexer.holds(prompt)
-            if any(indexed.get(n, 0) != count for n, count in held.items()):
-                return False
             chosen, credited = router.choose(prompt)
             return credited == max(held.values()) and (
                 credited == 0 or held[chosen] == credited
             )
 
+        def agree(
+            indexer: DynamoIndexer, router: VllmRouter, prompt: list[int]
+        ) -> bool:
+            return (
+                knows(indexer, prompt)
+                and knows(indexer, prompt, ADAPTER)
+                and chooses(router, prompt)
+            )
+
         def check(step: str) -> None:
             settle()
             for prompt in storm.probes():
-                eventually(lambda p=prompt: agree(p))
+                eventually(lambda p=prompt: agree(indexer, router, p))
             print(step, "dropped so far", [relay.dropped for relay in relays])
             for relay in relays:
                 relay.loss = LOSS
@@ -112,17 +127,17 @@ def test_after_each_storm_both_routers_know_what_the_machines_know(
         check("a kill")
         machines[1].kill_and_restart()
         check("a kill and silence")
-        with routers.dynamo_indexer(dynamo, tmp_path) as late:
+        late_folder = tmp_path / "late"
+        late_folder.mkdir()
+        with (
+            routers.dynamo_indexer(dynamo, late_folder) as late_indexer,
+            routers.vllm_router(vllm_router, late_folder, sources) as late_router,
+        ):
             for source in sources:
-                late.register(source)
+                late_indexer.register(source)
             storm.requests(REQUESTS // 4)
             settle()
             for prompt in storm.probes():
-                held = {m.number: m.holds(prompt) for m in machines}
-                eventually(
-                    lambda p=prompt, h=held: all(
-                        late.holds(p).get(n, 0) == count for n, count in h.items()
-                    )
-                )
+                eventually(lambda p=prompt: agree(late_indexer, late_router, p))
         check("a late subscriber")
         assert all(relay.dropped > 0 for relay in relays)
