@@ -267,8 +267,9 @@ absl::Status DiskStore::ReadIndex(const Config& config) {
 }
 
 absl::Status DiskStore::MakeSegments(const std::string& folder) {
-  for (uint32_t first = 0; first < slots_; first += slots_per_segment_) {
-    const uint64_t slots = std::min(slots_per_segment_, slots_ - first);
+  for (uint64_t first = 0; first < slots_; first += slots_per_segment_) {
+    const uint64_t slots =
+        std::min<uint64_t>(slots_per_segment_, slots_ - first);
     const std::string path = SegmentPath(folder, segments_.size());
     ASSIGN_OR_RETURN(UniqueFd segment, OpenFile(path, O_DIRECT));
     RETURN_IF_ERROR(MakePrivate(segment, path));

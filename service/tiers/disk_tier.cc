@@ -101,17 +101,21 @@ void DiskTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
 void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
   pages_->CopyOut(write.page, buffer);
   write.record.checksum = pages_->Checksum(buffer);
-  const absl::Status status = store_->WriteBlock(write.slot, buffer);
-  write.is_done = status.ok();
-  if (status.ok()) return;
+  write.is_done = Check(store_->WriteBlock(write.slot, buffer), write.slot);
+}
+
+bool DiskTier::Check(const absl::Status& written, uint32_t slot) {
+  if (written.ok()) return true;
   ++failed_writes_;
   Log(LogLevel::kError, "a page cannot be stored",
-      {{"slot", write.slot}, {"error", status.message()}});
+      {{"slot", slot}, {"error", written.message()}});
+  return false;
 }
 
 void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
-  const bool is_written = write.is_done && is_confirmed &&
-                          store_->WriteRecord(write.slot, write.record).ok();
+  const bool is_written =
+      write.is_done && is_confirmed &&
+      Check(store_->WriteRecord(write.slot, write.record), write.slot);
   if (is_written) {
     absl::MutexLock hold(&mutex_);
     if (index_.EndStore(write.record.hash, write.record.checksum)) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
@@ -77,6 +78,8 @@ class DiskTier {
   void Restore();
   void WriteBlock(Write& write, std::byte* buffer);
   void Erase(uint32_t slot) const;
+  // Whether a write succeeded; counts and logs one that did not.
+  bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
   // Whether the page has the block's bytes now.
   bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
