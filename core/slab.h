@@ -2,6 +2,7 @@
 #define PANDO_CORE_SLAB_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,10 +32,9 @@ class Slab {
   // Makes an object from `args`.
   template <typename... Args>
   T& New(Args&&... args) {
-    if (free_.empty()) Grow();
-    const uint32_t index = free_.back();
-    free_.pop_back();
-    Cell& cell = At(index);
+    if (first_free_ == kNone) Grow();
+    Cell& cell = At(first_free_);
+    first_free_ = cell.next_free;
     T* object = std::construct_at(&cell.object, std::forward<Args>(args)...);
     ++cell.generation;
     ++size_;
@@ -75,8 +75,9 @@ class Slab {
     T* object = Find(handle);
     CHECK(object != nullptr);
     std::destroy_at(object);
-    ++reinterpret_cast<Cell*>(object)->generation;
-    free_.push_back(static_cast<uint32_t>(handle));
+    Cell& cell = reinterpret_cast<Cell&>(*object);
+    ++cell.generation;
+    Free(cell);
     --size_;
   }
 
@@ -102,12 +103,15 @@ class Slab {
   static constexpr uint32_t kBlockCells = 256;
 
  private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
   // The object comes first, so that its address is the cell's address.
   struct Cell {
     Cell() {}
     ~Cell() {}
     union {
       T object;
+      uint32_t next_free;  // while there is no object
     };
     uint32_t index = 0;
     uint32_t generation = 0;
@@ -121,13 +125,21 @@ class Slab {
     const auto first = static_cast<uint32_t>(blocks_.size()) * kBlockCells;
     blocks_.push_back(std::make_unique<Cell[]>(kBlockCells));
     for (uint32_t i = kBlockCells; i-- > 0;) {
-      blocks_.back()[i].index = first + i;
-      free_.push_back(first + i);
+      Cell& cell = blocks_.back()[i];
+      cell.index = first + i;
+      Free(cell);
     }
   }
 
+  // The list of free cells is in the cells: a list of its own would be copied
+  // as it grows, by whoever deletes.
+  void Free(Cell& cell) {
+    cell.next_free = first_free_;
+    first_free_ = cell.index;
+  }
+
   std::vector<std::unique_ptr<Cell[]>> blocks_;
-  std::vector<uint32_t> free_;
+  uint32_t first_free_ = kNone;
   uint32_t size_ = 0;
 };
 
