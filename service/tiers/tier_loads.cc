@@ -19,9 +19,6 @@ constexpr size_t kChunkPages = 32;
 constexpr size_t kMaxLookupTokens = 256 * 1024;
 // More loads than this do not wait to begin.
 constexpr size_t kMaxLoads = 64;
-// The share of the pool that they may lock and reserve, so that a slow disk
-// leaves the others to the workers.
-constexpr size_t kLockedShare = 4;
 // A call whose time is up waits at most this much longer.
 constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
@@ -56,7 +53,7 @@ TierLoads::TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
       tier_(tier),
       page_tokens_(mover->cache().page_tokens()),
       min_load_tokens_(min_load_tokens),
-      max_locked_pages_(mover->cache().capacity_pages() / kLockedShare),
+      max_locked_pages_(mover->cache().capacity_pages() / Mover::kPoolParts),
       looked_up_wakeup_(server->AddWakeup([this] { ResumeLookedUp(); })),
       deadline_timer_(server->AddTimer(
           absl::ZeroDuration(),

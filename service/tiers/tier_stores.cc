@@ -16,11 +16,10 @@ namespace {
 constexpr size_t kPagesPerLock = 32;
 // Of the tokens and hashes of all prompts that wait.
 constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
-// The share of the pool that a store may lock.
-constexpr size_t kLockedShare = 4;
 
 size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
-  return std::min<size_t>(cache.capacity_pages() / kLockedShare, tier.slots());
+  return std::min<size_t>(cache.capacity_pages() / Mover::kPoolParts,
+                          tier.slots());
 }
 
 }  // namespace
