@@ -91,10 +91,7 @@ RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
   const auto end = start + static_cast<uint32_t>(request.prompt_tokens +
                                                  request.tokens.size());
   if (facts.tick == 0 && !request.pages.empty()) {
-    const uint32_t output =
-        std::min(end - start, request.output_tokens.value_or(0));
-    facts = parts.tree.BeginRequest(end - output,
-                                    start + cached_pages * page_tokens);
+    facts = parts.tree.BeginRequest(end, start + cached_pages * page_tokens);
   }
   facts.output_tokens =
       request.output_tokens.value_or(end - std::min(end, facts.prompt_tokens));

@@ -136,7 +136,7 @@ TEST_F(ClientOperatorTest, TellsWhatIsLearntOfReuseWhileItIs) {
   ASSERT_TRUE(client->TakeLock(Prompt(2 * kPageTokens)).ok());
   const Stats stats = *asked->GetStats();
   ASSERT_TRUE(stats.reuse.has_value());
-  EXPECT_EQ(stats.reuse->requested_pages, 2u + 2u);  // the prompts
+  EXPECT_EQ(stats.reuse->requested_pages, 3u + 2u);  // inserted, locked
   EXPECT_EQ(stats.reuse->hit_pages, 2u);
   EXPECT_EQ(stats.reuse->lru_hit_pages, 2u);
 }

@@ -233,9 +233,7 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   RequestFacts facts;
   if (lock != nullptr) facts = lock->request;
   if (facts.tick == 0 && page_count > 0) {
-    const size_t output =
-        std::min<size_t>(end - begin, request.output_tokens.value_or(0));
-    facts = BeginRequest(end - output, begin + existing * page_tokens());
+    facts = BeginRequest(end, begin + existing * page_tokens());
   }
   facts.output_tokens = request.output_tokens.value_or(
       static_cast<uint32_t>(end - std::min<size_t>(end, facts.prompt_tokens)));
