@@ -51,7 +51,8 @@ class Access:
                 self._closed_until = self._clock() + self._pause
                 _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
                 self._pause = min(2 * self._pause, _MAX_PAUSE)
-            else:
+            elif error.reason != "DRAINING":
+                # What waits asks in each step; the log would have a line for each.
                 _log.warning("pandod: %s; going on without it", error)
             return None
         self._pause = _FIRST_PAUSE
@@ -73,6 +74,7 @@ class Access:
 
 
 def _is_away(error: PandoError) -> bool:
-    """One that drains refuses what is new, and serves what it has admitted."""
+    """Whether pandod does not answer. One that drains does: it refuses only what is
+    new."""
     has_no_answer = isinstance(error, (UnavailableError, DeadlineError))
     return has_no_answer and error.reason != "DRAINING"

@@ -293,7 +293,9 @@ class ZeroScheduler:
     def _warn(self, error: PandoError) -> None:
         if isinstance(error, SessionLostError):
             self._lost(error.message)
-        _log.warning("pandod: %s; going on without it", error)
+        # What waits asks in each step; the log would have a line for each.
+        if error.reason != "DRAINING":
+            _log.warning("pandod: %s; going on without it", error)
 
     def _require_session(self) -> None:
         if self._client.generation != self._generation_of_session:
