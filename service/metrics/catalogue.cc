@@ -19,7 +19,14 @@ std::string TypeName(prometheus::MetricType type) {
   }
 }
 
-// The values that the label has in a server that has just started.
+// A server that has just started, and learns of reuse.
+MetricsSnapshot Specimen() {
+  MetricsSnapshot snapshot;
+  snapshot.cache.reuse.emplace();
+  return snapshot;
+}
+
+// The values that the label has in the specimen.
 std::vector<std::string> ValuesOf(const prometheus::MetricFamily& family,
                                   size_t label) {
   std::vector<std::string> values;
@@ -33,8 +40,7 @@ std::vector<std::string> ValuesOf(const prometheus::MetricFamily& family,
 }
 
 Json ToJson(const std::string& group, const Metric& metric) {
-  const prometheus::MetricFamily family =
-      CollectMetric(metric, MetricsSnapshot());
+  const prometheus::MetricFamily family = CollectMetric(metric, Specimen());
   Json labels = Json::array();
   for (size_t i = 0; i < metric.labels.size(); ++i) {
     Json label = {{"name", metric.labels[i].name}};
