@@ -56,7 +56,7 @@ void EventLog::MakeGap() {
 
 void EventLog::EndGap() {
   has_gap_ = false;
-  Cleared();
+  events_.emplace_back(AllCleared{});
 }
 
 void EventLog::Take(std::vector<RawEvent>& events) {

@@ -40,7 +40,7 @@ class DiskStore {
     uint64_t checksum = 0;
     // How many pages of the prompt end with this one.
     uint32_t ordinal = 0;
-    // Of the page's namespace.
+    // The digest of the page's namespace.
     uint64_t ns_digest = 0;
   };
   // A block that was there at the start.
@@ -57,7 +57,7 @@ class DiskStore {
   static absl::StatusOr<std::unique_ptr<DiskStore>> Open(const Config& config);
 
   uint32_t slots() const { return slots_; }
-  // Of a buffer for one block: block_bytes, rounded up to kAlignment.
+  // The size of a buffer for one block: block_bytes, rounded up to kAlignment.
   uint64_t buffer_bytes() const { return slot_bytes_; }
   std::vector<Found> TakeFound() { return std::move(found_); }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Stored under one lock, which is then released.
 constexpr size_t kPagesPerLock = 32;
-// Of the tokens and hashes of all prompts that wait.
+// The tokens and hashes of all prompts that wait take no more.
 constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
 
 size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
