@@ -34,6 +34,7 @@ AT_REST = Stats(
     quota_classes=[],
     version="0.0.0",
     held_pages=0,
+    reuse=None,
 )
 
 

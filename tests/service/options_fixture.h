@@ -68,6 +68,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"kv-events-topic", "kv@{worker}@{model}"},
           {"kv-events-workers", "one,two"},
           {"kv-events-block-tokens", "64"},
+          {"tier-min-load-tokens", "100"},
           {"drain-timeout", "0"},
           {"check-invariants-every", "30s"},
           {"verify-pages", "0.25"},
