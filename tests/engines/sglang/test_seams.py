@@ -96,7 +96,7 @@ def test_another_version_is_refused_and_can_be_tried(monkeypatch):
 
 @pytest.fixture
 def context():
-    """With which SGLang makes its prefix cache: all of it goes together."""
+    """What SGLang makes its prefix cache with: all of it goes together."""
     args = SimpleNamespace(
         enable_lmcache=False,
         enable_flexkv=False,
@@ -147,7 +147,7 @@ def test_what_does_not_go_together_is_refused(context, field, value, said):
 
 
 def test_another_pool_than_one_of_keys_and_values_is_refused(context):
-    """As SGLang makes for latent attention."""
+    """SGLang makes such a pool for latent attention."""
     from pando_kv.sglang.support import refuse_what_is_not_supported
     from sglang.srt.mem_cache.memory_pool import MLATokenToKVPool
 

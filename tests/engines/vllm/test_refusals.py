@@ -105,7 +105,7 @@ def allocated():
 
 
 def layers_of(memory):
-    """As vLLM cuts its memory into the tensors of layers."""
+    """The tensors of layers, cut out of one memory as vLLM does it."""
     by_layer = memory.view(LAYERS, PAGES, BLOCK_BYTES)
     return {f"layer.{n}": by_layer[n] for n in range(LAYERS)}
 
