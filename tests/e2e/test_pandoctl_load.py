@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from metrics_page import MetricsPage, free_address
 from pando_kv import Client
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
@@ -55,6 +56,20 @@ def test_a_bench_shares_system_prompts_between_client_processes(ctl):
     # The first of each client may find nothing yet.
     assert report["hit_tokens"] >= (requests - 2) * shared
     assert report["hit_tokens"] <= (requests - 1) * shared
+
+
+@pytest.mark.parametrize("transport", ["lane", "grpc"])
+def test_calls_go_by_the_transport_that_is_asked_for(start_pandod, transport):
+    http = free_address()
+    pandod = start_pandod(http=http)
+    Pandoctl(pandod.address)(
+        *("bench", "--yes", "--requests", 3, "--transport", transport),
+        *("--prompt-tokens", PAGE_TOKENS, "--system-prompt-tokens", 0),
+    )
+    inserts = MetricsPage(http).by(
+        "transport", "grpc_server_handled_total", grpc_method="Insert", grpc_code="OK"
+    )
+    assert {way: count for way, count in inserts.items() if count} == {transport: 3}
 
 
 def test_a_second_bench_sends_other_prompts(ctl):
