@@ -6,7 +6,6 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from credentials import folder_of_tokens, guarded, token_of
 from metrics_page import free_address, get
 from pando_kv import Client, Namespace
 from pandod_process import PAGE_TOKENS
+from process_memory import memory_of
 from prompts import admit_and_publish
 
 SECRET = np.arange(3_999_999_000, 3_999_999_000 + PAGE_TOKENS, dtype=np.uint32)
@@ -141,16 +141,10 @@ BODIES = {
 
 @pytest.mark.parametrize("what", BODIES)
 def test_a_body_that_is_no_question_takes_no_more_than_its_bytes(pandod, what):
-    status = Path(f"/proc/{pandod.pid}/status")
-
-    def most_memory() -> int:
-        lines = status.read_text().splitlines()
-        return next(int(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024
-
     assert explain(pandod.http, {"tokens": [1]})[0] == 200
-    before = most_memory()
+    before = memory_of(pandod.pid, "VmHWM")
     assert explain(pandod.http, BODIES[what])[0] == 400
-    assert most_memory() < before + 4 * len(BODIES[what])
+    assert memory_of(pandod.pid, "VmHWM") < before + 4 * len(BODIES[what])
 
 
 def test_slow_bodies_hold_up_neither_probes_nor_metrics(pandod):

@@ -1,7 +1,6 @@
 """Calls that are made to cost others something, by who may or may not call."""
 
 import contextlib
-from pathlib import Path
 
 import grpc
 import pytest
@@ -10,25 +9,17 @@ from eventually import eventually
 from many_nodes import publish_chats
 from pando_kv import Client, Operator
 from pandod_process import PAGE_TOKENS
+from process_memory import MEBIBYTE, memory_of
 from raw_calls import RawCalls
 
 MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 UNLOCK = "pando.v1.PrefixCache/Unlock"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
-MEBIBYTE = 1 << 20
 # What is not read waits in the server.
 TAKES_LITTLE = [("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_535)]
 # A query with nothing in it, and a field that no message has.
 EMPTY_QUERY = b"\x0a\x00"
 UNKNOWN_FIELD = b"\xfa\x07\x00"
-
-
-def memory_of(pid: int, which: str) -> int:
-    """Bytes that a process has (VmRSS), or had at most (VmHWM)."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(which):
-            return int(line.split()[1]) * 1024
-    raise AssertionError(f"no {which}")
 
 
 @pytest.mark.parametrize("method", [MATCH_MANY, UNLOCK, "pando.v1.Admin/GetStats"])

@@ -11,6 +11,7 @@ from fleet.prompts_of_documents import branch, document
 from fleet.subscriber import STORED_FIELDS, Subscriber, replay
 from pando_kv import Namespace
 from pandod_process import PAGE_TOKENS, refused_start
+from process_memory import MEBIBYTE, memory_of
 
 SALTED = Namespace(cache_salt="a salt")
 BIGRAM = Namespace(bigram=True)
@@ -59,6 +60,24 @@ def test_under_load_a_subscriber_knows_exactly_what_is_cached(start_machine, for
         while ids_of(last)[-1] not in subscriber.blocks:
             subscriber.next()
         assert len(subscriber.blocks) == cached_pages(machine)
+
+
+def test_who_never_reads_misses_frames_and_costs_a_bounded_memory(start_machine):
+    chance = random.Random(1)
+    pages = 4000
+    machine = start_machine(pool_pages=pages, layers=1, heads=1, head_size=1)
+    with zmq.Context.instance().socket(zmq.SUB) as deaf:
+        deaf.setsockopt(zmq.RCVHWM, 1)
+        deaf.setsockopt(zmq.RCVBUF, 4096)
+        deaf.setsockopt(zmq.SUBSCRIBE, b"")
+        deaf.connect(machine.events)
+        eventually(lambda: machine.metrics().sum("pando_kv_event_subscribers") == 1)
+        before = memory_of(machine.pandod.pid, "VmRSS")
+        while not machine.metrics().sum("pando_kv_event_dropped_frames_total"):
+            for _ in range(10):
+                machine.put(document(chance, pages // 2, PAGE_TOKENS))
+        # A thousand frames of 64 KiB or little more.
+        assert memory_of(machine.pandod.pid, "VmHWM") - before < 128 * MEBIBYTE
 
 
 def test_a_late_subscriber_is_told_everything(start_machine):
