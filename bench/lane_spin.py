@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from pando_kv import Client
+from python_calls import cpu_seconds
 from rows import print_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,11 +109,6 @@ def start_counter(cpu: int) -> subprocess.Popen:
         [*on(cpu), sys.executable, "-c", COUNTER, str(ROUND_SECONDS)],
         stdout=subprocess.PIPE,
     )
-
-
-def cpu_seconds(pid: int) -> float:
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 if __name__ == "__main__":

@@ -6,12 +6,18 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
+from pando_kv import Client
 
 PROGRAMS = Path(__file__).resolve().parent / "python"
 PAGE_TOKENS = 16
 POOL_TOKENS = 5_000_000
+IDLE_SESSIONS = 64
+IDLE_SECONDS = 5
 
 
 def python_calls(build: Path) -> dict[str, float]:
@@ -52,9 +58,35 @@ def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def idle_share(build: Path, *, lane: bool) -> float:
+    """The percentage of a CPU that a pandod takes for sessions that make no calls."""
+    with started_pandod(build) as (address, pid), contextlib.ExitStack() as stack:
+        for _ in range(IDLE_SESSIONS):
+            client = stack.enter_context(Client(address, lane=lane))
+            client.match_prefix(np.arange(PAGE_TOKENS))
+        before = cpu_seconds(pid)
+        time.sleep(IDLE_SECONDS)
+        return 100 * (cpu_seconds(pid) - before) / IDLE_SECONDS
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the threads of a process have spent."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+
+
 @contextlib.contextmanager
 def serving(build: Path, *, on_one_cpu: bool = True) -> Iterator[str]:
     """The address of a pandod."""
+    with started_pandod(build, on_one_cpu=on_one_cpu) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def started_pandod(
+    build: Path, *, on_one_cpu: bool = True
+) -> Iterator[tuple[str, int]]:
+    """The address of a pandod, and its process id."""
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
         socket = Path(folder) / "pando.sock"
         # Nobody reads or writes KV here, so its layout is as small as can be.
@@ -71,7 +103,7 @@ def serving(build: Path, *, on_one_cpu: bool = True) -> Iterator[str]:
             while not socket.exists():
                 if process.poll() is not None:
                     raise RuntimeError(f"pandod ended with {process.returncode}")
-            yield f"unix:{socket}"
+            yield f"unix:{socket}", process.pid
         finally:
             process.terminate()
             process.wait()

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from core_rows import core_rows
-from python_calls import python_calls, python_trace
+from python_calls import IDLE_SESSIONS, idle_share, python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
 from rows import Row, json_of, print_rows, print_table
 from tier_rows import tier_rows
@@ -91,6 +91,13 @@ def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
             limit=400,
         ),
         Row("Python: gauges", calls["gauges"], "us"),
+        Row(
+            f"pandod with {IDLE_SESSIONS} lanes without calls; floor: without lanes",
+            idle_share(build, lane=True),
+            "% of a CPU",
+            idle_share(build, lane=False),
+            limit=0.5,
+        ),
     ]
     for trace in traces:
         for handles in (False, True):
@@ -99,14 +106,15 @@ def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
                 for transport in ("lane", "grpc")
             )
             what = "handles" if handles else "whole prompts"
-            rows.append(
+            rows += [
                 Row(
-                    f"Python: {trace.name}, {what}, mean; floor: over gRPC",
-                    lane["mean"],
+                    f"Python: {trace.name}, {what}, {figure}; floor: over gRPC",
+                    lane[figure],
                     "us",
-                    grpc["mean"],
+                    grpc[figure],
                 )
-            )
+                for figure in ("mean", "p50", "p99")
+            ]
     return rows
 
 

@@ -108,7 +108,10 @@ def _store(client: Client, http: str, tokens: np.ndarray) -> float:
 
     def store() -> None:
         client.insert(tokens, match.reserved_page_ids, lock=match.lock, unlock=True)
-        while _stored(http) < before + PROMPT_PAGES:
+        deadline = time.monotonic() + WAIT
+        while (stored := _stored(http) - before) < PROMPT_PAGES:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{stored} of {PROMPT_PAGES} pages were stored")
             time.sleep(0.002)
 
     return _rate(store)
