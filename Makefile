@@ -23,8 +23,8 @@ export CCACHE_DEPEND ?= 1
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build build-sanitized build-asan build-tsan build-fuzz package demo show test check test-unit test-python test-asan \
-        test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
+.PHONY: help setup build build-sanitized build-asan build-tsan build-fuzz package \
+        demo show test check test-unit test-python test-asan test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
         bench-engines tidy fuzz soak coverage bench bench-sglang bench-peers format clean
 
 help:
@@ -122,7 +122,7 @@ test-fleet: setup
 # Real engines over a real pandod; skipped, loudly, where their packages cannot
 # be had; two engines at once, for most tests wait for one process. Environments
 # are kept in $${PANDO_CACHE:-~/.cache/pando}. They have torch, too, for tests that
-# need it and no engine: one environment runs those.
+# need it and no engine: the first environment runs those.
 TORCH_TESTS := tests/clients/python/test_torch_views.py \
   tests/e2e/test_demo.py::test_demo_verifies_every_bit_of_torch_in_bfloat16 \
   tests/e2e/test_torch_workers.py
@@ -135,7 +135,8 @@ test-engines:
 
 test-engine-%:
 	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* -m pytest -q \
-	  -rs -c tests/pytest.ini --rootdir tests tests/engines $(if $(filter vllm,$*),$(TORCH_TESTS)); \
+	  -rs -c tests/pytest.ini --rootdir tests tests/engines \
+	  $(if $(filter $(firstword $(ENGINES)),$*),$(TORCH_TESTS)); \
 	code=$$?; \
 	if [ $$code -eq 75 ]; then \
 	  echo "SKIPPED: no packages of $*; its tests did not run"; \

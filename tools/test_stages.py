@@ -1,9 +1,10 @@
 """Runs the stages of `make test`, all of them, and prints one summary.
 
 A stage is a target of the Makefile. TARGET+BUILD makes BUILD meanwhile, at the
-lowest priority and for later stages, which tell what fails in it. A stage leaves its tests' verdicts as JUnit XML in
-the folder that the variable RESULTS names; a stage without such files (formatting,
-fuzzers) passes or fails as a whole. Exits non-zero if anything failed.
+lowest priority and for later stages, which tell what fails in it. A stage leaves
+its tests' verdicts as JUnit XML in the folder that the variable RESULTS names; a
+stage without such files (formatting, fuzzers) passes or fails as a whole. Exits
+non-zero if anything failed.
 
 usage: tools/test_stages.py RESULTS_FOLDER TARGET[+BUILD]...
 """
@@ -92,8 +93,10 @@ def made_meanwhile(target: str, log: Path) -> Iterator[None]:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-        yield
-        making.wait()
+        try:
+            yield
+        finally:
+            making.wait()
 
 
 def run_stage(stage: str, results: Path) -> Stage:
@@ -103,12 +106,12 @@ def run_stage(stage: str, results: Path) -> Stage:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print(f"\n== {target} ==", flush=True)
-    begin = time.monotonic()
     with made_meanwhile(build, folder / "meanwhile.log"):
+        begin = time.monotonic()
         done = subprocess.run(
             ["make", "--no-print-directory", target, f"RESULTS={folder.resolve()}"]
         )
-    seconds = time.monotonic() - begin
+        seconds = time.monotonic() - begin
     return Stage(target, done.returncode, seconds, read_verdicts(folder))
 
 
