@@ -281,9 +281,9 @@ class Connection:
                 answer = self._attempt(call, first)
                 unsettled = call.give_back and call.give_back(answer)
             except PandoError as error:
-                unsettled = after_settling(call, error)
                 if self._closing.wait(SETTLE_PAUSE):
                     return
+                unsettled = after_settling(call, error)
             first = None
 
     def _keep_session(self) -> None:
