@@ -144,7 +144,10 @@ class Engine:
             self.scheduler.abort_request(AbortReq(rid=command["abort"]))
             self.say(**self.look())
         elif "output" in command:
-            self.say(output=list(self.requests[command["output"]].output_ids))
+            request = self.requests[command["output"]]
+            self.say(
+                output=list(request.output_ids), retractions=request.retraction_count
+            )
         elif "update" in command:
             self.say(updated=self._update(command["update"]))
         else:
