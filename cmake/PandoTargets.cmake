@@ -26,18 +26,21 @@ function(pando_program name)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# pando_test(NAME SOURCES... DEPS...): a GoogleTest program known to CTest, which
-# calls its tests PREFIX and their names.
+# pando_test(NAME [OPTIMIZED] SOURCES... DEPS...): a GoogleTest program known to
+# CTest, which calls its tests PREFIX and their names.
 function(pando_test name)
-  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "PREFIX" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main pando_warnings)
   # Files of tests may have helpers of one name.
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  # Under sanitizers what is tested is optimised; the tests themselves compile
-  # in half the time without.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  # Under sanitizers what is tested is optimised. Tests compile in half the time
+  # without; those that compute much would take longer to run, as what they test
+  # shares their instances of templates.
+  if(NOT ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${ARG_PREFIX}")
 endfunction()
