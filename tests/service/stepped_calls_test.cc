@@ -58,6 +58,7 @@ class Call {
 };
 using FlushCall = Call<v1::FlushRequest, v1::FlushResponse>;
 using CheckCall = Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>;
+using ExplainCall = Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>;
 
 // A server with a cache of as many nodes as pages.
 class SteppedCallsTest : public testing::Test {
@@ -98,6 +99,17 @@ class SteppedCallsTest : public testing::Test {
                                          .tokens = tokens,
                                          .pages = pages.value().pages});
       ASSERT_TRUE(insert.ok());
+    }
+  }
+
+  // A lock on each prompt.
+  void LockAll() {
+    const NamespaceKey ns;
+    for (uint32_t i = 1; i <= kPages; ++i) {
+      const std::vector<Token> tokens = {i};
+      const auto lock =
+          cache_.Lock({.session = session_, .ns = ns, .tokens = tokens});
+      ASSERT_TRUE(lock.ok());
     }
   }
 
@@ -162,6 +174,14 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->CheckInvariants(context, request, response, done);
     });
   }
+  // Of the first prompt.
+  std::unique_ptr<ExplainCall> StartExplain() {
+    return std::make_unique<ExplainCall>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->add_tokens(1);
+          admin_stub_->async()->ExplainMatch(context, request, response, done);
+        });
+  }
 
   const SessionId session_{1};
   std::string folder_;
@@ -200,6 +220,15 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorEvicts) {
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
   EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileAMatchIsExplained) {
+  LockAll();
+  EXPECT_TRUE(SeveralAreServedWhile([&] { return StartExplain(); }));
+  const auto explanation = StartExplain();
+  EXPECT_TRUE(explanation->Wait().ok());
+  EXPECT_EQ(explanation->response.end(), v1::MATCH_END_COMPLETE);
+  EXPECT_EQ(explanation->response.locks_size(), 1);
 }
 
 TEST_F(SteppedCallsTest, CallsThatTakeLongTakeTurns) {
