@@ -1,9 +1,9 @@
 """All threads of a pandod at once, under the thread sanitizer: `make test-tsan`.
 
-They are its own threads that are looked at: polling, timers, events, regret meter,
-process watcher, memory socket, acceptors, HTTP and log. A race ends pandod with a status
-that the test does not take. Without the sanitizer it would show nothing, so pytest does
-not collect it by itself.
+They are its own threads that are looked at: polling, timers, events, those for routers
+too, disk tier, regret meter, process watcher, memory socket, acceptors, HTTP and log. A
+race ends pandod with a status that the test does not take. Without the sanitizer it would
+show nothing, so pytest does not collect it by itself.
 """
 
 import json
@@ -18,10 +18,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
-from metrics_page import free_address, get
+from fleet.subscriber import Subscriber, replay
+from marked_prompts import random_prompt
+from metrics_page import MetricsPage, free_address, get
 from pando_kv import Client, SnapshotEnd
-from pandod_process import Pandod, clean_environment, serving
+from pandod_process import PAGE_TOKENS, Pandod, clean_environment, serving
 from worker_process import WorkerProcess
 
 SECONDS = 15
@@ -83,6 +86,24 @@ def watch_events(pandod: Pandod) -> None:
             pass
 
 
+def follow_as_a_router(events: str, replays: str) -> None:
+    """Learns what is cached, then asks for all of that again."""
+    with Subscriber(events) as subscriber:
+        announced = subscriber.next().sequence
+        assert replay(replays, announced)[0].sequence == announced
+        replay(replays, 0)
+
+
+def wait_for_the_disk(pandod: Pandod, random: np.random.Generator) -> None:
+    """A prompt that others cached, and that was evicted since, maybe."""
+    prompt = random_prompt(random, PAGE_TOKENS)
+    with Client(pandod.address) as client:
+        match = client.match_prefix(
+            prompt.tokens, namespace=prompt.namespace, lock=True, pending_wait=1
+        )
+        match.lock.release()
+
+
 def ask_as_an_operator(pandod: Pandod) -> None:
     with Client(pandod.address) as client:
         client.stats()
@@ -128,19 +149,29 @@ def load(pandod: Pandod) -> Iterator[None]:
 
 def test_the_threads_of_pandod_do_not_race(tmp_path):
     http = free_address()
+    events, replays = (f"tcp://{free_address()}" for _ in range(2))
     options = {
         "http": http,
+        "kv_events": events,
+        "kv_events_replay": replays,
         "low_free_pages": 4,
         "high_free_pages": 8,
         "check_invariants_every": "1s",
         "verify_pages": 1,
         "log_level": "debug",
+        "model": "a",
+        "tier_disk": tmp_path / "tier",
+        "tier_disk_bytes": "16MiB",
+        "tier_min_load_tokens": PAGE_TOKENS,
     }
+    random = np.random.default_rng(1)
     with serving(tmp_path, **options) as pandod:
         deeds: list[Deed] = [
             lambda: scrape(http),
             lambda: look_at_the_console(http),
             lambda: watch_events(pandod),
+            lambda: follow_as_a_router(events, replays),
+            lambda: wait_for_the_disk(pandod, random),
             lambda: ask_as_an_operator(pandod),
             lambda: die(pandod),
             lambda: read_options_again(pandod),
@@ -148,4 +179,7 @@ def test_the_threads_of_pandod_do_not_race(tmp_path):
         with again_and_again(*deeds), load(pandod):
             pass
         assert pandod.running, pandod.log()
+        page = MetricsPage(http)
+        assert page.sum("pando_tier_copied_pages_total", direction="store") > 0
+        assert page.sum("pando_tier_copied_pages_total", direction="load") > 0
     assert "ThreadSanitizer" not in pandod.log()

@@ -1,4 +1,7 @@
-// absl::Mutex orders what threads do (see CMakeLists.txt).
+// absl::Mutex orders what threads do (see CMakeLists.txt). Abseil may evaluate
+// the condition of a thread that waits in any thread that unlocks, while it
+// still has the mutex; the sanitizer believes that it is unlocked by then, so
+// what conditions read is not looked at.
 
 #include <sanitizer/tsan_interface.h>
 
@@ -7,6 +10,11 @@ extern "C" {
 void __real__ZN4absl7debian35Mutex4LockEv(void* mutex);
 bool __real__ZN4absl7debian35Mutex7TryLockEv(void* mutex);
 void __real__ZN4absl7debian35Mutex6UnlockEv(void* mutex);
+void __real__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
+    void* mutex, const void* condition);
+
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 void __wrap__ZN4absl7debian35Mutex4LockEv(void* mutex) {
   __tsan_mutex_pre_lock(mutex, 0);
@@ -26,8 +34,22 @@ bool __wrap__ZN4absl7debian35Mutex7TryLockEv(void* mutex) {
 
 void __wrap__ZN4absl7debian35Mutex6UnlockEv(void* mutex) {
   __tsan_mutex_pre_unlock(mutex, 0);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   __real__ZN4absl7debian35Mutex6UnlockEv(mutex);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
   __tsan_mutex_post_unlock(mutex, 0);
+}
+
+// Unlocks, and locks again when the condition holds.
+void __wrap__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
+    void* mutex, const void* condition) {
+  __tsan_mutex_pre_unlock(mutex, 0);
+  __tsan_mutex_post_unlock(mutex, 0);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  __real__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(mutex, condition);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  __tsan_mutex_pre_lock(mutex, 0);
+  __tsan_mutex_post_lock(mutex, 0, 0);
 }
 
 }  // extern "C"
