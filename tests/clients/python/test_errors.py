@@ -28,7 +28,7 @@ CASES = [
     ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", pando_kv.QuotaExceededError),
     ("RESOURCE_EXHAUSTED", "SESSION_LIMIT", pando_kv.SessionLimitError),
     ("RESOURCE_EXHAUSTED", "RATE_LIMITED", pando_kv.RateLimitedError),
-    ("UNAVAILABLE", "DRAINING", pando_kv.UnavailableError),
+    ("UNAVAILABLE", "DRAINING", pando_kv.DrainingError),
     ("INTERNAL", "INTERNAL", pando_kv.PandoError),
 ]
 

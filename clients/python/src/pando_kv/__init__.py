@@ -12,6 +12,7 @@ from pando_kv.client import Batch, Client, Lock
 from pando_kv.errors import (
     AccessDeniedError,
     DeadlineError,
+    DrainingError,
     HandleGoneError,
     InvalidRequestError,
     LayoutMismatchError,
@@ -84,6 +85,7 @@ __all__ = [
     "Client",
     "DType",
     "DeadlineError",
+    "DrainingError",
     "Event",
     "EventsLost",
     "EvictionReason",

@@ -119,6 +119,12 @@ class UnavailableError(PandoError):
     """
 
 
+class DrainingError(UnavailableError):
+    """The server is shutting down and admits nothing new. What it has admitted can be
+    finished; nothing was changed.
+    """
+
+
 class DeadlineError(PandoError):
     """There was no answer in time. The server may still have carried out the call.
 
@@ -129,6 +135,7 @@ class DeadlineError(PandoError):
 
 
 _BY_REASON: dict[str, type[PandoError]] = {
+    "DRAINING": DrainingError,
     "HANDLE_GONE": HandleGoneError,
     "LAYOUT_MISMATCH": LayoutMismatchError,
     "LOCK_MOVED": LockMovedError,

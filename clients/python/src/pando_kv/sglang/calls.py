@@ -20,6 +20,7 @@ from pando_kv._room import allocate_what_there_is, room_now
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
+    DrainingError,
     InvalidRequestError,
     PandoError,
     PoolExhaustedError,
@@ -35,7 +36,8 @@ T = TypeVar("T")
 _log = logging.getLogger("pando_kv.sglang")
 
 _NO_PAGES = np.empty(0, np.uint32)
-_NO_ROOM = (PoolExhaustedError, QuotaExceededError, SessionLimitError)
+# There is no room, or pandod drains: what waits asks again in its next step.
+_NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingError)
 
 
 class PandoLostError(RuntimeError):
@@ -105,12 +107,7 @@ class Calls:
                     lock=True,
                     reserve_tokens=reserve_tokens,
                 )
-            except _NO_ROOM:
-                return None
-            except UnavailableError as error:
-                if error.reason != "DRAINING":
-                    raise
-                # What waits asks in each step; the log would have a line for each.
+            except _NOT_NOW:
                 return None
             except InvalidRequestError as error:
                 _log.warning("pandod: %s; a request runs without its cache", error)

@@ -9,7 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from pando_kv import Client
-from pando_kv.errors import DeadlineError, PandoError, UnavailableError
+from pando_kv.errors import (
+    DeadlineError,
+    DrainingError,
+    PandoError,
+    UnavailableError,
+)
 
 T = TypeVar("T")
 
@@ -46,14 +51,17 @@ class Access:
             return None
         try:
             answer = call(self.client)
+        except DrainingError:
+            # It answers, and serves what it has admitted. What waits asks in each
+            # step; the log would have a line for each.
+            return None
+        except (UnavailableError, DeadlineError) as error:
+            self._closed_until = self._clock() + self._pause
+            _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
+            self._pause = min(2 * self._pause, _MAX_PAUSE)
+            return None
         except PandoError as error:
-            if _is_away(error):
-                self._closed_until = self._clock() + self._pause
-                _log.warning("pandod: %s; no cache for %.1f s", error, self._pause)
-                self._pause = min(2 * self._pause, _MAX_PAUSE)
-            elif error.reason != "DRAINING":
-                # What waits asks in each step; the log would have a line for each.
-                _log.warning("pandod: %s; going on without it", error)
+            _log.warning("pandod: %s; going on without it", error)
             return None
         self._pause = _FIRST_PAUSE
         return answer
@@ -71,10 +79,3 @@ class Access:
             call(self.client)
         except PandoError as error:
             _log.warning("pandod: %s", error)
-
-
-def _is_away(error: PandoError) -> bool:
-    """Whether pandod does not answer. One that drains does: it refuses only what is
-    new."""
-    has_no_answer = isinstance(error, (UnavailableError, DeadlineError))
-    return has_no_answer and error.reason != "DRAINING"

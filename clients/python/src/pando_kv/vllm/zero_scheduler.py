@@ -19,6 +19,7 @@ from pando_kv._room import allocate_what_there_is
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
+    DrainingError,
     PandoError,
     PoolExhaustedError,
     QuotaExceededError,
@@ -33,7 +34,8 @@ from pando_kv.vllm.zero_plan import ZeroPlan
 _log = logging.getLogger("pando_kv.vllm")
 
 _NO_PAGES = np.empty(0, np.uint32)
-_NO_ROOM = (PoolExhaustedError, QuotaExceededError, SessionLimitError)
+# There is no room, or pandod drains: what waits asks again in its next step.
+_NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingError)
 # Fewer are not worth a call of their own: they are published with the last.
 _FEW_PAGES = 4
 
@@ -176,7 +178,7 @@ class ZeroScheduler:
                 lock=True,
                 reserve_tokens=reserve,
             )
-        except _NO_ROOM:
+        except _NOT_NOW:
             return None
         except PandoError as error:
             self._warn(error)
@@ -267,7 +269,7 @@ class ZeroScheduler:
             return
         try:
             self._pool.add(self._client.allocate_pages(short))
-        except _NO_ROOM:
+        except _NOT_NOW:
             pass
         except PandoError as error:
             self._warn(error)
@@ -293,9 +295,7 @@ class ZeroScheduler:
     def _warn(self, error: PandoError) -> None:
         if isinstance(error, SessionLostError):
             self._lost(error.message)
-        # What waits asks in each step; the log would have a line for each.
-        if error.reason != "DRAINING":
-            _log.warning("pandod: %s; going on without it", error)
+        _log.warning("pandod: %s; going on without it", error)
 
     def _require_session(self) -> None:
         if self._client.generation != self._generation_of_session:
