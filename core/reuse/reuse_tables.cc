@@ -1,6 +1,7 @@
 #include "core/reuse/reuse_tables.h"
 
 #include <algorithm>
+#include <span>
 
 namespace pando {
 namespace {
@@ -34,6 +35,13 @@ const std::array<float, kAgeBins>& BinWidths() {
   return kWidths;
 }
 
+// The chance of a use within bins of these hazards.
+double ChanceIn(std::span<const float> hazards) {
+  double unused = 1;
+  for (const float hazard : hazards) unused *= 1 - hazard;
+  return 1 - unused;
+}
+
 }  // namespace
 
 ReuseTables::ReuseTables() {
@@ -64,17 +72,13 @@ void ReuseTables::Reclassify(uint32_t from, uint32_t to, uint32_t bin,
 
 double ReuseTables::ChanceOfReuse(uint32_t reuse_class, uint32_t bin) const {
   const Row hazards = HazardsOf(factors_, reuse_class, kFactors);
-  double alive = 1;
-  for (uint32_t b = bin; b < kAgeBins; ++b) alive *= 1 - hazards[b];
-  return 1 - alive;
+  return ChanceIn(std::span(hazards).subspan(bin));
 }
 
 double ReuseTables::ChanceByUses(uint32_t uses_level) const {
   const Row hazards =
       HazardsOf(factors_, ReuseClass{.uses = uses_level}.number(), 2);
-  double alive = 1;
-  for (uint32_t b = 0; b < kChanceBins; ++b) alive *= 1 - hazards[b];
-  return 1 - alive;
+  return ChanceIn(std::span(hazards).first(kChanceBins));
 }
 
 uint32_t ReuseTables::GroupOf(uint32_t reuse_class, uint32_t factor) {
