@@ -24,10 +24,6 @@ void KeepAnswer(Session& session, RequestId id, const T& answer) {
   if (id != RequestId()) session.answers.Add(id, answer);
 }
 
-bool RunsSomething(const Session& session) {
-  return session.lock_count > 0 || !session.reserved.pages.empty();
-}
-
 absl::Status CheckDistinct(std::span<const LockId> ids) {
   if (ids.size() < 2) return absl::OkStatus();
   std::vector<LockId> sorted(ids.begin(), ids.end());
@@ -260,7 +256,7 @@ absl::StatusOr<AllocateResult> PrefixCache::Allocate(
   ASSIGN_OR_RETURN(const AllocateResult* const first,
                    FindAnswer<AllocateResult>(*session, request.request_id));
   if (first != nullptr) return Repeated(WithRoom(*first));
-  if (!RunsSomething(*session)) RETURN_IF_ERROR(CheckAdmits());
+  if (!session->holds_anything()) RETURN_IF_ERROR(CheckAdmits());
   const uint32_t most = std::min(parts_.sessions.MaxMorePages(*session),
                                  parts_.budget.MaxMorePages(quota_class));
   const uint32_t pages = std::max(min_pages, std::min(request.pages, most));

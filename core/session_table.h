@@ -45,6 +45,10 @@ struct Session {
   Writers writers;
   // Set while the liveness stream is broken: when the session is lost.
   std::optional<absl::Time> lost_at;
+
+  bool holds_anything() const {
+    return lock_count > 0 || !reserved.pages.empty();
+  }
 };
 
 // The tokens of an admitted prompt that come after the end of its lock, so that
