@@ -12,20 +12,21 @@ bool EvictionWork::Step(CacheParts& parts) {
   return evicted == 0 || evicted_pages_ == pages_;
 }
 
+bool FlushWork::FindsNothing(const RadixTree& tree) {
+  if (is_all_) return false;
+  const Namespace* const ns =
+      ns_.has_value() ? tree.FindNamespace(*ns_) : tree.FindNamespace(*key_);
+  if (ns == nullptr) return true;
+  ns_ = ns->number;
+  key_ = *ns->key;
+  return false;
+}
+
 // Goes through the nodes cell by cell. A node that is no leaf yet becomes one
 // when the last below it goes, and goes with it.
 bool FlushWork::Step(CacheParts& parts) {
   const RadixTree& tree = parts.tree;
-  if (key_.has_value()) {
-    const Namespace* ns = tree.FindNamespace(*key_);
-    if (ns == nullptr) return true;
-    ns_ = ns->number;
-    key_.reset();
-  }
-  if (ns_.has_value() && next_ == 0) {
-    const Namespace* ns = tree.FindNamespace(*ns_);
-    if (ns != nullptr) flushed_ = ns->key;
-  }
+  if (next_ == 0 && FindsNothing(tree)) return true;
   const uint32_t cells = tree.node_cells();
   const PageBudget::Flushed flushed = parts.budget.Flush(
       next_, std::min(cells, next_ + kStepCells), ns_, kStepEvictedPages);

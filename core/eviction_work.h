@@ -2,7 +2,6 @@
 #define PANDO_CORE_EVICTION_WORK_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -37,21 +36,25 @@ class EvictionWork : public SteppedWork {
 class FlushWork : public SteppedWork {
  public:
   FlushWork() = default;
-  explicit FlushWork(NamespaceKey ns) : key_(std::move(ns)) {}
-  explicit FlushWork(NamespaceNumber ns) : ns_(ns) {}
+  explicit FlushWork(NamespaceKey ns) : is_all_(false), key_(std::move(ns)) {}
+  explicit FlushWork(NamespaceNumber ns) : is_all_(false), ns_(ns) {}
 
   bool Step(CacheParts& parts) override;
   // REQUIRES: the last Step returned true.
   const FlushResult& result() const { return result_; }
-  // The namespace that was flushed; null: all were, or nothing was cached in
-  // it. REQUIRES: as above.
-  const NamespaceKey* ns() const { return flushed_.get(); }
+  bool is_all() const { return is_all_; }
+  // The one namespace that was flushed; none: nothing was cached in that of the
+  // number. REQUIRES: as above, and not is_all().
+  const std::optional<NamespaceKey>& ns() const { return key_; }
 
  private:
-  std::optional<NamespaceKey> key_;    // until its number is known
-  std::optional<NamespaceNumber> ns_;  // none: all
-  std::shared_ptr<const NamespaceKey> flushed_;
-  uint32_t next_ = 0;  // the cell of the next node
+  // Whether nothing is cached in the one namespace.
+  bool FindsNothing(const RadixTree& tree);
+
+  bool is_all_ = true;
+  std::optional<NamespaceKey> key_;
+  std::optional<NamespaceNumber> ns_;  // none: all, or not known yet
+  uint32_t next_ = 0;                  // the cell of the next node
   FlushResult result_;
 };
 

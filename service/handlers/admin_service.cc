@@ -186,29 +186,21 @@ std::optional<absl::Status> AdminService::Flush(const v1::FlushRequest& request,
       },
       [&](PausingFlush& done) {
         FillFlush(done.result(), &response);
-        ForgetFlushed(request, ns, done);
-        const bool is_all =
-            request.which_case() == v1::FlushRequest::WHICH_NOT_SET;
+        ForgetFlushed(done);
         Log(LogLevel::kInfo, "an operator flushed",
-            {{"what", is_all ? "all" : "one namespace"},
+            {{"what", done.is_all() ? "all" : "one namespace"},
              {"namespace", request.namespace_number()},
              {"evicted_pages", response.evicted_pages()}});
         return absl::OkStatus();
       });
 }
 
-void AdminService::ForgetFlushed(const v1::FlushRequest& request,
-                                 const NamespaceKey& ns,
-                                 const FlushWork& done) {
+void AdminService::ForgetFlushed(const FlushWork& done) {
   if (loader_ == nullptr) return;
-  switch (request.which_case()) {
-    case v1::FlushRequest::kNamespace:
-      return loader_->Forget(&ns);
-    case v1::FlushRequest::kNamespaceNumber:
-      if (done.ns() != nullptr) loader_->Forget(done.ns());
-      return;
-    case v1::FlushRequest::WHICH_NOT_SET:
-      return loader_->Forget(nullptr);
+  if (done.is_all()) {
+    loader_->ForgetAll();
+  } else if (done.ns().has_value()) {
+    loader_->Forget(*done.ns());
   }
 }
 

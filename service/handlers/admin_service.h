@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "core/eviction_work.h"
 #include "core/explanation.h"
-#include "core/namespace_key.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/calls/method_metrics.h"
@@ -109,9 +108,7 @@ class AdminService {
       const v1::ExplainMatchRequest& request) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
       const v1::DumpTreeRequest& request);
-  // `ns` is the namespace that the request names, if it names one.
-  void ForgetFlushed(const v1::FlushRequest& request, const NamespaceKey& ns,
-                     const FlushWork& done);
+  void ForgetFlushed(const FlushWork& done);
 
   PrefixCache* const cache_;
   SelfCheck* const self_check_;

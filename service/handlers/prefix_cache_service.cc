@@ -147,14 +147,17 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   if (waits && !deadline.has_value()) {
     deadline = MonotonicNow() + absl::Milliseconds(request.pending_wait_ms());
-    if (loader_ != nullptr && request.lock() &&
-        loader_->Begin(call,
-                       {.ns = ns,
-                        .tokens = tokens,
-                        .max_tokens = MaxTokensOf(request),
-                        .after = after},
-                       *deadline)) {
-      return std::nullopt;
+    if (loader_ != nullptr && request.lock()) {
+      // Nothing is loaded for a call that is refused then.
+      RETURN_IF_ERROR(cache_->CheckSession(SessionId(request.session_id())));
+      if (loader_->Begin(call,
+                         {.ns = ns,
+                          .tokens = tokens,
+                          .max_tokens = MaxTokensOf(request),
+                          .after = after},
+                         *deadline)) {
+        return std::nullopt;
+      }
     }
   }
   ASSIGN_OR_RETURN(

@@ -30,9 +30,9 @@ class PrefixLoader {
   // Ends all that was begun; nothing is loaded or kept until what this returns
   // is destroyed. For a flush, from its begin until it has told Forget.
   virtual std::shared_ptr<const void> Pause() = 0;
-  // Nothing that is kept of this namespace now is loaded again. Null: of no
-  // namespace.
-  virtual void Forget(const NamespaceKey* ns) = 0;
+  // Nothing that is kept of this namespace, or of any, now is loaded again.
+  virtual void Forget(const NamespaceKey& ns) = 0;
+  virtual void ForgetAll() = 0;
 };
 
 }  // namespace pando

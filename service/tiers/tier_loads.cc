@@ -111,10 +111,10 @@ std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
   return waiting.deadline;
 }
 
-void TierLoads::Forget(const NamespaceKey* ns) {
+void TierLoads::ForgetSoon(std::optional<NamespaceKey> ns) {
   mover_->EndAll();
   absl::MutexLock hold(&mutex_);
-  flushed_.push_back(ns == nullptr ? std::nullopt : std::optional(*ns));
+  flushed_.push_back(std::move(ns));
 }
 
 void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {

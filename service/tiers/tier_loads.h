@@ -42,7 +42,8 @@ class TierLoads final : public PrefixLoader {
   std::shared_ptr<const void> Pause() override { return mover_->Pause(); }
   // Loads that have begun end. The index forgets soon after this, before the
   // next lookup.
-  void Forget(const NamespaceKey* ns) override;
+  void Forget(const NamespaceKey& ns) override { ForgetSoon(ns); }
+  void ForgetAll() override { ForgetSoon(std::nullopt); }
   // Runs the handlers of all calls that wait for a lookup again.
   void ResumeAll();
 
@@ -73,6 +74,7 @@ class TierLoads final : public PrefixLoader {
   void ResumeLookedUp();
   void ResumeWithDeadlineUntil(absl::Time deadline);
   void RunLookups();
+  void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
   void LookUp(const Lookup& lookup);
   // Whether a call still waits for it.
