@@ -24,8 +24,9 @@ export CCACHE_DEPEND ?= 1
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
 .PHONY: help setup build build-sanitized build-asan build-tsan build-fuzz package \
-        demo show test check test-unit test-python test-asan test-tsan test-fuzz test-fleet test-engines demo-sglang demo-vllm \
-        bench-engines tidy fuzz soak coverage bench bench-sglang bench-peers format clean
+        demo show test check test-unit test-python test-asan test-tsan test-fuzz \
+        test-fleet test-engines demo-sglang demo-vllm bench-engines tidy fuzz soak \
+        coverage bench bench-sglang bench-peers format clean
 
 help:
 	@echo "make demo            two workers share one cache; a recorded trace is replayed"
