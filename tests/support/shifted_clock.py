@@ -1,8 +1,9 @@
 """A wall clock that a test moves, for one process."""
 
 import struct
-import subprocess
 from pathlib import Path
+
+from preload import preload
 
 _SOURCE = Path(__file__).with_suffix(".c")
 
@@ -11,14 +12,10 @@ class ShiftedClock:
     """Give `environment` to the process; see shifted_clock.c."""
 
     def __init__(self, folder: Path) -> None:
-        library = folder / "shifted_clock.so"
-        flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
-        subprocess.run(["cc", *flags, "-o", library, _SOURCE], check=True)
         self._offset = folder / "clock_offset"
         self.set(0)
-        self.environment = {
-            "LD_PRELOAD": str(library),
-            "SHIFTED_CLOCK": str(self._offset),
+        self.environment = preload(_SOURCE, folder) | {
+            "SHIFTED_CLOCK": str(self._offset)
         }
 
     def set(self, seconds: float) -> None:

@@ -1,0 +1,26 @@
+"""A disk tier of a real pandod, and one whose disk a test stalls."""
+
+from collections.abc import Iterator
+
+import pytest
+from metrics_page import MetricsPage
+from protocol_worker import protocol_worker
+from stalled_disk import StalledDisk
+from tiered import Tiered, stalled_tier
+
+
+@pytest.fixture(params=["layer_first", "page_first"])
+def tiered(start_pandod, tmp_path, request) -> Iterator[Tiered]:
+    tiered = Tiered(start_pandod, tmp_path / "tier", layout_order=request.param)
+    yield tiered
+    with protocol_worker(tiered.pandod.address) as observer:
+        assert observer.violations() == []
+    page = MetricsPage(tiered.http)
+    assert page.sum("pando_page_violations_total") == 0
+
+
+@pytest.fixture
+def stallable(start_pandod, tmp_path) -> Iterator[tuple[Tiered, StalledDisk]]:
+    """A disk tier, and how to stall its disk."""
+    with stalled_tier(start_pandod, tmp_path) as made:
+        yield made
