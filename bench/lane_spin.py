@@ -12,7 +12,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import numpy as np
 from pando_kv import Client
 from python_calls import cpu_seconds
 from rows import print_table
+from started_pandod import SMALLEST_LAYOUT, started_pandod
 
 ROOT = Path(__file__).resolve().parent.parent
 SPINS = ("0", "5us", "20us", "100us", "1ms")
@@ -50,20 +50,12 @@ def main() -> None:
 
 
 def measure(build: Path, cpu: int, spin: str) -> list[str]:
-    with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
-        pandod = subprocess.Popen(
-            [*on(cpu), build / "bin/pandod", "--socket", f"{folder}/pando.sock"]
-            + ["--http", "", "--layers", "1", "--heads", "1", "--head-size", "1"]
-            + ["--log-level", "error", "--lane-spin", spin]
-        )
-        try:
-            while not Path(folder, "pando.sock").exists():
-                time.sleep(0.05)
-            with Client(f"unix:{folder}/pando.sock") as client:
-                return figures(client, pandod.pid, cpu)
-        finally:
-            pandod.terminate()
-            pandod.wait()
+    options = (*SMALLEST_LAYOUT, "--lane-spin", spin)
+    with (
+        started_pandod(build, *options, cpu=cpu) as (address, pid),
+        Client(address) as client,
+    ):
+        return figures(client, pid, cpu)
 
 
 def figures(client: Client, pid: int, cpu: int) -> list[str]:
@@ -100,13 +92,9 @@ def calls(client: Client, prompt: np.ndarray, pause: float, seconds: float) -> f
     return statistics.median(spent) / 1000
 
 
-def on(cpu: int) -> list[str]:
-    return ["taskset", "-c", str(cpu)]
-
-
 def start_counter(cpu: int) -> subprocess.Popen:
     return subprocess.Popen(
-        [*on(cpu), sys.executable, "-c", COUNTER, str(ROUND_SECONDS)],
+        ["taskset", "-c", str(cpu), sys.executable, "-c", COUNTER, str(ROUND_SECONDS)],
         stdout=subprocess.PIPE,
     )
 

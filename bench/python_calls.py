@@ -5,13 +5,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from pando_kv import Client
+from started_pandod import SMALLEST_LAYOUT, started_pandod
 
 PROGRAMS = Path(__file__).resolve().parent / "python"
 PAGE_TOKENS = 16
@@ -60,7 +60,10 @@ def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
 
 def idle_share(build: Path, *, lane: bool) -> float:
     """The percentage of a CPU that a pandod takes for sessions that make no calls."""
-    with started_pandod(build) as (address, pid), contextlib.ExitStack() as stack:
+    with (
+        _serving(build, _first_cpu()) as (address, pid),
+        contextlib.ExitStack() as stack,
+    ):
         for _ in range(IDLE_SESSIONS):
             client = stack.enter_context(Client(address, lane=lane))
             client.match_prefix(np.arange(PAGE_TOKENS))
@@ -78,36 +81,21 @@ def cpu_seconds(pid: int) -> float:
 @contextlib.contextmanager
 def serving(build: Path, *, on_one_cpu: bool = True) -> Iterator[str]:
     """The address of a pandod."""
-    with started_pandod(build, on_one_cpu=on_one_cpu) as (address, _):
+    with _serving(build, _first_cpu() if on_one_cpu else None) as (address, _):
         yield address
 
 
-@contextlib.contextmanager
-def started_pandod(
-    build: Path, *, on_one_cpu: bool = True
-) -> Iterator[tuple[str, int]]:
-    """The address of a pandod, and its process id."""
-    with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
-        socket = Path(folder) / "pando.sock"
-        # Nobody reads or writes KV here, so its layout is as small as can be.
-        command = [
-            *(build / "bin/pandod", "--socket", socket, "--http", ""),
-            *("--page-tokens", PAGE_TOKENS, "--pool-pages"),
-            *(POOL_TOKENS // PAGE_TOKENS + 1, "--layers", 1, "--heads", 1),
-            *("--head-size", 1, "--dtype", "float8_e4m3", "--log-level", "error"),
-        ]
-        process = subprocess.Popen(
-            list(map(str, command)), preexec_fn=_on_one_cpu if on_one_cpu else None
-        )
-        try:
-            while not socket.exists():
-                if process.poll() is not None:
-                    raise RuntimeError(f"pandod ended with {process.returncode}")
-            yield f"unix:{socket}", process.pid
-        finally:
-            process.terminate()
-            process.wait()
+def _serving(
+    build: Path, cpu: int | None
+) -> contextlib.AbstractContextManager[tuple[str, int]]:
+    pool = ("--page-tokens", PAGE_TOKENS)
+    pool += ("--pool-pages", POOL_TOKENS // PAGE_TOKENS + 1)
+    return started_pandod(build, *pool, *SMALLEST_LAYOUT, cpu=cpu)
 
 
 def _on_one_cpu() -> None:
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, {_first_cpu()})
+
+
+def _first_cpu() -> int:
+    return min(os.sched_getaffinity(0))

@@ -4,7 +4,6 @@ import contextlib
 import mmap
 import os
 import socket
-import subprocess
 import tempfile
 import time
 import urllib.request
@@ -16,6 +15,7 @@ from statistics import median
 import numpy as np
 from pando_kv import Client
 from rows import Row
+from started_pandod import started_pandod
 
 PAGE_BYTES = 1 << 20
 PAGE_TOKENS = 16
@@ -141,22 +141,12 @@ def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, str]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         http = f"127.0.0.1:{probe.getsockname()[1]}"
-    path = folder / "pando.sock"
-    command = [
-        *(build / "bin/pandod", "--socket", path, "--http", http, "--model", "m"),
-        *("--page-tokens", PAGE_TOKENS, "--page-bytes", PAGE_BYTES),
-        *("--pool-pages", POOL_PAGES, "--tier-disk", folder / "tier"),
-        *("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB"),
-        *("--log-level", "error"),
-    ]
-    process = subprocess.Popen(list(map(str, command)))
-    try:
-        while not path.exists():
-            if process.poll() is not None:
-                raise RuntimeError(f"pandod ended with {process.returncode}")
-            time.sleep(0.01)
-        with Client(f"unix:{path}") as client:
-            yield client, http
-    finally:
-        process.terminate()
-        process.wait()
+    tier = ("--tier-disk", folder / "tier")
+    tier += ("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB")
+    pool = ("--page-tokens", PAGE_TOKENS, "--page-bytes", PAGE_BYTES)
+    pool += ("--pool-pages", POOL_PAGES, "--model", "m")
+    with (
+        started_pandod(build, *pool, *tier, http=http) as (address, _),
+        Client(address) as client,
+    ):
+        yield client, http

@@ -1,0 +1,38 @@
+"""A pandod whose calls are measured."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+# Where nobody reads or writes KV, a layout is as small as can be.
+SMALLEST_LAYOUT = ("--layers", 1, "--heads", 1, "--head-size", 1)
+SMALLEST_LAYOUT += ("--dtype", "float8_e4m3")
+
+
+@contextlib.contextmanager
+def started_pandod(
+    build: Path, *options: object, http: str = "", cpu: int | None = None
+) -> Iterator[tuple[str, int]]:
+    """The address of a pandod with these options, and its process id. `cpu` is the
+    only one on which it may run."""
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
+        socket = Path(folder) / "pando.sock"
+        command = [build / "bin/pandod", "--socket", socket, "--http", http]
+        command += ["--log-level", "error", *options]
+        process = subprocess.Popen(
+            list(map(str, command)),
+            preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),
+        )
+        try:
+            while not socket.exists():
+                if process.poll() is not None:
+                    raise RuntimeError(f"pandod ended with {process.returncode}")
+                time.sleep(0.01)
+            yield f"unix:{socket}", process.pid
+        finally:
+            process.terminate()
+            process.wait()
