@@ -27,6 +27,8 @@ from pando_kv.vllm.zero_worker import ZeroWorker
 # The cache is not worth a longer wait; where pages are what an engine runs on, it is.
 _COPY_TIMEOUT = 1.0
 _ZERO_TIMEOUT = 30.0
+# What pandod accepts.
+_MAX_WAIT_MS = 600_000
 
 
 class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
@@ -44,6 +46,9 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
                 f"pando_zero_copy is {self._is_zero_copy!r}; must be true or false"
             )
         _refuse_what_is_not_supported(vllm_config, kv_cache_config, self._is_zero_copy)
+        self._wait_seconds = (
+            _wait_ms(self._option("pando_wait_ms", 0), self._is_zero_copy) / 1000
+        )
         self._block_tokens = vllm_config.cache_config.block_size
         self._client = self._connect()
         self._model = self._option("pando_model", os.environ.get("PANDO_MODEL", ""))
@@ -60,7 +65,9 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     def _make_scheduler(self, vllm_config: Any) -> CopyScheduler | ZeroScheduler:
         if not self._is_zero_copy:
             workers = vllm_config.parallel_config.world_size
-            return CopyScheduler(self._client, self._block_tokens, workers)
+            return CopyScheduler(
+                self._client, self._block_tokens, workers, self._wait_seconds
+            )
         limits = vllm_config.scheduler_config
         # What a step may need at most, so that Pando is asked once a step.
         stash = (
@@ -141,7 +148,7 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
 
     def get_num_new_matched_tokens(
         self, request: Any, num_computed_tokens: int
-    ) -> tuple[int, bool]:
+    ) -> tuple[int | None, bool]:
         assert self._scheduler is not None
         return self._scheduler.matched_tokens(request, num_computed_tokens), False
 
@@ -210,6 +217,20 @@ def _refuse_what_is_not_supported(
     for what, is_so in refused.items():
         if is_so:
             raise ValueError(f"{CONNECTOR} does not support {what}")
+
+
+def _wait_ms(value: Any, is_zero_copy: bool) -> float:
+    """How long a request may wait for what a tier loads."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= _MAX_WAIT_MS:
+        raise ValueError(
+            f"pando_wait_ms is {value!r}; must be a number from 0 to {_MAX_WAIT_MS}"
+        )
+    if value and is_zero_copy:
+        raise ValueError(
+            f"{CONNECTOR} does not support pando_wait_ms together with pando_zero_copy"
+        )
+    return float(value)
 
 
 def _served_model(config: Any) -> str:

@@ -23,6 +23,7 @@ from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 from pando_kv.vllm.tracked_request import GivenUp, Save, Tracked
+from pando_kv.vllm.waiting_matches import WaitingMatches
 
 _NO_BLOCKS: list[int] = []
 _NO_PAGES = np.empty(0, np.uint32)
@@ -31,8 +32,12 @@ _NO_PAGES = np.empty(0, np.uint32)
 class CopyScheduler:
     """Owned by the scheduler's connector; its thread alone calls it."""
 
-    def __init__(self, client: Client, block_tokens: int, workers: int) -> None:
+    def __init__(
+        self, client: Client, block_tokens: int, workers: int, wait: float = 0.0
+    ) -> None:
+        """`wait` is how many seconds a match may wait until a tier has loaded it."""
         self._access = Access(client)
+        self._waiting = WaitingMatches(client, wait) if wait > 0 else None
         self._block_tokens = block_tokens
         self._workers = workers
         self._tracked: dict[str, Tracked] = {}
@@ -42,14 +47,16 @@ class CopyScheduler:
         self._last_copy = 0
         self._generation = ""  # of the cache, as this engine sees it
 
-    def matched_tokens(self, request: Any, computed: int) -> int:
-        """Tokens that can be loaded beyond `computed`. Asked each step while a request
-        waits; the match, and its lock, are kept."""
+    def matched_tokens(self, request: Any, computed: int) -> int | None:
+        """Tokens that can be loaded beyond `computed`, None if that is not known yet.
+        Asked each step while a request waits; the match, and its lock, are kept."""
         tracked = self._tracked.get(request.request_id)
         if tracked is not None and tracked.is_of_before:
             self.end(request.request_id)
             tracked = None
         if tracked is None or self._is_void(tracked):
+            if self._is_waiting(request):
+                return None
             tracked = self._match(request)
             if tracked is None:
                 return 0
@@ -114,6 +121,8 @@ class CopyScheduler:
     def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
         """The request is finished, aborted or preempted. Its blocks may be used anew at
         once: copies of them are queued before whatever writes to them."""
+        if self._waiting is not None:
+            self._waiting.drop(request_id)
         tracked = self._tracked.pop(request_id, None)
         if tracked is None:
             return
@@ -126,21 +135,43 @@ class CopyScheduler:
         """What is cached is not found any more, by this engine: others share it.
         Requests that wait have found nothing; what runs on publishes nothing more."""
         self._generation = uuid.uuid4().hex
+        if self._waiting is not None:
+            self._waiting.drop_all()
         for request_id, tracked in list(self._tracked.items()):
             tracked.is_closed = True
             if tracked.request.num_computed_tokens == 0:
                 self.end(request_id)
 
+    def _is_waiting(self, request: Any) -> bool:
+        """Whether its match is still to be waited for."""
+        waiting, request_id = self._waiting, request.request_id
+        if waiting is None or not can_be_cached(request):
+            return False
+        if not waiting.has(request_id):
+            if not self._access.is_open:
+                return False
+            if not waiting.has_room:
+                return True
+            prompt = self._matchable(Tokens(request), request)
+            namespace = namespace_of(request, self._generation)
+            waiting.begin(request_id, prompt, namespace)
+        return not waiting.is_over(request_id)
+
     def _match(self, request: Any) -> Tracked | None:
         if not can_be_cached(request):
             return None
         tokens, namespace = Tokens(request), namespace_of(request, self._generation)
-        # At least one token must be computed.
-        whole = (request.num_tokens - 1) // self._block_tokens * self._block_tokens
-        prompt = tokens.upto(whole)
-        match = self._access.ask(
-            lambda client: client.match_prefix(prompt, namespace=namespace, lock=True)
-        )
+        request_id, waiting = request.request_id, self._waiting
+        if waiting is not None and waiting.has(request_id):
+            match = self._access.ask(lambda _: waiting.take(request_id))
+            waiting.drop(request_id)  # if pandod is away by now
+        else:
+            prompt = self._matchable(tokens, request)
+            match = self._access.ask(
+                lambda client: client.match_prefix(
+                    prompt, namespace=namespace, lock=True
+                )
+            )
         if match is None:
             return None
         return Tracked(
@@ -155,6 +186,11 @@ class CopyScheduler:
             saved=match.matched_tokens,
             published=match.matched_tokens,
         )
+
+    def _matchable(self, tokens: Tokens, request: Any) -> Uint32Array:
+        """At least one token must be computed."""
+        whole = (request.num_tokens - 1) // self._block_tokens * self._block_tokens
+        return tokens.upto(whole)
 
     def _blocks(self, request_id: str) -> list[int]:
         tracked = self._tracked.get(request_id)
