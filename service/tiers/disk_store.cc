@@ -23,6 +23,7 @@ namespace {
 constexpr uint64_t kMagic = 0x3276726569746e50;  // "Pntierv2"
 constexpr uint64_t kSegmentBytes = uint64_t{1} << 30;
 constexpr uint64_t kHeaderBytes = DiskStore::kAlignment;
+constexpr uint64_t kStatBlockBytes = 512;  // see stat(3type)
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kFolderMode = 0700;
 
@@ -124,12 +125,12 @@ absl::Status MakePrivate(const UniqueFd& file, const std::string& path) {
   return absl::ErrnoToStatus(errno, "chmod " + path);
 }
 
-// Bytes that the tier's files take already.
+// Bytes of the disk that the tier's files take already.
 uint64_t TakenBytes(const std::string& folder) {
   uint64_t bytes = 0;
   struct stat status;
   for (size_t i = 0; stat(SegmentPath(folder, i).c_str(), &status) == 0; ++i) {
-    bytes += static_cast<uint64_t>(status.st_size);
+    bytes += static_cast<uint64_t>(status.st_blocks) * kStatBlockBytes;
   }
   return bytes;
 }
@@ -153,9 +154,10 @@ absl::Status CheckRoom(const DiskStore::Config& config) {
 absl::Status SetSize(const UniqueFd& file, uint64_t bytes,
                      const std::string& path) {
   const auto size = static_cast<off_t>(bytes);
-  if (ftruncate(file.get(), size) == 0 &&
-      fallocate(file.get(), 0, 0, size) == 0) {
-    return absl::OkStatus();
+  int failed = ftruncate(file.get(), size);
+  while (failed == 0) {
+    if (fallocate(file.get(), 0, 0, size) == 0) return absl::OkStatus();
+    failed = errno != EINTR;  // on tmpfs a signal ends it
   }
   return absl::ErrnoToStatus(
       errno, absl::StrFormat("tier-disk-bytes need %u bytes in %s, which "

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/namespace.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Stored under one lock, which is then released.
 constexpr size_t kPagesPerLock = 32;
-// The tokens and hashes of all prompts that wait take no more.
+// All prompts that wait take no more.
 constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
 
 size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
@@ -22,7 +23,16 @@ size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
                           tier.slots());
 }
 
+size_t LengthOf(const std::optional<std::string>& name) {
+  return name.has_value() ? name->size() : 0;
+}
+
 }  // namespace
+
+size_t TierStores::Prompt::bytes() const {
+  return sizeof(Prompt) + LengthOf(ns.extra_key) + LengthOf(ns.cache_salt) +
+         tokens.size() * sizeof(Token) + hashes.size() * sizeof(PageHash);
+}
 
 TierStores::TierStores(Mover* mover, DiskTier* tier)
     : mover_(mover),

@@ -39,9 +39,7 @@ class TierStores final : public EventSink {
     std::vector<Token> tokens;
     std::vector<PageHash> hashes;
 
-    size_t bytes() const {
-      return tokens.size() * sizeof(Token) + hashes.size() * sizeof(PageHash);
-    }
+    size_t bytes() const;
   };
 
   static Prompt PromptOf(const CachedPages& pages, PageId last);

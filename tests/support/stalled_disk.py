@@ -18,5 +18,9 @@ class StalledDisk:
         """From now on, or once so many reads and writes are let through."""
         self._flag.write_text(str(after))
 
+    def is_reached(self) -> bool:
+        """Whether all that was let through has been used up."""
+        return self._flag.read_text().strip() == "0"
+
     def go_on(self) -> None:
         self._flag.unlink(missing_ok=True)

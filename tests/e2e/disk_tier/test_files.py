@@ -20,9 +20,11 @@ def test_a_new_process_finds_what_is_on_disk(start_pandod, tmp_path, end):
     np.testing.assert_array_equal(loaded, computed)
 
 
-def test_a_kill_in_the_middle_of_stores_leaves_only_right_pages(start_pandod, tmp_path):
-    tiered = Tiered(start_pandod, tmp_path / "tier")
+def test_a_kill_in_the_middle_of_stores_leaves_only_right_pages(stallable):
+    tiered, disk = stallable
     prompts = [PROMPT + 1000 * i for i in range(4)]
+    # A page is a record erased, a block and a record: one prompt, and a part of another.
+    disk.stall(after=PAGES * 3 + 14)
     computed = []
     with tiered.client() as client, client.attach_pool() as pool:
         for seed, prompt in enumerate(prompts):
@@ -30,9 +32,11 @@ def test_a_kill_in_the_middle_of_stores_leaves_only_right_pages(start_pandod, tm
             fill(pool, client, pages, seed)
             computed.append(contents(pool, client, pages))
             client.insert(prompt, pages)
-        eventually(lambda: tiered.copied("store") > 0)
+        eventually(disk.is_reached)
         tiered.pandod.kill()
+    disk.go_on()
     tiered.pandod.start()
+    assert 0 < tiered.figure("pages") < 2 * PAGES
     for prompt, expected in zip(prompts, computed, strict=True):
         matched, loaded = tiered.read(prompt)
         pages = matched // PAGE_TOKENS
