@@ -2,7 +2,10 @@
 
 Each folder of the tables may include the folders beside it, and itself. What
 is no folder of this project (the standard library, Abseil) is free, but for
-what FOREIGN keeps out.
+what FOREIGN keeps out. A folder with code that has no row fails, too.
+
+usage: check_layers.py [ROOT]
+ROOT is a checkout, this one if it is left out.
 """
 
 import re
@@ -10,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+THIS_CHECKOUT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 # Folder -> the folders that it may include.
@@ -23,6 +26,7 @@ FOLDERS = {
     "service": {"base", "core", "gpu", "lane", "proto"},
     "clients": {"base", "cuda", "lane", "proto"},
     "replay": {"base", "core", "client", "clients", "proto"},
+    "examples": {"client"},
     "tools": {"base", "client", "clients", "proto", "replay"},
     "bench": {
         "base", "client", "core", "cuda", "gpu", "proto", "replay", "service",
@@ -71,6 +75,9 @@ BENCHES = {
     "rpc": {"service/calls", "service/rpc"},
     "scrape": {"bench/load"},
 }
+
+# Folders that may include everything.
+FREE = {"tests"}
 
 # Folder -> foreign headers that it does without.
 FOREIGN = {
@@ -127,24 +134,40 @@ def is_foreign(file: str, header: str) -> bool:
     return bool(pattern and not own_folder and re.match(pattern, header))
 
 
-def violations() -> list[str]:
+def without_row(file: str) -> str | None:
+    """The folder of a file that no table has a row for, if it is in one."""
+    folder, *below = Path(file).parent.parts or (".",)
+    if folder in FREE:
+        return None
+    if folder not in FOLDERS:
+        return folder
+    rooms = {"service": ROOMS, "bench": BENCHES}.get(folder)
+    if rooms is None or not below or below[0] in rooms:
+        return None
+    return f"{folder}/{below[0]}"
+
+
+def violations(root: Path) -> list[str]:
     files = subprocess.run(
         ["git", "ls-files", "*.h", "*.cc", "*.cu", "*.cuh"],
-        cwd=ROOT,
+        cwd=root,
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
+    unknown = {without_row(file) for file in files} - {None}
     checks = (crosses_folders, crosses_rooms, crosses_benches, is_foreign)
     return [
+        f"{folder} has no row in tools/check_layers.py" for folder in sorted(unknown)
+    ] + [
         f"{file} includes {header}"
         for file in files
-        for header in INCLUDE.findall((ROOT / file).read_text())
+        for header in INCLUDE.findall((root / file).read_text())
         if any(check(file, header) for check in checks)
     ]
 
 
 if __name__ == "__main__":
-    found = violations()
+    found = violations(Path(sys.argv[1]) if sys.argv[1:] else THIS_CHECKOUT)
     print("\n".join(found) or "layers: ok")
     sys.exit(bool(found))
