@@ -33,8 +33,8 @@ class Tiers {
 
   EventSink* stores() { return &stores_; }
   PrefixLoader* loads() { return &loads_; }
-  // What is being loaded or stored is given up, and nothing is begun any more.
-  // In the turn.
+  // Gives up what is being loaded or stored, and begins nothing any more. Must
+  // be called in the turn.
   void BeginDrain();
   // Whether all that the cache has locked or reserved is the tiers'.
   // Thread-safe.

@@ -22,7 +22,7 @@ class ClientAccessTest : public testing::Test {
   }
   ~ClientAccessTest() override { std::filesystem::remove_all(folder_); }
 
-  // With files of these names.
+  // Reads the credentials from files of these names in the folder.
   absl::Status Read(const std::string& ca, const std::string& certificate,
                     const std::string& key) {
     return CredentialsOf(TlsFiles{.ca = folder_ + ca,

@@ -189,7 +189,7 @@ struct WriterGone {
   uint8_t writer = 1;
 };
 
-// Of the session that a slot has or had.
+// Frees the quarantined pages of the session that the slot has or had.
 struct FreeQuarantine {
   uint8_t slot = 0;
 };

@@ -357,7 +357,7 @@ absl::Status ReferenceCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-// Of a prompt that is cut to `max_tokens`.
+// Returns how many units of a prompt may match when it is cut to `max_tokens`.
 size_t ReferenceCache::MaxUnits(const NamespaceKey& ns,
                                 std::optional<uint32_t> max_tokens) const {
   if (!max_tokens.has_value()) return SIZE_MAX / page_tokens() * page_tokens();

@@ -37,8 +37,8 @@ class ReferenceReuse {
   void Trimmed(const Place& place, const ReferenceIndex::Node& node,
                uint32_t pages, uint32_t kept, bool is_evicted);
 
-  // Of the unlocked leaves of one quota class the one that goes first, and how
-  // it compares with those of others.
+  // The unlocked leaf of one quota class that is evicted first, and what
+  // decides between it and the victims of other classes.
   struct Victim {
     Place place;
     float index;

@@ -9,8 +9,8 @@ namespace {
 constexpr uint32_t kClasses = 2048;
 constexpr uint32_t kBins = 40;
 constexpr size_t kFactors = 5;
-// Of the first rounds, which is as far as tests go: a step for each tick of
-// 128, in which an index counts for eight classes.
+// How many classes a tick handles in the first rounds, which take 128 ticks;
+// tests do not get further. To fit an index counts as eight classes.
 constexpr uint32_t kStep = (kFactors + 8) * kClasses / 128;
 constexpr uint32_t kIndexStep = kStep / 8;
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxOperations = 1'000;
 
-// For whoever reads about the crash.
+// Prints what the fuzzer did and what came of it, and ends the process.
 [[noreturn]] void Fail(const GridPoint& point,
                        const std::vector<Operation>& program,
                        const std::vector<std::string>& differences) {

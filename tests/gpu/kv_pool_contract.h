@@ -38,7 +38,7 @@ struct KvPoolBackend {
       read;
 };
 
-// For the names of the tests.
+// googletest calls this for the names of the tests.
 inline void PrintTo(const KvPoolBackend& backend, std::ostream* out) {
   *out << backend.name;
 }
@@ -63,7 +63,7 @@ class KvPoolContract : public testing::TestWithParam<KvPoolBackend> {
     if (!why_not.empty()) GTEST_SKIP() << why_not;
   }
 
-  // Of `pages`, after bytes of `page` were written.
+  // Writes to `page`, and returns the checksums of `pages`.
   static std::vector<uint64_t> WriteAndChecksum(
       const KvPool& pool, PageChecksummer& checksummer, uint32_t shard,
       uint32_t page, const std::vector<uint32_t>& pages) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 using MemorySocketFileTest = MemorySocketTest;
 
-// As a server does that is killed.
+// Leaves its socket file behind, as a server does that is killed.
 void LeaveSocketFile(const std::string& path) { SocketFor(path, bind); }
 
 TEST_F(MemorySocketFileTest,

@@ -80,7 +80,7 @@ class WaitingServer {
     mutex_.Await(absl::Condition(&holds));
     return seen_;
   }
-  // Of the one method.
+  // Returns the counts of MatchPrefix, which is the only method.
   MethodFigures Figures() const { return metrics_.Figures().front(); }
 
  private:

@@ -116,7 +116,7 @@ struct TreeNode {
   uint32_t begin_token = 0;
   uint32_t tokens = 0;
   uint32_t pages = 0;
-  // On it and below it.
+  // The locks on the node and on those below it.
   uint32_t locks = 0;
   // Inserts that contained it.
   uint32_t hits = 0;

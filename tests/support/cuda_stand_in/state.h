@@ -68,8 +68,8 @@ struct State {
   bool HasDevice(int device) const {
     return device >= 0 && device < settings.devices;
   }
-  // Of what this process holds by handles and mappings; memory of other
-  // processes is not counted.
+  // Returns what is left of the device's memory. Only this process counts: what
+  // it holds by handles and by mappings.
   uint64_t FreeBytes(int device) const;
   CUmemGenericAllocationHandle Keep(std::shared_ptr<const Memory> memory);
 };
