@@ -27,18 +27,17 @@ std::string UuidText(const CUuuid& uuid) {
 
 absl::StatusOr<std::vector<Device>> ListDevices(const Driver& driver) {
   int count = 0;
-  absl::Status status =
-      ToStatus(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", Device());
+  RETURN_IF_ERROR(
+      ToStatus(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", Device()));
   std::vector<Device> devices;
-  for (int ordinal = 0; status.ok() && ordinal < count; ++ordinal) {
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
     Device device = {.ordinal = ordinal, .uuid = ""};
     CUuuid uuid;
-    status = ToStatus(driver.cuDeviceGetUuid(&uuid, ordinal), "cuDeviceGetUuid",
-                      device);
+    RETURN_IF_ERROR(ToStatus(driver.cuDeviceGetUuid(&uuid, ordinal),
+                             "cuDeviceGetUuid", device));
     device.uuid = UuidText(uuid);
     devices.push_back(std::move(device));
   }
-  if (!status.ok()) return status;
   return devices;
 }
 

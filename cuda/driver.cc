@@ -113,12 +113,10 @@ std::string WordsOf(const Driver& driver, CUresult result) {
 }
 
 absl::StatusOr<Driver> InitialisedDriver() {
-  absl::StatusOr<Driver> driver = FindFunctions();
-  if (!driver.ok()) return driver;
-  if (const CUresult result = driver->cuInit(0); result != CUDA_SUCCESS) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the CUDA driver cannot be used: cuInit: %s",
-                        WordsOf(*driver, result)));
+  ASSIGN_OR_RETURN(const Driver driver, FindFunctions());
+  if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the CUDA driver cannot be used: cuInit: %s", WordsOf(driver, result)));
   }
   return driver;
 }
@@ -156,13 +154,12 @@ absl::Status ToStatus(CUresult result, std::string_view call,
 absl::StatusOr<ContextScope> ContextScope::Enter(const Device& device) {
   ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
   CUcontext context = nullptr;
-  absl::Status status =
+  RETURN_IF_ERROR(
       ToStatus(driver->cuDevicePrimaryCtxRetain(&context, device.ordinal),
-               "cuDevicePrimaryCtxRetain", device);
-  if (!status.ok()) return status;
-  status =
-      ToStatus(driver->cuCtxPushCurrent(context), "cuCtxPushCurrent", device);
-  if (!status.ok()) {
+               "cuDevicePrimaryCtxRetain", device));
+  if (absl::Status status = ToStatus(driver->cuCtxPushCurrent(context),
+                                     "cuCtxPushCurrent", device);
+      !status.ok()) {
     driver->cuDevicePrimaryCtxRelease(device.ordinal);
     return status;
   }

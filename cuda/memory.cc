@@ -55,20 +55,18 @@ class Memory::Handle {
 
 absl::StatusOr<Memory> Memory::Allocate(const Device& device, uint64_t bytes) {
   ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
-  absl::Status status = CheckCanShare(*driver, device);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckCanShare(*driver, device));
   const CUmemAllocationProp properties = Properties(device);
   size_t grain = 0;
-  status = ToStatus(driver->cuMemGetAllocationGranularity(
-                        &grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-                    "cuMemGetAllocationGranularity", device);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(
+      ToStatus(driver->cuMemGetAllocationGranularity(
+                   &grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+               "cuMemGetAllocationGranularity", device));
   const uint64_t size_bytes = (bytes + grain - 1) / grain * grain;
   CUmemGenericAllocationHandle handle = 0;
-  status =
+  RETURN_IF_ERROR(
       ToStatus(driver->cuMemCreate(&handle, size_bytes, &properties, 0),
-               absl::StrFormat("cuMemCreate of %u bytes", size_bytes), device);
-  if (!status.ok()) return status;
+               absl::StrFormat("cuMemCreate of %u bytes", size_bytes), device));
   return Memory(device, size_bytes,
                 std::make_shared<const Handle>(driver, handle));
 }
@@ -88,14 +86,13 @@ absl::StatusOr<Memory> Memory::Import(const Device& device, int descriptor,
 
 absl::StatusOr<int> Memory::Export() const {
   int descriptor = -1;
-  absl::Status status =
-      ToStatus(handle_->driver().cuMemExportToShareableHandle(
-                   &descriptor, handle_->value(),
-                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-               "cuMemExportToShareableHandle", device());
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ToStatus(handle_->driver().cuMemExportToShareableHandle(
+                               &descriptor, handle_->value(),
+                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                           "cuMemExportToShareableHandle", device()));
   if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
-    status = absl::ErrnoToStatus(errno, "cannot set close-on-exec");
+    const absl::Status status =
+        absl::ErrnoToStatus(errno, "cannot set close-on-exec");
     close(descriptor);
     return status;
   }
@@ -129,18 +126,16 @@ class Mapping::Region {
 absl::Status Mapping::Region::Build(CUdeviceptr wanted) {
   const Device& device = memory_.device();
   const size_t size = memory_.size_bytes();
-  absl::Status status =
+  RETURN_IF_ERROR(
       ToStatus(driver_.cuDevicePrimaryCtxRetain(&context_, device.ordinal),
-               "cuDevicePrimaryCtxRetain", device);
-  if (!status.ok()) return status;
+               "cuDevicePrimaryCtxRetain", device));
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
-  status = ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
-                    "cuMemAddressReserve", device);
-  if (!status.ok()) return status;
-  status =
+  RETURN_IF_ERROR(
+      ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
+               "cuMemAddressReserve", device));
+  RETURN_IF_ERROR(
       ToStatus(driver_.cuMemMap(address_, size, 0, memory_.handle_->value(), 0),
-               "cuMemMap", device);
-  if (!status.ok()) return status;
+               "cuMemMap", device));
   is_mapped_ = true;
   const CUmemAccessDesc access = {
       .location = Properties(device).location,

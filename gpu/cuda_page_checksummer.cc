@@ -33,18 +33,13 @@ class ShardChecksummer {
   }
 
   absl::Status Allocate() {
-    absl::Status status = ToStatus(cudaSetDevice(device_), "cudaSetDevice");
-    if (status.ok()) {
-      status =
-          ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                   "cudaStreamCreateWithFlags");
-    }
-    if (status.ok()) {
-      status = ToStatus(cudaMallocHost(reinterpret_cast<void**>(&ids_),
-                                       kBatchPages * sizeof(*ids_)),
-                        "cudaMallocHost");
-    }
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_), "cudaSetDevice"));
+    RETURN_IF_ERROR(
+        ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                 "cudaStreamCreateWithFlags"));
+    RETURN_IF_ERROR(ToStatus(cudaMallocHost(reinterpret_cast<void**>(&ids_),
+                                            kBatchPages * sizeof(*ids_)),
+                             "cudaMallocHost"));
     return ToStatus(cudaMalloc(reinterpret_cast<void**>(&checksums_),
                                kBatchPages * sizeof(*checksums_)),
                     "cudaMalloc");

@@ -55,20 +55,18 @@ absl::StatusOr<std::unique_ptr<PageStaging>> PageStaging::Create(
 }
 
 absl::Status PageStaging::Allocate() {
-  absl::Status status =
+  RETURN_IF_ERROR(
       ToStatus(cudaStreamCreateWithFlags(&bus_, cudaStreamNonBlocking),
-               "cudaStreamCreateWithFlags");
-  if (status.ok()) status = MakeEvent(joined_);
+               "cudaStreamCreateWithFlags"));
+  RETURN_IF_ERROR(MakeEvent(joined_));
   for (Slot& slot : slots_) {
-    if (status.ok()) {
-      status = ToStatus(cudaMalloc(reinterpret_cast<void**>(&slot.buffer),
-                                   BytesOf(chunk_pages_)),
-                        "cudaMalloc of a staging buffer");
-    }
-    if (status.ok()) status = MakeEvent(slot.filled);
-    if (status.ok()) status = MakeEvent(slot.drained);
+    RETURN_IF_ERROR(ToStatus(cudaMalloc(reinterpret_cast<void**>(&slot.buffer),
+                                        BytesOf(chunk_pages_)),
+                             "cudaMalloc of a staging buffer"));
+    RETURN_IF_ERROR(MakeEvent(slot.filled));
+    RETURN_IF_ERROR(MakeEvent(slot.drained));
   }
-  return status;
+  return absl::OkStatus();
 }
 
 PageStaging::~PageStaging() {
@@ -88,13 +86,13 @@ absl::Status PageStaging::ForEachChunk(uint32_t num_pages, CudaStream filler,
   for (uint32_t begin = 0; begin < num_pages; begin += chunk_pages_) {
     const Chunk chunk = {begin, std::min(chunk_pages_, num_pages - begin)};
     const Slot& slot = slots_[chunks % slots_.size()];
-    absl::Status status;
-    if (chunks++ >= slots_.size()) status = Wait(filler, slot.drained);
-    if (status.ok()) status = fill(slot, chunk);
-    if (status.ok()) status = Order(filler, slot.filled, drainer);
-    if (status.ok()) status = drain(slot, chunk);
-    if (status.ok()) status = Record(slot.drained, drainer);
-    if (!status.ok()) return status;
+    if (chunks++ >= slots_.size()) {
+      RETURN_IF_ERROR(Wait(filler, slot.drained));
+    }
+    RETURN_IF_ERROR(fill(slot, chunk));
+    RETURN_IF_ERROR(Order(filler, slot.filled, drainer));
+    RETURN_IF_ERROR(drain(slot, chunk));
+    RETURN_IF_ERROR(Record(slot.drained, drainer));
   }
   return absl::OkStatus();
 }

@@ -92,10 +92,9 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
         absl::StrCat("there is no lane: ", client->why_no_lane().message()));
   }
   ASSIGN_OR_RETURN(const PoolDescription pool, client->DescribePool());
-  absl::StatusOr<std::unique_ptr<Floor>> floor = nullptr;
+  std::unique_ptr<Floor> floor;
   if (!addresses.echo_server.empty()) {
-    floor = ConnectEchoFloor(addresses.echo_server);
-    if (!floor.ok()) return floor.status();
+    ASSIGN_OR_RETURN(floor, ConnectEchoFloor(addresses.echo_server));
   }
   char go;
   if (!Send(socket, kSignal) || !Receive(socket, &go)) {
@@ -103,7 +102,7 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
   }
   ClientCalls calls(*client, pool.layout.page_tokens);
   ASSIGN_OR_RETURN(const WorkerResult result,
-                   Serve(calls, floor->get(), trace, options));
+                   Serve(calls, floor.get(), trace, options));
   return SendResult(socket, result)
              ? absl::OkStatus()
              : absl::CancelledError("nobody waits for the result");

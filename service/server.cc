@@ -324,11 +324,9 @@ absl::Duration Server::WatermarkPeriod() const {
 
 absl::Status Server::MakeAccessControl() {
   if (options_.credentials.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<AccessControl>> access = AccessControl::Create(
-      options_.credentials,
-      [this](SessionId session) { return IsLive(session); });
-  if (!access.ok()) return access.status();
-  access_ = *std::move(access);
+  const auto is_live = [this](SessionId session) { return IsLive(session); };
+  ASSIGN_OR_RETURN(access_,
+                   AccessControl::Create(options_.credentials, is_live));
   rpc_.AddTimer(kTokenPeriod, [this] {
     if (!access_->RefreshTokens()) return;
     session_service_->EndIfNotAdmitted();

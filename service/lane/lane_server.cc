@@ -50,10 +50,7 @@ absl::StatusOr<std::unique_ptr<LaneServer>> LaneServer::Start(
   auto server =
       absl::WrapUnique(new LaneServer(config, policy, data_path, metrics,
                                       std::move(epoll), std::move(changes)));
-  if (absl::Status s = server->Listen(server->changes_.get(), kChanges);
-      !s.ok()) {
-    return s;
-  }
+  RETURN_IF_ERROR(server->Listen(server->changes_.get(), kChanges));
   server->thread_ = std::thread([raw = server.get()] { raw->Run(); });
   return server;
 }
@@ -68,14 +65,14 @@ LaneServer::LaneServer(const Config& config, CallPolicy* policy,
       methods_(policy, data_path, metrics) {}
 
 absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
-  absl::StatusOr<std::unique_ptr<ServedLane>> lane =
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ServedLane> lane,
       ServedLane::Create({.arena_bytes = config_.arena_bytes,
                           .slots = config_.slots,
                           .max_request_bytes = config_.max_request_bytes,
-                          .spin = config_.spin});
-  if (!lane.ok()) return lane.status();
-  ASSIGN_OR_RETURN(UniqueFd memory, (*lane)->ShareMemory());
-  ASSIGN_OR_RETURN(UniqueFd doorbell, (*lane)->ShareDoorbell());
+                          .spin = config_.spin}));
+  ASSIGN_OR_RETURN(UniqueFd memory, lane->ShareMemory());
+  ASSIGN_OR_RETURN(UniqueFd doorbell, lane->ShareDoorbell());
   LaneDescriptors descriptors = {
       .memory = std::move(memory),
       .memory_bytes = lane::kArenaOffset + config_.arena_bytes,
@@ -100,8 +97,8 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
   ++lanes_with_memory_;
   const LaneId id = ++last_id_;
   by_session_[session] = id;
-  to_open_.push_back({id, std::make_unique<LaneConnection>(*std::move(lane),
-                                                           std::move(peer))});
+  to_open_.push_back(
+      {id, std::make_unique<LaneConnection>(std::move(lane), std::move(peer))});
   WakeThread();
   return descriptors;
 }

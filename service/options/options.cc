@@ -147,9 +147,8 @@ class Parser {
     } catch (const CLI::ParseError& error) {
       return absl::InvalidArgumentError(error.what());
     }
-    absl::Status status = RefuseUnknownFlags();
-    if (status.ok()) status = Store(line.options);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(RefuseUnknownFlags());
+    RETURN_IF_ERROR(Store(line.options));
     line.options.quotas = lists_.quotas;
     line.options.credentials = lists_.credentials;
     if (print_options_) line.print = OptionCatalogueJson();

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "core/errors.h"
 #include "service/logging/log.h"
 
@@ -42,7 +43,7 @@ absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(
   absl::MutexLock lock(&control->tokens_mutex_);
   for (std::optional<TokenFile>& file : control->token_files_) {
     if (!file.has_value()) continue;
-    if (auto read = file->Refresh(); !read.ok()) return read.status();
+    RETURN_IF_ERROR(file->Refresh().status());
   }
   return control;
 }

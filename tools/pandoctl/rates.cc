@@ -53,16 +53,15 @@ absl::Status Repeat(
     Server& server, const Options& options,
     absl::FunctionRef<absl::Status(const v1::GetStatsResponse&, const Rates&)>
         show) {
-  absl::StatusOr<v1::GetStatsResponse> before =
-      server.Ask(v1::GetStatsRequest());
-  if (!before.ok()) return before.status();
+  ASSIGN_OR_RETURN(v1::GetStatsResponse before,
+                   server.Ask(v1::GetStatsRequest()));
   absl::Time taken_at = absl::Now();
   for (uint32_t i = 0; options.count == 0 || i < options.count; ++i) {
     absl::SleepFor(absl::Seconds(options.interval_s));
     ASSIGN_OR_RETURN(v1::GetStatsResponse after,
                      server.Ask(v1::GetStatsRequest()));
     const absl::Time now = absl::Now();
-    RETURN_IF_ERROR(show(after, RatesBetween(*before, after, now - taken_at)));
+    RETURN_IF_ERROR(show(after, RatesBetween(before, after, now - taken_at)));
     before = std::move(after);
     taken_at = now;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/exchange.h"
 #include "pando/client.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr size_t kMaxBatch = 256;
 
 absl::StatusOr<Done> DoneIf(const absl::Status& status) {
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(status);
   return Done();
 }
 

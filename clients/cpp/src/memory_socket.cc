@@ -144,17 +144,15 @@ absl::StatusOr<ReceivedMemory> ReceiveMemory(const std::string& path,
 
   ReceivedMemory memory;
   Header header;
-  absl::Status status =
-      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&header, 1)),
-                 &memory.descriptors);
-  if (status.ok()) status = Check(header);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReceiveAll(socket.get(),
+                             std::as_writable_bytes(std::span(&header, 1)),
+                             &memory.descriptors));
+  RETURN_IF_ERROR(Check(header));
 
   memory.sizes.resize(header.count);
-  status =
-      ReceiveAll(socket.get(), std::as_writable_bytes(std::span(memory.sizes)),
-                 &memory.descriptors);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReceiveAll(socket.get(),
+                             std::as_writable_bytes(std::span(memory.sizes)),
+                             &memory.descriptors));
   if (memory.descriptors.size() != header.count) {
     return absl::InternalError(
         absl::StrCat("memory socket: ", memory.descriptors.size(),

@@ -51,10 +51,7 @@ absl::Status SendRequests(const Context& context, const replay::Trace& trace) {
   }();
   // Asked after the replay, which forks and so must be the first to use gRPC; a
   // failed replay also says best why it failed.
-  if (const auto stats = context.server.Ask(v1::GetStatsRequest());
-      !stats.ok()) {
-    return stats.status();
-  }
+  RETURN_IF_ERROR(context.server.Ask(v1::GetStatsRequest()).status());
   if (!report.ok()) return report.status();
   RETURN_IF_ERROR(AddAnchors(context.server, trace, *report));
   if (context.output.is_table()) {
