@@ -25,6 +25,9 @@
 //   5. A worker that wants to sleep meanwhile writes `sleeper` first, and looks
 //      at the state once more. pandod wakes one thread that sleeps on the slot,
 //      and at most kSlots threads that sleep on the lane.
+//   6. A worker that has read an answer looks at `discarded`. If that is 1,
+//   what
+//      it read may be zeros, and there is no answer.
 //
 // pandod takes every word that a worker can write for what it is: input. What
 // does not obey these rules closes the lane.
@@ -121,6 +124,7 @@ struct Header {
   SharedWord cpu;                        // the CPU that it runs on
   SharedWord closed;                     // 1: it serves no more calls
   SharedWord answers;                    // how many there were; a futex
+  SharedWord discarded;  // 1: what was in the arena is gone, or soon will be
 
   // Written by the worker: how many calls it has published, and a ring of their
   // slots.
@@ -132,6 +136,7 @@ inline constexpr size_t kSlotsOffset = 4096;
 inline constexpr size_t kArenaOffset = kSlotsOffset + kSlots * sizeof(Slot);
 static_assert(sizeof(Header) <= kSlotsOffset);
 static_assert(offsetof(Header, awake) == 64);
+static_assert(offsetof(Header, discarded) == 80);
 static_assert(offsetof(Header, submitted) == 128);
 static_assert(offsetof(Header, ring) == 192);
 

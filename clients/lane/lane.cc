@@ -235,4 +235,10 @@ std::span<const std::byte> Call::answer() const {
           answered.answer_bytes.load(kRelaxed)};
 }
 
+bool Call::HasIntactAnswer() const {
+  // All reads of the answer come before this one.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return lane_->header().discarded.load(kRelaxed) == 0;
+}
+
 }  // namespace pando::lane

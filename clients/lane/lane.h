@@ -31,6 +31,7 @@ class Call;
 //   call->Submit();
 //   if (call->Await(deadline) == Call::Outcome::kAnswered) {
 //     Parse(call->code(), call->answer());  // valid as long as the call
+//     if (!call->HasIntactAnswer()) { ... no answer: ask for it over gRPC ... }
 //   }
 //
 // Shared by the client and its calls. Thread-safe. It stays mapped until the
@@ -157,6 +158,10 @@ class Call {
   // google.rpc.Status if the code is an error. Valid as long as the call.
   uint32_t code() const;
   std::span<const std::byte> answer() const;
+  // Whether what was read of the answer until now is the answer. pandod takes
+  // back the memory of a lane some seconds after it has closed it: who is
+  // slower than that has read zeros, and has no answer.
+  bool HasIntactAnswer() const;
 
  private:
   friend class Lane;

@@ -137,4 +137,10 @@ void ServedLane::Close() {
   CountAnswer();
 }
 
+void ServedLane::DiscardArena() {
+  // Before the first zero: a worker reads an answer, and then this.
+  header().discarded.store(1, std::memory_order_seq_cst);
+  memory_.Discard(lane::kArenaOffset);
+}
+
 }  // namespace pando

@@ -86,8 +86,9 @@ class ServedLane {
   // threads.
   void Close();
   // After Close, once nobody reads answers any more: what pandod has written is
-  // its memory, as long as a worker keeps the lane.
-  void DiscardArena() { memory_.Discard(lane::kArenaOffset); }
+  // its memory, as long as a worker keeps the lane. Who reads later learns that
+  // it reads zeros.
+  void DiscardArena();
 
  private:
   // Where the answer of a busy slot goes: copied from the shared memory once,

@@ -163,6 +163,22 @@ TEST(LaneTest, EndsCallsThatAreNotAnsweredWhenEitherSideClosesIt) {
   }
 }
 
+TEST(LaneTest, WhoReadsAnAnswerTooLateLearnsThatItIsGone) {
+  LanePair pair;
+  lane::Call call = Request(pair.lane(), "x");
+  call.Submit();
+  ServedLane::Taken taken;
+  ASSERT_EQ(pair.served().Take(taken), Next::kCall);
+  AnswerWith("there", taken.slot, pair.served());
+  pair.served().Close();
+  ASSERT_EQ(call.Await(Soon()), Outcome::kAnswered);
+  EXPECT_EQ(TextOf(call.answer()), "there");
+  EXPECT_TRUE(call.HasIntactAnswer());
+  pair.served().DiscardArena();
+  EXPECT_EQ(TextOf(call.answer()), std::string(5, 0));
+  EXPECT_FALSE(call.HasIntactAnswer());
+}
+
 TEST(LaneTest, ACallThatIsSubmittedAsTheLaneClosesEnds) {
   LanePair pair;
   lane::Call call = Request(pair.lane(), "x");

@@ -21,6 +21,17 @@ lane::Lane::Clock::time_point OnLaneClock(absl::Time deadline) {
          absl::ToChronoNanoseconds(deadline - absl::Now());
 }
 
+absl::Status ReadAnswer(const lane::Call& call,
+                        google::protobuf::MessageLite* response) {
+  const std::span<const std::byte> answer = call.answer();
+  if (call.code() != 0) return FromStatusMessage(answer);
+  if (!response->ParseFromArray(answer.data(),
+                                static_cast<int>(answer.size()))) {
+    return absl::InternalError("the answer is not such a message");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void ClientLane::Open(const std::string& memory_socket, std::string_view token,
@@ -113,13 +124,9 @@ std::optional<absl::Status> ClientLane::Await(
     case Outcome::kClosed:
       return std::nullopt;
   }
-  const std::span<const std::byte> answer = call.answer();
-  const auto size = static_cast<int>(answer.size());
-  if (call.code() != 0) return FromStatusMessage(answer);
-  if (!response->ParseFromArray(answer.data(), size)) {
-    return absl::InternalError("the answer is not such a message");
-  }
-  return absl::OkStatus();
+  const absl::Status read = ReadAnswer(call, response);
+  if (!call.HasIntactAnswer()) return std::nullopt;
+  return read;
 }
 
 }  // namespace client

@@ -123,9 +123,13 @@ class PendingCall {
       throw nb::python_error();
     }
     if (call_.Poll() != lane::Call::Outcome::kAnswered) return nb::none();
-    const std::span<const std::byte> answer = call_.answer();
-    if (call_.code() == 0) return nb::steal(response_->Decode(answer));
-    return nb::bytes(answer.data(), answer.size());
+    try {
+      nb::object answer = ReadAnswer();
+      if (call_.HasIntactAnswer()) return answer;
+    } catch (const nb::python_error&) {
+      if (call_.HasIntactAnswer()) throw;
+    }
+    return nb::none();
   }
 
   // Whether there is an outcome.
@@ -135,6 +139,12 @@ class PendingCall {
   bool WakeLane() { return call_.WakeLane(); }
 
  private:
+  nb::object ReadAnswer() const {
+    const std::span<const std::byte> answer = call_.answer();
+    if (call_.code() == 0) return nb::steal(response_->Decode(answer));
+    return nb::bytes(answer.data(), answer.size());
+  }
+
   lane::Call call_;
   const std::shared_ptr<Codec> response_;
 };

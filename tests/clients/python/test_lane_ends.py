@@ -15,7 +15,7 @@ from pando_kv import (
     UnavailableError,
 )
 from pando_kv._lane import OPEN_LANE, ClientLane, open_lane_request
-from pandod_process import PAGE_TOKENS, serving
+from pandod_process import PAGE_TOKENS, Pandod, serving
 from prompts import admit_and_publish, prompt
 
 pytestmark = needs_lane
@@ -49,18 +49,37 @@ def test_a_client_has_a_lane_of_the_next_pandod(tmp_path):
         assert client.gauges().epoch == client.epoch
 
 
+def lane_in_place_of(worker: Client, pandod: Pandod) -> ClientLane:
+    connection = worker._connection
+    request = open_lane_request(connection.sessions.current())
+    lane = ClientLane(True, pandod.address)
+    lane.fetch(connection._exchange_raw(OPEN_LANE, request, LONG), LONG)
+    return lane
+
+
 def test_a_lane_that_pandod_closed_is_none(pandod, client):
     with Client(pandod.address) as worker:
-        connection = worker._connection
-        request = open_lane_request(connection.sessions.current())
-        other = ClientLane(True, pandod.address)
-        other.fetch(connection._exchange_raw(OPEN_LANE, request, LONG), LONG)
+        other = lane_in_place_of(worker, pandod)
         assert other.is_open
         eventually(lambda: worker.transport == "grpc")
         assert worker.why_no_lane == "pandod has closed it"
         admit_and_publish(worker, prompt(1))
         assert worker.gauges().pages.evictable == 1
         other.close("the test is over")
+
+
+def test_an_answer_that_is_read_when_its_memory_is_gone_is_asked_for_again(tmp_path):
+    with serving(tmp_path, max_lanes=1) as pandod, Client(pandod.address) as client:
+        admit_and_publish(client, prompt(2))
+        batch = client.batch()
+        answer = batch.match_prefix(prompt(2))
+        batch.begin()
+        # Calls are answered in order, so the batch is now.
+        client.match_prefix(prompt(1))
+        lane_in_place_of(client, pandod)
+        # There is no further lane until the memory of the first one is taken back.
+        eventually(lambda: lane_in_place_of(client, pandod).is_open)
+        assert answer.result().matched_tokens == 2 * PAGE_TOKENS
 
 
 FORKS = """
