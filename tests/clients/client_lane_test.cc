@@ -1,4 +1,5 @@
 // Calls of the C++ client over shared memory, against a real pandod.
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -11,15 +12,21 @@ namespace {
 using testing::HasSubstr;
 
 // Computes and publishes what of `prompt` is not cached.
-void Publish(Client& client, const std::vector<Token>& prompt) {
+absl::Status Serve(Client& client, const std::vector<Token>& prompt) {
   absl::StatusOr<Match> match = client.MatchPrefix(
       prompt,
       {.lock = true, .reserve_tokens = static_cast<uint32_t>(prompt.size())});
-  ASSERT_TRUE(match.ok()) << match.status();
-  const auto done = client.Insert(
-      std::span(prompt).subspan(match->matched_tokens), match->reserved.ids,
-      {.lock = &match->lock, .lock_action = LockAction::kUnlock});
-  ASSERT_TRUE(done.ok()) << done.status();
+  if (!match.ok()) return match.status();
+  return client
+      .Insert(std::span(prompt).subspan(match->matched_tokens),
+              match->reserved.ids,
+              {.lock = &match->lock, .lock_action = LockAction::kUnlock})
+      .status();
+}
+
+void Publish(Client& client, const std::vector<Token>& prompt) {
+  const absl::Status served = Serve(client, prompt);
+  ASSERT_TRUE(served.ok()) << served;
 }
 
 class ClientLaneTest : public PandodTest {};
@@ -118,6 +125,40 @@ TEST_F(ClientLaneTest, IsOpenedAnewAfterARestart) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   Publish(*client, Prompt(32));
+}
+
+TEST_F(ClientLaneTest, CallsUnderWayWhenPandodIsKilledEndAndTheNextServesThem) {
+  constexpr int kWorkers = 3;
+  const auto client = Connect();
+  std::atomic<bool> is_over = false;
+  std::array<std::atomic<int>, kWorkers> served{};
+  const auto work = [&](uint32_t worker) {
+    const std::vector<Token> prompt = Prompt(48, worker + 1);
+    while (!is_over) {
+      const absl::Status end = Serve(*client, prompt);
+      EXPECT_TRUE(end.ok() || absl::IsUnavailable(end) ||
+                  ReasonOf(end) == reason::kSessionLost)
+          << end;
+      served[worker] += end.ok();
+    }
+  };
+  const auto go_on = [&] {
+    for (std::atomic<int>& calls : served) {
+      EXPECT_TRUE(Eventually([&, before = calls.load()] {
+        return calls > before && client->transport() == Transport::kLane;
+      }));
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int i = 0; i < kWorkers; ++i) workers.emplace_back(work, i);
+  for (int round = 0; round < 3; ++round) {
+    go_on();
+    pandod_.reset();
+    StartPandod();
+  }
+  go_on();
+  is_over = true;
+  for (std::thread& worker : workers) worker.join();
 }
 
 class BatchTest : public PandodTest,

@@ -1,8 +1,10 @@
 """Ends of either side of a lane, and many threads on one."""
 
+import contextlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +14,7 @@ from lanes import needs_lane
 from pando_kv import (
     Client,
     PrefixQuery,
+    SessionLostError,
     UnavailableError,
 )
 from pando_kv._lane import OPEN_LANE, ClientLane, open_lane_request
@@ -47,6 +50,45 @@ def test_a_client_has_a_lane_of_the_next_pandod(tmp_path):
         eventually(lambda: client.transport == "lane" and client.epoch != epoch)
         admit_and_publish(client, prompt(1))
         assert client.gauges().epoch == client.epoch
+
+
+def test_calls_under_way_when_pandod_is_killed_end_and_go_on_with_the_next(tmp_path):
+    workers = 4
+    served = [0] * workers
+    is_over = threading.Event()
+
+    def work(number: int) -> None:
+        while not is_over.is_set():
+            # Any other error ends the test.
+            with contextlib.suppress(UnavailableError, SessionLostError):
+                admit_and_publish(client, prompt(3, start=1000 * number))
+                served[number] += 1
+
+    def go_on() -> None:
+        before = list(served)
+        eventually(
+            lambda: all(now > then for now, then in zip(served, before, strict=True))
+        )
+        eventually(lambda: client.transport == "lane")
+
+    with (
+        serving(tmp_path) as pandod,
+        Client(pandod.address) as client,
+        ThreadPoolExecutor(workers) as pool,
+    ):
+        working = [pool.submit(work, number) for number in range(workers)]
+        try:
+            for round in range(3):
+                go_on()
+                time.sleep(0.003 * round)
+                pandod.kill()
+                pandod.start()
+            go_on()
+        finally:
+            is_over.set()
+        for each in working:
+            each.result()
+        assert client.check_invariants() == []
 
 
 def lane_in_place_of(worker: Client, pandod: Pandod) -> ClientLane:
