@@ -3,7 +3,6 @@
 #include <grp.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,13 +67,6 @@ int MaxReceiveBytes(const Options& options) {
                         2 * max_pages * int64_t{sizeof(PageId)} +
                         kMessageOverheadBytes;
   return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
-}
-
-// With one CPU there is no spinning: while it looks for calls nobody can make
-// one.
-absl::Duration SpinOf(const Options& options) {
-  return std::thread::hardware_concurrency() > 1 ? options.lane_spin
-                                                 : absl::ZeroDuration();
 }
 
 }  // namespace
@@ -349,7 +341,7 @@ absl::Status Server::StartLanes() {
       .max_lanes = options_.max_lanes,
       .slots = std::min(options_.max_calls_per_connection, lane::kSlots),
       .max_request_bytes = static_cast<uint32_t>(MaxReceiveBytes(options_)),
-      .spin = SpinOf(options_)};
+      .spin = options_.lane_spin};
   ASSIGN_OR_RETURN(
       lanes_, LaneServer::Start(config, &policy_, data_path_, rpc_metrics_));
   return absl::OkStatus();
@@ -426,6 +418,7 @@ absl::Status Server::StartHttp() {
                                     .kv_events = kv_events_.get(),
                                     .tiers = tiers_.get(),
                                     .rpc = &rpc_metrics_,
+                                    .lanes = lanes_.get(),
                                     .peers = &peer_filter_,
                                     .is_draining = &is_draining_,
                                     .pool = FiguresOf(*pool_, options_)})},

@@ -60,8 +60,8 @@ ROOMS = {
         "security",
     },
     "metrics": {
-        "calls", "events", "handlers", "kv_events", "memory", "process", "rpc",
-        "self_check.h", "sockets", "tiers",
+        "calls", "events", "handlers", "kv_events", "lane", "memory", "process",
+        "rpc", "self_check.h", "sockets", "tiers",
     },
     "console": {"calls", "http", "process", "rpc"},
 }  # fmt: skip

@@ -112,9 +112,14 @@ void LaneServer::Close(SessionId session) {
   WakeThread();
 }
 
-uint32_t LaneServer::count() const {
+LaneFigures LaneServer::figures() const {
+  LaneFigures figures = {
+      .spins_with_call = spins_with_call_.load(std::memory_order_relaxed),
+      .spins_without_call =
+          spins_without_call_.load(std::memory_order_relaxed)};
   absl::MutexLock hold(&mutex_);
-  return static_cast<uint32_t>(by_session_.size());
+  figures.open = static_cast<uint32_t>(by_session_.size());
+  return figures;
 }
 
 void LaneServer::Stop() {
@@ -150,12 +155,17 @@ void LaneServer::Run() {
       break;
     if (!closed_.empty()) GiveMemoryBack();
     if (ServeActive()) {
+      EndSpin(spins_with_call_);
       // Lanes that are not active get their turn, too.
       if (last_call_ - last_rings_ > kBetweenRings) TakeRings(kNow);
     } else if (MaySpin()) {
+      is_spinning_ = true;
       SpinOnActive();
-    } else if (PrepareToSleep()) {
-      TakeRings(closed_.empty() ? kWhenRung : kWhenRungOrSoon);
+    } else {
+      EndSpin(spins_without_call_);
+      if (PrepareToSleep()) {
+        TakeRings(closed_.empty() ? kWhenRung : kWhenRungOrSoon);
+      }
     }
   }
   while (!lanes_.empty()) Drop(lanes_.begin()->first);
@@ -231,6 +241,11 @@ void LaneServer::SpinOnActive() const {
     }
     lane::Pause();
   }
+}
+
+void LaneServer::EndSpin(std::atomic<uint64_t>& spins) {
+  if (!std::exchange(is_spinning_, false)) return;
+  spins.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool LaneServer::PrepareToSleep() {

@@ -20,6 +20,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
 #include "service/lane/lane_connection.h"
+#include "service/lane/lane_figures.h"
 #include "service/lane/lane_methods.h"
 #include "service/lane/served_lane.h"
 
@@ -46,8 +47,8 @@ class LaneServer {
     // As over gRPC: a larger one is refused before it is looked at.
     uint32_t max_request_bytes = UINT32_MAX;
     // How long the thread spins for the next call before it sleeps. It spins
-    // only while the last caller ran on another CPU: on its own CPU, spinning
-    // would keep the caller from running.
+    // only while the last caller ran on another CPU: on its own CPU, which may
+    // be the only one, spinning would keep the caller from running.
     absl::Duration spin;
   };
 
@@ -65,8 +66,8 @@ class LaneServer {
   absl::StatusOr<LaneDescriptors> Open(LanePeer peer);
   // Closes the lane of a session, if it has one.
   void Close(SessionId session);
-  // How many lanes are open.
-  uint32_t count() const;
+  // A spin is counted when it ends.
+  LaneFigures figures() const;
   // Closes all lanes, and opens none. Idempotent.
   void Stop();
 
@@ -103,6 +104,8 @@ class LaneServer {
   bool MaySpin() const;
   // Spins until a call arrives on an active lane, but not for long.
   void SpinOnActive() const;
+  // Counts the spin that ends now, if there is one.
+  void EndSpin(std::atomic<uint64_t>& spins);
   // Tells the workers of the active lanes to ring again. Returns false when a
   // call arrived meanwhile, so that the thread must not sleep yet.
   bool PrepareToSleep();
@@ -140,6 +143,10 @@ class LaneServer {
   Clock::time_point last_call_;
   Clock::time_point last_rings_;      // when it took them
   bool caller_is_elsewhere_ = false;  // the last caller ran on another CPU
+  bool is_spinning_ = false;
+  // Written by the thread alone.
+  std::atomic<uint64_t> spins_with_call_ = 0;
+  std::atomic<uint64_t> spins_without_call_ = 0;
   std::thread thread_;
 };
 

@@ -123,6 +123,8 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
                                 ? PageVerifier::Counts()
                                 : sources_.verifier->counts(),
           .methods = sources_.rpc->Figures(),
+          .lanes = sources_.lanes == nullptr ? LaneFigures()
+                                             : sources_.lanes->figures(),
           .refused_connections = sources_.peers->refused(),
           .pool = sources_.pool,
           .process = ReadProcessFigures()};

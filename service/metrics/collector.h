@@ -12,6 +12,7 @@
 #include "service/events/events_service.h"
 #include "service/handlers/pending_matches.h"
 #include "service/kv_events/kv_events.h"
+#include "service/lane/lane_server.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
@@ -37,6 +38,7 @@ class MetricsCollector : public prometheus::Collectable {
     const KvEvents* kv_events;  // null: routers are not told
     const Tiers* tiers;         // null: there are none
     const RpcMetrics* rpc;
+    const LaneServer* lanes;  // null: there are none
     const PeerFilter* peers;
     const std::atomic<bool>* is_draining;
     PoolFigures pool;

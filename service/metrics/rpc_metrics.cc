@@ -57,6 +57,20 @@ std::vector<Metric> RpcCallMetrics() {
                   }
                 }
               }),
+      Gauge("pando_lanes", "Lanes that are open now.",
+            [](const Snapshot& s) { return s.lanes.open; }),
+      Counter("pando_lane_spins_total",
+              "Times that the thread of lanes looked for the next call for a "
+              "while instead of sleeping: a call came, or none within "
+              "--lane-spin. It does so only after a call from another CPU.",
+              {{"outcome", ""}},
+              [](const Snapshot& s, Samples& out) {
+                const auto add = [&](const char* outcome, uint64_t count) {
+                  out.Add({outcome}, static_cast<double>(count));
+                };
+                add("call", s.lanes.spins_with_call);
+                add("none", s.lanes.spins_without_call);
+              }),
       Counter("pando_refused_connections_total",
               "Connections to the Unix sockets that were refused because of "
               "their user.",

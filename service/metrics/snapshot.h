@@ -9,6 +9,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"
 #include "service/kv_events/kv_event_figures.h"
+#include "service/lane/lane_figures.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
@@ -59,6 +60,7 @@ struct MetricsSnapshot {
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;
+  LaneFigures lanes;
   uint64_t refused_connections = 0;
   PoolFigures pool;
   ProcessFigures process;
