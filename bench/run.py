@@ -60,6 +60,15 @@ def rpc_rows(build: Path) -> list[Row]:
                 ratio_limit=0.25,
             )
         )
+        rows.append(
+            Row(
+                f"the same on a lane; floor: its score, without page ids, {tokens} tokens",
+                match["lane_us"],
+                "us",
+                match["lane_score_us"],
+                ratio_limit=1.15,
+            )
+        )
         if match["far_lane_us"]:
             rows.append(
                 Row(
@@ -82,6 +91,13 @@ def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
             "us",
             calls["match_grpc"],
             ratio_limit=0.15,
+        ),
+        Row(
+            "Python: the same; floor: its score, without page ids",
+            calls["match_lane"],
+            "us",
+            calls["score_lane"],
+            ratio_limit=1.15,
         ),
         Row(
             "Python: match_prefixes, 128 prompts of 2,000 tokens; floor: over gRPC",

@@ -57,8 +57,10 @@ def main(address: str) -> None:
         ]
         for query in queries:
             publish(lane, query.tokens)
+        score = [PrefixQuery(prompt)]
         calls = {
             "match_lane": lambda: lane.match_prefix(prompt),
+            "score_lane": lambda: lane.match_prefixes(score),
             "match_grpc": lambda: grpc.match_prefix(prompt),
             "queue_lane": lambda: lane.match_prefixes(queries),
             "queue_grpc": lambda: grpc.match_prefixes(queries),

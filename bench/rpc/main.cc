@@ -140,6 +140,15 @@ class LaneTarget {
     if (!match.ok() || match->matched_tokens != prompt.size()) std::abort();
   }
 
+  // A match that answers without page ids.
+  void Score(const std::vector<uint32_t>& prompt) {
+    const PrefixQuery query = {.tokens = prompt};
+    const auto scores = client_->MatchPrefixes({&query, 1});
+    if (!scores.ok() || scores->front().matched_tokens != prompt.size()) {
+      std::abort();
+    }
+  }
+
  private:
   std::unique_ptr<Client> client_;
 };
@@ -194,22 +203,25 @@ int Main(int argc, char** argv) {
     lane.Cache(prompt);
     far.Cache(prompt);
     const v1::MatchPrefixRequest request = MatchOf(tokens);
-    std::vector<double> echo_us, match_us, lane_us, far_us;
+    std::vector<double> echo_us, match_us, lane_us, score_us, far_us;
     for (int round = 0; round <= kRounds; ++round) {
       const double floor = Round([&] { echo.Match(request); });
       const double match = Round([&] { cache.Match(request); });
       const double near = Round([&] { lane.Match(prompt); });
+      const double score = Round([&] { lane.Score(prompt); });
       const double away = has_two_cpus ? Round([&] { far.Match(prompt); }) : 0;
       if (round == 0) continue;  // warms up
       echo_us.push_back(floor);
       match_us.push_back(match);
       lane_us.push_back(near);
+      score_us.push_back(score);
       far_us.push_back(away);
     }
     matches.push_back({{"tokens", tokens},
                        {"match_us", Median(match_us)},
                        {"echo_us", Median(echo_us)},
                        {"lane_us", Median(lane_us)},
+                       {"lane_score_us", Median(score_us)},
                        {"far_lane_us", Median(far_us)}});
   }
   const nlohmann::json result = {{"matches", matches}};
