@@ -91,6 +91,7 @@ def core_rows(build: Path) -> list[Row]:
         ("DumpTree", "1,000,000 leaves"),
         ("ListLocks", "65,536 locks"),
         ("ReleaseLocks", "65,536 locks"),
+        ("FreeQuarantine", "1,000,000 pages"),
         ("ListSessions", "10,000 sessions"),
         ("ListNamespaces", "10,000 namespaces"),
         ("ExplainMatch", "15,000 locks on a path"),

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "bench/core/workload.h"
 #include "core/event_log.h"
@@ -130,6 +131,20 @@ void BM_StepsOfListNamespaces(benchmark::State& state) {
   RecordWork(state, *cache, NamespaceListing(kMany));
 }
 
+// The pages of one lost session, to which somebody may still write.
+void BM_StepsOfFreeQuarantine(benchmark::State& state) {
+  const auto cache = MakeCache(kPageTokens, kLeaves);
+  CHECK(
+      cache->Allocate({.session = kSession, .ns = kNamespace, .pages = kLeaves})
+          .ok());
+  CHECK(cache->AttachSession(kSession, std::nullopt).ok());
+  cache->SuspendSession(kSession, absl::UnixEpoch());
+  cache->ExpireSessions(absl::UnixEpoch(), absl::InfiniteDuration());
+  QuarantineRelease release(SessionNumber(1));
+  RecordLongest(state, [&] { return cache->Step(release); });
+  CHECK(release.result().value() == kLeaves);
+}
+
 // A path of nodes with a lock at each; the prompt has the first of them.
 void BM_StepsOfExplainMatch(benchmark::State& state) {
   const auto cache = MakeCache(1, kDepth + 1);
@@ -189,6 +204,7 @@ BENCHMARK(BM_StepsOfCheckInvariants)->Iterations(1);
 BENCHMARK(BM_StepsOfDumpTree)->Iterations(1);
 BENCHMARK(BM_StepsOfListLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
+BENCHMARK(BM_StepsOfFreeQuarantine)->Iterations(1);
 BENCHMARK(BM_StepsOfListSessions)->Iterations(1);
 BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
 BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
