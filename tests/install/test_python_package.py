@@ -3,6 +3,7 @@
 All other tests run on the newest versions of what it needs.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -22,18 +23,44 @@ WORKER = Path(__file__).with_name("typed_worker.py")
 ENGINES_PROTOBUF = "protobuf==6.33.5"
 
 
-def pip(python: Path | str, *arguments: object) -> None:
+# Prints the transport of a client, and why it has no lane.
+TRANSPORT = """
+import sys
+from pando_kv import Client
+with Client(sys.argv[1]) as client:
+    print(client.transport, client.why_no_lane)
+"""
+
+
+def pip(python: Path | str, *arguments: object, **environment: str) -> None:
     command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, command)),
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def build_wheel(folder: Path, **environment: str) -> Path:
+    """As `make package` does."""
+    pip(
+        sys.executable, "wheel", "-q", "--no-deps", "-w", folder, PACKAGE, **environment
+    )
+    (built,) = folder.iterdir()
+    return built
+
+
+def native_modules(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    return [n for n in names if re.fullmatch(r"pando_kv/_native\..*\.so", n)]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip(sys.executable, "wheel", "-q", "--no-deps", "-w", folder, PACKAGE)
-    (built,) = folder.iterdir()
-    return built
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +85,12 @@ def environment(wheel, metadata, tmp_path_factory) -> Path:
     return python
 
 
+def transport(python: Path, address: str) -> str:
+    return subprocess.check_output(
+        [python, "-I", "-c", TRANSPORT, address], text=True
+    ).strip()
+
+
 def run_worker(python: Path, address: str) -> None:
     """Without this checkout on its path; every warning is an error."""
     subprocess.run([python, "-I", "-W", "error", WORKER, address], check=True)
@@ -79,6 +112,26 @@ def test_its_metadata_say_what_it_is(metadata):
 
 def test_a_worker_runs_on_the_lowest_versions_of_what_it_needs(environment, pandod):
     run_worker(environment, pandod.address)
+
+
+def test_it_has_the_native_module_and_calls_on_a_lane(wheel, environment, pandod):
+    assert len(native_modules(wheel)) == 1
+    assert transport(environment, pandod.address) == "lane"
+
+
+def test_where_there_is_no_compiler_it_is_built_without_and_says_so(
+    metadata, tmp_path, pandod
+):
+    compiler = {"CC": "/bin/false", "CXX": "/bin/false"}
+    plain = build_wheel(tmp_path / "wheel", **compiler)
+    assert plain.name.endswith("-py3-none-any.whl")
+    assert native_modules(plain) == []
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    pip(python, "install", "-q", plain, *lowest_versions(metadata))
+    told = "grpc pando_kv is not built with its native module"
+    assert transport(python, pandod.address).startswith(told)
+    run_worker(python, pandod.address)
 
 
 def test_its_types_are_seen_where_it_is_installed(environment, tmp_path):
