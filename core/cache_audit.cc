@@ -6,6 +6,7 @@ CacheAudit::CacheAudit(uint32_t capacity_pages, uint32_t quota_classes,
                        uint32_t namespaces)
     : by_class_(quota_classes),
       unlocked_leaves_(quota_classes),
+      ended_leaves_(quota_classes),
       in_tree_(capacity_pages),
       reserved_(quota_classes) {
   by_namespace_.reserve(namespaces);
@@ -23,6 +24,7 @@ void CacheAudit::Count(const Node& node, int sign) {
   if (sums == Sums()) by_namespace_.erase(node.ns);
   if (!node.is_locked()) {
     if (node.is_leaf()) unlocked_leaves_[node.ns->quota_class] += sign;
+    if (node.is_ended_leaf()) ended_leaves_[node.ns->quota_class] += sign;
     return;
   }
   int64_t& locks = locks_of_children_[node.parent];

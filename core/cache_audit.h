@@ -92,6 +92,7 @@ class CacheAudit {
   std::vector<Sums> by_class_;
   absl::flat_hash_map<const Namespace*, Sums> by_namespace_;
   std::vector<int64_t> unlocked_leaves_;  // by class
+  std::vector<int64_t> ended_leaves_;     // by class
   absl::flat_hash_map<const Node*, int64_t> locks_of_children_;
   std::vector<bool> in_tree_;         // by page
   std::vector<PageId> in_two_nodes_;  // pages that were added twice

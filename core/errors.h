@@ -52,6 +52,7 @@ enum class Subject {
   kAnchor,
   kLockAction,
   kPromptTokens,
+  kRetainSeconds,
   kPages,
   kLocks,
   kMaxLocks,

@@ -153,6 +153,24 @@ uint32_t FreeDuplicates(CacheParts& parts, const InsertRequest& request,
   return freed;
 }
 
+// An insert may ask for less than its class allows, which is in the limits as
+// they are now.
+void TakeHints(CacheParts& parts, const InsertRequest& request, Node& end) {
+  if (end.is_root()) return;
+  if (request.expected_reuse == ExpectedReuse::kEnded) {
+    return parts.tree.EndPrefix(end);
+  }
+  uint16_t seconds =
+      parts.budget.limits(end.ns->quota_class).max_retention_seconds;
+  if (request.retain_seconds > 0) {
+    seconds = static_cast<uint16_t>(
+        std::min<uint32_t>(seconds, request.retain_seconds));
+  } else if (request.expected_reuse == ExpectedReuse::kUnknown) {
+    return;
+  }
+  if (seconds > 0) parts.tree.Retain(end, seconds);
+}
+
 // Moves the anchor to the end of the insert. The lock keeps holding its prompt
 // if all tokens of the inserted pages came from it; it then begins after them.
 void MoveAnchor(CacheParts& parts, LockRecord& lock, Node& end,
@@ -172,6 +190,17 @@ void MoveAnchor(CacheParts& parts, LockRecord& lock, Node& end,
 }
 
 }  // namespace
+
+absl::Status CheckHints(const InsertRequest& request) {
+  if (request.expected_reuse != ExpectedReuse::kEnded ||
+      request.retain_seconds == 0) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kInvalidField, Subject::kRetainSeconds,
+                   absl::StrCat(request.retain_seconds,
+                                ", but expected_reuse says that the prefix "
+                                "has ended"));
+}
 
 absl::Status CheckAnchor(const InsertRequest& request) {
   if (request.anchor != LockId()) {
@@ -262,6 +291,9 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   position = AddNewPages(parts, request, session, segment, position,
                          canonical.size(), facts);
   if (target.anchor != nullptr) target.anchor->request = facts;
+  if (position.node != nullptr) {
+    TakeHints(parts, request, position.LastWholeNode());
+  }
   if (position.node != nullptr && position.pages() > 0) {
     result.handle = HandleTo(parts.tree, position);
   }

@@ -18,10 +18,14 @@ namespace pando {
 // before the step that publishes them. Some of them may be held by the anchor,
 // so a first step under the mutex fetches what the copy needs:
 //
+//   CheckHints(request)                      no mutex
 //   CheckAnchor(request)                     no mutex
 //   FindInsertSource(parts, ...)             mutex: what the anchor knows
 //   MakeSegment(request, source, ...)        no mutex: the copy
 //   Publish(parts, request, ...)             mutex: all or nothing
+
+// INVALID_FIELD when the request contradicts itself on what comes next.
+absl::Status CheckHints(const InsertRequest& request);
 
 // INVALID_FIELD when the request contradicts itself on where it begins.
 absl::Status CheckAnchor(const InsertRequest& request);

@@ -176,6 +176,9 @@ void InvariantCheck::CheckTotals() {
       violations_.push_back(absl::StrCat(
           "tree: ", *leaves, " leaves in the order of eviction of ", counted));
     }
+    Expect(
+        audit_.ended_leaves_[c] == static_cast<int64_t>(tree.ended_leaves(c)),
+        "tree: the list of ended leaves is not as long as it should be");
     Expect(audit_.reserved_[c] == pool.reserved_count(c),
            "pool: the counts by state or class are wrong");
   }

@@ -95,7 +95,9 @@ CacheStats StatsOf(const CacheParts& parts) {
          .floor_pages = parts.budget.limits(c).floor_pages,
          .cap_pages = parts.budget.limits(c).cap_pages,
          .reserved_pages = pool.reserved_count(c),
-         .cached_pages = tree.cached_pages(c)});
+         .cached_pages = tree.cached_pages(c),
+         .max_retention_seconds = parts.budget.limits(c).max_retention_seconds,
+         .spared_leaves = tree.spared_leaves(c)});
   }
   return stats;
 }

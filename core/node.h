@@ -49,11 +49,22 @@ struct Node {
   uint32_t inserted_at = 0;
   uint32_t used_at = 0;
 
+  // From this RadixTree::time on it is spared for so long: RadixTree::Retain.
+  uint32_t retained_from = 0;
+  uint16_t retained_seconds = 0;
+  // Its last user said that nobody uses it again: see RadixTree::EndPrefix.
+  bool has_ended = false;
+
   Run run;  // of ReuseLearner, when there is one
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
+  // At a RadixTree::time, which counts tenths of a second.
+  bool IsRetained(uint32_t time) const {
+    return time - retained_from < uint32_t{retained_seconds} * 10;
+  }
+  bool is_ended_leaf() const { return has_ended && is_leaf() && !is_locked(); }
   uint32_t end_pages() const { return depth_pages + page_count; }
   // False only when the node is damaged.
   bool is_within_segment() const {

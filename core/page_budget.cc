@@ -21,7 +21,8 @@ PageBudget::PageBudget(const QuotaClasses* classes, RadixTree* tree,
 void PageBudget::SetQuotas(const std::vector<QuotaClass>& classes) {
   CHECK(classes.size() + 1 == limits_.size());
   for (size_t c = 0; c < classes.size(); ++c) {
-    limits_[c] = {classes[c].floor_pages, classes[c].cap_pages};
+    limits_[c] = {classes[c].floor_pages, classes[c].cap_pages,
+                  classes[c].max_retention_seconds};
   }
 }
 

@@ -160,6 +160,7 @@ bool PrefixCache::CancelWait(WaitId wait) {
 }
 
 absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
+  RETURN_IF_ERROR(CheckHints(request));
   RETURN_IF_ERROR(CheckAnchor(request));
   InsertSource source{.lookahead = LookaheadOf(request.ns)};
   if (request.anchor != LockId() || request.request_id != RequestId()) {

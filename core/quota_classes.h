@@ -16,6 +16,8 @@ struct QuotaClass {
   std::string pattern;       // of extra_key, as for file names: "tenant-a/*"
   uint32_t floor_pages = 0;  // cached pages that others leave it
   std::optional<uint32_t> cap_pages = {};  // of cached and reserved pages
+  // The longest that its inserts may ask to be retained.
+  uint16_t max_retention_seconds = 0;
 
   friend bool operator==(const QuotaClass&, const QuotaClass&) = default;
 };
@@ -24,6 +26,7 @@ struct QuotaClass {
 struct PageLimits {
   uint32_t floor_pages = 0;
   std::optional<uint32_t> cap_pages = {};
+  uint16_t max_retention_seconds = 0;
 };
 
 // The quota classes that are configured, then one for all other namespaces:

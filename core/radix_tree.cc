@@ -171,6 +171,9 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   front.priority = node.priority;
   front.inserted_at = node.inserted_at;
   front.used_at = node.used_at;
+  front.retained_from = node.retained_from;
+  front.retained_seconds = node.retained_seconds;
+  front.has_ended = node.has_ended;
 
   {
     const AuditedChange change(*this, node);
@@ -193,6 +196,7 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
   leaf.page_count = segment->page_count();
   leaf.segment = std::move(segment);
   leaf.priority = use.priority;
+  ForgetEnd(parent);
   const bool was_leaf = parent.is_leaf();
   {
     const AuditedChange change(*this, parent);
@@ -239,6 +243,7 @@ void RadixTree::Touch(Node& node, const Use& use) {
 void RadixTree::TouchPath(Node& node, const Use& use) {
   OrderOf(node).BeforeUse(node);
   for (Node* n = &node; !n->is_root(); n = n->parent) {
+    ForgetEnd(*n);
     n->last_access = now_;
     n->used_at = time_;
     n->hit_count += use.is_hit;
@@ -255,6 +260,7 @@ void RadixTree::Lock(Node& node, const Node* ancestor) {
   EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
   for (Node* n = &node; n != ancestor; n = n->parent) {
+    if (n->is_ended_leaf()) EndedOf(*n).Remove(*n);
     const AuditedChange change(*this, *n);
     if (n->lock_count++ > 0 || n->is_root()) continue;
     order.Remove(*n);
@@ -279,6 +285,7 @@ void RadixTree::Unlock(Node& node) {
   for (Node* n = &node; !n->is_root() && !n->is_locked(); n = n->parent) {
     if (learner_ != nullptr) learner_->EndUse(*n);
     order.Add(*n);
+    if (n->is_ended_leaf()) EndedOf(*n).Add(*n);
   }
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
 }

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "core/cache_audit.h"
 #include "core/child_index.h"
+#include "core/ended_leaves.h"
 #include "core/eviction_policy.h"
 #include "core/namespace.h"
 #include "core/node.h"
@@ -67,6 +68,7 @@ struct ReuseOptions {
 // - evictable_pages and protected_pages are the page sums over unlocked and
 //   locked nodes, of the tree and of each namespace;
 // - what each class's eviction policy can choose is its unlocked leaves;
+// - the ended leaves of each class are listed;
 // - a namespace exists only while something is cached or locked in it, and its
 //   nodes are its own.
 class RadixTree {
@@ -111,6 +113,14 @@ class RadixTree {
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
 
+  // Whoever used the prefix that ends with `end` will not use it again: until
+  // somebody does, the nodes that only this prefix leads through go first of
+  // all, once they are unlocked.
+  void EndPrefix(Node& end);
+  // Evict spares `end` for so long from now: when its turn comes, it counts as
+  // used just now. Never shortens what an earlier call said.
+  void Retain(Node& end, uint16_t seconds);
+
   // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
   // null: all of them.
   void Lock(Node& node, const Node* ancestor = nullptr);
@@ -126,9 +136,10 @@ class RadixTree {
   using TrimVisitor =
       absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
 
-  // Evicts `count` pages in the order of the policy, each leaf from its tail;
-  // fewer when no more are evictable. At most limits[c] of them are of class c,
-  // and limits[c] is reduced by as many. Appends the pages to `evicted`.
+  // Evicts `count` pages, of ended leaves and then in the order of the policy,
+  // each leaf from its tail; fewer when no more are evictable. At most
+  // limits[c] of them are of class c, and limits[c] is reduced by as many.
+  // Appends the pages to `evicted`.
   void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
              std::vector<PageId>& evicted);
   // Evicts at most `count` pages of the node in this cell, if it is an unlocked
@@ -153,6 +164,10 @@ class RadixTree {
   }
   uint32_t evictable_pages(uint32_t quota_class) const {
     return classes_[quota_class].evictable_pages;
+  }
+  // How often a retained leaf of a class was spared.
+  uint64_t spared_leaves(uint32_t quota_class) const {
+    return classes_[quota_class].spared_leaves;
   }
   uint32_t node_count() const { return static_cast<uint32_t>(index_.size()); }
   uint32_t namespace_count() const {
@@ -185,6 +200,9 @@ class RadixTree {
   // should have so many locks, on itself and below.
   void AppendViolations(const Node& node, int64_t locks,
                         std::vector<std::string>& violations) const;
+  size_t ended_leaves(uint32_t quota_class) const {
+    return classes_[quota_class].ended.size();
+  }
   // The order of eviction of a class.
   const EvictionPolicy& order(uint32_t quota_class) const {
     return *classes_[quota_class].order;
@@ -198,12 +216,17 @@ class RadixTree {
 
   struct ClassState {
     std::unique_ptr<EvictionPolicy> order;
+    EndedLeaves ended;
     uint32_t cached_pages = 0;
     uint32_t evictable_pages = 0;
+    uint64_t spared_leaves = 0;
   };
 
   EvictionPolicy& OrderOf(const Node& node) {
     return *classes_[node.ns->quota_class].order;
+  }
+  EndedLeaves& EndedOf(const Node& node) {
+    return classes_[node.ns->quota_class].ended;
   }
   uint32_t CommonPages(const Node& node, uint32_t first_page,
                        const Token* tokens, uint32_t pages,
@@ -213,7 +236,10 @@ class RadixTree {
   void AddChild(Node& parent, Node& node);
   void RemoveChild(Node& node);
   Node* NextVictim(std::span<const uint32_t> limits) const;
+  Node& SpareRetained(Node& first, uint32_t& spared_by_call);
   void PrefetchAfter(const Node& victim) const;
+  // The node is used, or gets a child.
+  void ForgetEnd(Node& node);
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
   void TrimTail(Node& leaf, uint32_t pages, bool is_evicted, TrimVisitor visit,
                 std::vector<PageId>& trimmed);

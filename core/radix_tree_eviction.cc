@@ -1,6 +1,7 @@
 // How pages leave RadixTree: in the order of the policy, or from one cell.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -9,12 +10,22 @@
 #include "core/radix_tree.h"
 
 namespace pando {
+namespace {
+
+// Before all that a policy ranks.
+EvictionRank RankOfEnded(const Node& leaf) {
+  return {std::numeric_limits<int64_t>::min(), leaf.last_access, leaf.id};
+}
+
+}  // namespace
 
 void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
                       TrimVisitor visit, std::vector<PageId>& evicted) {
+  uint32_t spared = 0;
   while (count > 0) {
     Node* victim = NextVictim(limits);
     if (victim == nullptr) return;
+    victim = &SpareRetained(*victim, spared);
     CHECK(victim->is_leaf() && !victim->is_locked());
     uint32_t& limit = limits[victim->ns->quota_class];
     const uint32_t pages = std::min({count, victim->page_count, limit});
@@ -37,10 +48,13 @@ Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   Node* first = nullptr;
   EvictionRank first_rank;
   for (size_t c = 0; c < classes_.size(); ++c) {
+    if (limits[c] == 0) continue;
     EvictionPolicy& order = *classes_[c].order;
-    Node* victim = limits[c] == 0 ? nullptr : order.Victim();
+    Node* const ended = classes_[c].ended.First();
+    Node* const victim = ended != nullptr ? ended : order.Victim();
     if (victim == nullptr) continue;
-    const EvictionRank rank = order.RankOf(*victim);
+    const EvictionRank rank =
+        ended != nullptr ? RankOfEnded(*ended) : order.RankOf(*victim);
     if (first == nullptr || rank < first_rank) {
       first = victim;
       first_rank = rank;
@@ -97,6 +111,7 @@ void RadixTree::RemoveLeaf(Node& leaf, bool is_evicted) {
       !parent.is_root() && &*parent.segment == &*leaf.segment;
   if (IsAudited(leaf)) audit_->Remove(leaf);
   OrderOf(leaf).Remove(leaf);
+  if (leaf.has_ended) EndedOf(leaf).Remove(leaf);
   if (learner_ != nullptr) learner_->Trim(leaf, 0, is_evicted);
   {
     const AuditedChange change(*this, parent);
@@ -109,6 +124,7 @@ void RadixTree::RemoveLeaf(Node& leaf, bool is_evicted) {
   }
   if (parent.is_leaf() && !parent.is_locked()) {
     OrderOf(parent).LeafChanged(parent);
+    if (parent.has_ended) EndedOf(parent).Add(parent);
   }
   if (shares_segment) RepackAround(parent);
 }

@@ -37,6 +37,9 @@ void RadixTree::AppendViolations(const Node& node, int64_t locks,
   if (!node.is_locked()) {
     order(node.ns->quota_class).AppendViolations(node, violations);
   }
+  expect(classes_[node.ns->quota_class].ended.Contains(node) ==
+             node.is_ended_leaf(),
+         "is not listed among the ended leaves as it should be");
   expect(node.is_within_segment(), "reaches past its segment");
   if (!node.is_within_segment()) return;
   // This also shows that siblings differ in their first page: the index holds

@@ -86,6 +86,13 @@ struct PrefixScore {
   bool is_pending = false;
 };
 
+// What is known of the next use of a prefix.
+enum class ExpectedReuse {
+  kUnknown,
+  kEnded,  // none
+  kSoon,   // within seconds
+};
+
 enum class LockAction { kKeep, kRelock, kUnlock };
 
 struct InsertRequest {
@@ -101,6 +108,8 @@ struct InsertRequest {
   PrefixHandle after = {};
   int32_t priority = 0;
   std::optional<uint32_t> output_tokens = {};
+  ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
+  uint32_t retain_seconds = 0;
   RequestId request_id = {};
 };
 

@@ -40,6 +40,9 @@ struct QuotaClassStats {
   std::optional<uint32_t> cap_pages;
   uint32_t reserved_pages = 0;
   uint32_t cached_pages = 0;
+  uint16_t max_retention_seconds = 0;
+  // How often a retained leaf was spared when its turn came.
+  uint64_t spared_leaves = 0;
 };
 
 // What was learnt of reuse, in pages: see ReuseLearner.

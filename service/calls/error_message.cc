@@ -34,6 +34,8 @@ std::string_view FieldOf(Subject subject) {
       return "lock_action";
     case Subject::kPromptTokens:
       return "prompt_tokens";
+    case Subject::kRetainSeconds:
+      return "retain_seconds";
     case Subject::kPages:
       return "page_ids";
     case Subject::kLocks:

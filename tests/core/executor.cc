@@ -118,6 +118,8 @@ void Executor::operator()(const Insert& insert) {
                         .after = start.after.real,
                         .priority = insert.priority,
                         .output_tokens = insert.output_tokens,
+                        .expected_reuse = insert.expected_reuse,
+                        .retain_seconds = insert.retain_seconds,
                         .request_id = RequestId(insert.request_id)};
   const auto real = real_.Insert(request);
   request.after = start.after.model;

@@ -251,6 +251,7 @@ void Executor::CompareStats() {
                          b.cap_pages.value_or(UINT32_MAX));
     differences_.Compare("class reserved", a.reserved_pages, b.reserved_pages);
     differences_.Compare("class cached", a.cached_pages, b.cached_pages);
+    differences_.Compare("class spared", a.spared_leaves, b.spared_leaves);
   }
 }
 

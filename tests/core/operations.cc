@@ -111,6 +111,11 @@ struct Printer {
     }
     if (insert.priority != 0) out << " priority " << int{insert.priority};
     if (insert.output_tokens) out << " output-tokens " << *insert.output_tokens;
+    if (insert.expected_reuse == ExpectedReuse::kEnded) out << " ended";
+    if (insert.expected_reuse == ExpectedReuse::kSoon) out << " soon";
+    if (insert.retain_seconds > 0) {
+      out << " retain " << int{insert.retain_seconds};
+    }
     out << insert.fault << insert.after << Request{insert.request_id};
   }
   void operator()(const Lock& lock) const {

@@ -113,6 +113,8 @@ struct Insert {
   HandleChoice after;
   int8_t priority = 0;
   std::optional<uint16_t> output_tokens;
+  ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
+  uint8_t retain_seconds = 0;
   uint8_t request_id = 0;
 };
 

@@ -36,8 +36,12 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
         {.name = "most",
          .pattern = "",
          .floor_pages = pages / 6,
-         .cap_pages = pages * 2 / 3},
-        {.name = "sure", .pattern = "b*", .floor_pages = pages / 4},
+         .cap_pages = pages * 2 / 3,
+         .max_retention_seconds = 5},
+        {.name = "sure",
+         .pattern = "b*",
+         .floor_pages = pages / 4,
+         .max_retention_seconds = 2},
         {.name = "small", .pattern = "d*", .cap_pages = 0}};
   }
   if (point.has_limits) {

@@ -70,6 +70,12 @@ Operation RandomOperations::AnyInsert() {
   if (Percent(30)) {
     insert.output_tokens = static_cast<uint16_t>(Below(1024));
   }
+  if (Percent(25)) {
+    insert.expected_reuse = static_cast<ExpectedReuse>(Below(3));
+    if (insert.expected_reuse != ExpectedReuse::kEnded || Percent(3)) {
+      insert.retain_seconds = Pages(8);
+    }
+  }
   insert.request_id = AnyRequestId();
   return insert;
 }

@@ -164,6 +164,10 @@ absl::StatusOr<PrefixScore> ReferenceCache::Score(
 
 absl::StatusOr<InsertResult> ReferenceCache::Insert(
     const InsertRequest& request) {
+  if (request.expected_reuse == ExpectedReuse::kEnded &&
+      request.retain_seconds > 0) {
+    return MakeError(Reason::kInvalidField, "");
+  }
   const bool is_anchored = request.anchor != LockId();
   if (is_anchored ? request.after != PrefixHandle()
                   : request.lock_action != LockAction::kKeep ||
@@ -261,6 +265,7 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   if (lock != nullptr) lock->request = facts;
   if (request.lock_action != LockAction::kRelock) index_.CountHit(used);
   index_.RaisePriority(used, request.priority);
+  TakeHints(request, used);
   result.handle = index_.HandleOf(place);
 
   const size_t duplicates = not_canonical - (page_count - existing);
@@ -282,6 +287,20 @@ absl::StatusOr<InsertResult> ReferenceCache::Insert(
   counters_.inserted_pages += page_count - existing;
   KeepAnswer(*session, request.request_id, Call::kInsert, result);
   return result;
+}
+
+void ReferenceCache::TakeHints(const InsertRequest& request,
+                               const Place& place) {
+  const bool is_asked = request.expected_reuse == ExpectedReuse::kSoon ||
+                        request.retain_seconds > 0;
+  if (request.expected_reuse == ExpectedReuse::kEnded) index_.EndPrefix(place);
+  if (!is_asked) return;
+  const QuotaClass& limits = quota_.classes()[quota_.ClassOf(place.ns)];
+  uint32_t seconds = limits.max_retention_seconds;
+  if (request.retain_seconds > 0) {
+    seconds = std::min(seconds, request.retain_seconds);
+  }
+  index_.Retain(place, time_ + absl::Seconds(seconds));
 }
 
 // Still held: what follows the new boundary, unless sent tokens reach past it.

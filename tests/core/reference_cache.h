@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -172,6 +173,7 @@ class ReferenceCache {
                                 std::span<const Unit> units) const;
   absl::Status CheckInsertQuota(const Session& session, const NamespaceKey& ns,
                                 std::span<const PageId> added);
+  void TakeHints(const InsertRequest& request, const Place& place);
   void Relock(HeldLock& lock, const Place& to, uint32_t prompt_tokens);
 
   // Pages and quotas, in reference_cache_pages.cc.
@@ -201,7 +203,11 @@ class ReferenceCache {
                          const Choice& choice);
   // Evicts up to `most` pages, run by run; returns how many.
   uint32_t EvictUpTo(uint32_t most, const ReferenceIndex::Filter& may_evict);
-  uint32_t EvictRun(uint32_t most, const ReferenceIndex::Filter& may_evict);
+  uint32_t EvictRun(uint32_t most, const ReferenceIndex::Filter& may_evict,
+                    uint32_t& spared);
+  // Spares leaves that are retained, three in a row and 64 in a call.
+  Place SpareRetained(Place victim, const ReferenceIndex::Filter& may_evict,
+                      uint32_t& spared);
   std::optional<Place> NextVictim(
       const ReferenceIndex::Filter& may_evict) const;
   bool FlushOne(const ReferenceIndex::Filter& may_evict);
@@ -232,7 +238,8 @@ class ReferenceCache {
   std::vector<QuarantinedPages> quarantine_;
   absl::Time time_ = absl::UnixEpoch();  // of the last ExpireSessions
   CacheCounters counters_;
-  bool is_below_watermark_ = false;  // until the high mark is reached
+  std::map<size_t, uint64_t> spared_leaves_;  // by quota class
+  bool is_below_watermark_ = false;           // until the high mark is reached
 };
 
 }  // namespace pando

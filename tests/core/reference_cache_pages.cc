@@ -98,8 +98,9 @@ FlushResult ReferenceCache::FlushNamespace(const NamespaceKey& ns) {
 uint32_t ReferenceCache::EvictUpTo(uint32_t most,
                                    const ReferenceIndex::Filter& may_evict) {
   uint32_t evicted = 0;
+  uint32_t spared = 0;
   while (evicted < most) {
-    const uint32_t pages = EvictRun(most - evicted, may_evict);
+    const uint32_t pages = EvictRun(most - evicted, may_evict, spared);
     if (pages == 0) break;
     evicted += pages;
   }
@@ -108,9 +109,11 @@ uint32_t ReferenceCache::EvictUpTo(uint32_t most,
 
 // The whole node, if it may be, before the next victim is asked for.
 uint32_t ReferenceCache::EvictRun(uint32_t most,
-                                  const ReferenceIndex::Filter& may_evict) {
-  const std::optional<Place> victim = NextVictim(may_evict);
+                                  const ReferenceIndex::Filter& may_evict,
+                                  uint32_t& spared) {
+  std::optional<Place> victim = NextVictim(may_evict);
   if (!victim.has_value()) return 0;
+  victim = SpareRetained(*victim, may_evict, spared);
   uint32_t pages = 0;
   for (const ReferenceIndex::NodeRun& run : index_.NodeRuns()) {
     if (run.end == *victim) pages = run.pages;
@@ -127,9 +130,28 @@ uint32_t ReferenceCache::EvictRun(uint32_t most,
   return pages - kept;
 }
 
+Place ReferenceCache::SpareRetained(Place victim,
+                                    const ReferenceIndex::Filter& may_evict,
+                                    uint32_t& spared) {
+  const size_t quota_class = quota_.ClassOf(victim.ns);
+  for (int in_a_row = 0; in_a_row < 3 && spared < 64; ++in_a_row) {
+    const ReferenceIndex::Node& leaf = *index_.PathTo(victim).back()->node;
+    if (leaf.retained_until <= time_) break;
+    ++spared;
+    ++spared_leaves_[quota_class];
+    Touch(victim, nullptr);
+    victim = *NextVictim([&](const NamespaceKey& ns) {
+      return may_evict(ns) && quota_.ClassOf(ns) == quota_class;
+    });
+  }
+  return victim;
+}
+
 // The classes' first victims are compared.
 std::optional<Place> ReferenceCache::NextVictim(
     const ReferenceIndex::Filter& may_evict) const {
+  const std::optional<Place> ended = index_.NextEnded(may_evict);
+  if (ended.has_value()) return ended;
   if (!reuse_.has_value()) return index_.NextVictim(policy_, may_evict);
   std::optional<ReferenceReuse::Victim> first;
   for (size_t c = 0; c < quota_.classes().size(); ++c) {

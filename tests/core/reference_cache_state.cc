@@ -151,9 +151,11 @@ CacheStats ReferenceCache::Stats() const {
   for (size_t c = 0; c < quota_.classes().size(); ++c) {
     const QuotaClass& quota = quota_.classes()[c];
     const Account account = AccountOf(c);
-    stats.quota_classes.push_back({quota.name, quota.floor_pages,
-                                   quota.cap_pages, account.reserved,
-                                   account.cached});
+    const auto spared = spared_leaves_.find(c);
+    stats.quota_classes.push_back(
+        {quota.name, quota.floor_pages, quota.cap_pages, account.reserved,
+         account.cached, quota.max_retention_seconds,
+         spared == spared_leaves_.end() ? 0 : spared->second});
   }
   return stats;
 }

@@ -133,7 +133,9 @@ void ReferenceIndex::AddNode(Place& place, std::span<const Unit> units,
 void ReferenceIndex::Touch(const Place& place) {
   ++now_;
   for (Page* page : PathTo(place)) {
-    if (page->node.has_value()) page->node->last_access = now_;
+    if (!page->node.has_value()) continue;
+    page->node->last_access = now_;
+    page->node->has_ended = false;
   }
 }
 
@@ -148,6 +150,26 @@ void ReferenceIndex::RaisePriority(const Place& place, int32_t priority) {
     if (!page->node.has_value()) continue;
     page->node->priority = std::max(page->node->priority, priority);
   }
+}
+
+void ReferenceIndex::EndPrefix(const Place& place) {
+  Pages& pages = PagesOf(place.ns);
+  for (auto& [end, page] : pages) {
+    if (!page.node.has_value() || !StartsWith(place.prefix, end)) continue;
+    const bool is_shared = std::ranges::any_of(pages, [&](const auto& other) {
+      return StartsWith(other.first, end) &&
+             !StartsWith(place.prefix, other.first);
+    });
+    if (is_shared) continue;
+    page.node->has_ended = true;
+    page.node->retained_until = absl::InfinitePast();
+  }
+}
+
+void ReferenceIndex::Retain(const Place& place, absl::Time until) {
+  if (place.prefix.empty()) return;
+  Node& node = *PagesOf(place.ns).at(place.prefix).node;
+  node.retained_until = std::max(node.retained_until, until);
 }
 
 void ReferenceIndex::Lock(const Place& place) {
@@ -217,6 +239,20 @@ std::vector<ReferenceIndex::NodeRun> ReferenceIndex::NodeRuns() {
     }
   }
   return runs;
+}
+
+std::optional<Place> ReferenceIndex::NextEnded(const Filter& may_evict) const {
+  std::optional<Place> first;
+  const Node* best = nullptr;
+  for (const auto& [place, node] : UnlockedLeaves(may_evict)) {
+    if (!node->has_ended) continue;
+    if (best == nullptr || std::tuple(node->last_access, node->number) <
+                               std::tuple(best->last_access, best->number)) {
+      best = node;
+      first = place;
+    }
+  }
+  return first;
 }
 
 std::optional<Place> ReferenceIndex::NextVictim(EvictionPolicyKind policy,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/ids.h"
 #include "core/eviction_policy.h"
 #include "core/namespace_key.h"
@@ -50,6 +51,8 @@ class ReferenceIndex {
     uint64_t last_access = 0;
     uint32_t hits = 0;
     int32_t priority = 0;
+    bool has_ended = false;
+    absl::Time retained_until = absl::InfinitePast();
     ReuseOfNode reuse = {};
   };
   struct Page {
@@ -84,6 +87,9 @@ class ReferenceIndex {
   // An insert contained the nodes of `place`.
   void CountHit(const Place& place);
   void RaisePriority(const Place& place, int32_t priority);
+  // Nobody will use the nodes again that lead to `place` alone.
+  void EndPrefix(const Place& place);
+  void Retain(const Place& place, absl::Time until);
   void Lock(const Place& place);
   // What becomes unlocked counts as used just now.
   void Unlock(const Place& place);
@@ -96,9 +102,11 @@ class ReferenceIndex {
   // Nothing when the node is gone, or shorter than that.
   std::optional<Place> PlaceOf(const PrefixHandle& handle) const;
 
+  // The ended leaf that goes first, of the namespaces that `may_evict`.
+  using Filter = std::function<bool(const NamespaceKey&)>;
+  std::optional<Place> NextEnded(const Filter& may_evict) const;
   // The page that `policy` evicts next, of the namespaces that `may_evict`;
   // nothing when there is none.
-  using Filter = std::function<bool(const NamespaceKey&)>;
   std::optional<Place> NextVictim(EvictionPolicyKind policy,
                                   const Filter& may_evict) const;
   void Remove(const Place& last_page);
