@@ -5,9 +5,9 @@
 namespace pando {
 namespace {
 
-// Of leaves that are retained and whose turn comes, so many are spared one
-// after the other and the next goes; so others stay at least a quarter as long
-// as they would.
+// Of retained leaves whose turn comes, so many are spared one after the other,
+// and the next goes; so others stay for at least a quarter as many evictions as
+// they would.
 constexpr uint32_t kSparedInARow = 3;
 // It bounds what a call costs.
 constexpr uint32_t kSparedByCall = 64;

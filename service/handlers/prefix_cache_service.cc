@@ -49,6 +49,22 @@ std::optional<uint32_t> OutputTokensOf(const v1::InsertRequest& request) {
   return request.output_tokens();
 }
 
+absl::StatusOr<ExpectedReuse> ExpectedReuseOf(v1::ExpectedReuse reuse) {
+  switch (reuse) {
+    case v1::EXPECTED_REUSE_UNSPECIFIED:
+      return ExpectedReuse::kUnknown;
+    case v1::EXPECTED_REUSE_ENDED:
+      return ExpectedReuse::kEnded;
+    case v1::EXPECTED_REUSE_SOON:
+      return ExpectedReuse::kSoon;
+    default:
+      return MakeError(
+          Reason::kInvalidField,
+          absl::StrCat("expected_reuse is ", static_cast<int>(reuse),
+                       ", which this server does not know"));
+  }
+}
+
 // Where the tokens of a request begin.
 template <typename Message>
 absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
@@ -244,6 +260,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(const LockAction action,
                    LockActionOf(request.lock_action()));
+  ASSIGN_OR_RETURN(const ExpectedReuse expected_reuse,
+                   ExpectedReuseOf(request.expected_reuse()));
   const std::vector<PageId> pages = PagesOf(request.page_ids());
   const std::vector<PageId> free_pages = PagesOf(request.free_page_ids());
   ASSIGN_OR_RETURN(
@@ -260,6 +278,8 @@ absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
                       .after = after,
                       .priority = request.priority(),
                       .output_tokens = OutputTokensOf(request),
+                      .expected_reuse = expected_reuse,
+                      .retain_seconds = request.retain_seconds(),
                       .request_id = RequestId(request.request_id())}));
   Verify(pages, result);
   response.set_existing_tokens(result.existing_tokens);

@@ -69,6 +69,8 @@ void FillQuotaClass(const QuotaClassStats& from, v1::QuotaClass* out) {
   if (from.cap_pages.has_value()) out->set_cap_pages(*from.cap_pages);
   out->set_reserved_pages(from.reserved_pages);
   out->set_cached_pages(from.cached_pages);
+  out->set_max_retention_seconds(from.max_retention_seconds);
+  out->set_spared_leaves(from.spared_leaves);
 }
 
 }  // namespace

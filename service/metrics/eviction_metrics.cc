@@ -58,6 +58,12 @@ std::vector<Metric> EvictionMetrics() {
                   });
                 }
               }),
+      Counter("pando_evicted_ended_pages_total",
+              "Pages evicted before all others, because an insert said that "
+              "their prefix had ended.",
+              [](const Snapshot& s) {
+                return s.cache.measured.evicted_ended_pages;
+              }),
       HistogramMetric("pando_eviction_page_age_seconds",
                       "Of each evicted page: the time since it was inserted, "
                       "by tenths of a second.",

@@ -44,6 +44,10 @@ void AppendQuotas(const std::vector<QuotaClass>& quotas, YAML::Emitter& out) {
     if (quota.cap_pages.has_value()) {
       out << YAML::Key << "cap_pages" << YAML::Value << *quota.cap_pages;
     }
+    if (quota.max_retention_seconds > 0) {
+      out << YAML::Key << "max_retention_seconds" << YAML::Value
+          << quota.max_retention_seconds;
+    }
     out << YAML::EndMap;
   }
   out << YAML::EndSeq;

@@ -14,31 +14,35 @@ namespace pando {
 namespace {
 
 const std::vector<std::string>& Keys() {
-  static const auto* const keys = new std::vector<std::string>{
-      "class", "extra_key", "floor_pages", "cap_pages"};
+  static const auto* const keys =
+      new std::vector<std::string>{"class", "extra_key", "floor_pages",
+                                   "cap_pages", "max_retention_seconds"};
   return *keys;
 }
 
-uint32_t PagesOf(const YAML::Node& value, const std::string& where,
-                 const std::string& key) {
+template <typename T>
+T NumberOf(const YAML::Node& value, const std::string& where,
+           const std::string& key) {
   const std::string text = value.IsScalar() ? value.Scalar() : "";
-  uint32_t pages = 0;
-  if (!absl::SimpleAtoi(text, &pages)) {
-    FailInConfig(value,
-                 absl::StrFormat(
-                     "%s: %s is '%s'; must be a whole number from 0 to "
-                     "%u",
-                     where, key, text, std::numeric_limits<uint32_t>::max()));
+  uint32_t number = 0;
+  constexpr uint32_t kMost = std::numeric_limits<T>::max();
+  if (!absl::SimpleAtoi(text, &number) || number > kMost) {
+    FailInConfig(value, absl::StrFormat(
+                            "%s: %s is '%s'; must be a whole number from 0 to "
+                            "%u",
+                            where, key, text, kMost));
   }
-  return pages;
+  return static_cast<T>(number);
 }
 
 void Store(const std::string& key, const YAML::Node& value,
            const std::string& where, QuotaClass& quota) {
   if (key == "floor_pages") {
-    quota.floor_pages = PagesOf(value, where, key);
+    quota.floor_pages = NumberOf<uint32_t>(value, where, key);
   } else if (key == "cap_pages") {
-    quota.cap_pages = PagesOf(value, where, key);
+    quota.cap_pages = NumberOf<uint32_t>(value, where, key);
+  } else if (key == "max_retention_seconds") {
+    quota.max_retention_seconds = NumberOf<uint16_t>(value, where, key);
   } else {
     (key == "class" ? quota.name : quota.pattern) = ReadText(value, where, key);
   }

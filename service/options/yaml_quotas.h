@@ -11,8 +11,8 @@
 namespace pando {
 
 // Reads the list of quota classes of the config file. Each is a map of class,
-// extra_key, floor_pages and cap_pages; the last two may be left out. Throws
-// CLI::ConfigError.
+// extra_key, floor_pages, cap_pages and max_retention_seconds; the last three
+// may be left out. Throws CLI::ConfigError.
 std::vector<QuotaClass> ReadQuotas(const YAML::Node& list);
 
 }  // namespace pando

@@ -141,6 +141,19 @@ TEST_F(ClientOperatorTest, TellsWhatIsLearntOfReuseWhileItIs) {
   EXPECT_EQ(stats.reuse->lru_hit_pages, 2u);
 }
 
+TEST_F(ClientOperatorTest, EvictsAnEndedPrefixFirst) {
+  const auto client = Connect();
+  Publish(*client, 2);
+  const ReservedPages reserved = *client->AllocatePages(1);
+  const std::vector<Token> ended(kPageTokens, 77);
+  const auto done = client->Insert(ended, reserved.ids,
+                                   {.session_id = reserved.session_id,
+                                    .expected_reuse = ExpectedReuse::kEnded});
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(*client->Evict(1), 1u);
+  EXPECT_EQ(client->MatchPrefix(ended)->matched_tokens, 0u);
+}
+
 TEST_F(ClientOperatorTest, WatchesWhatEntersTheCache) {
   const auto client = Connect();
   Publish(*client, 2);

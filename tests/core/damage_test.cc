@@ -188,6 +188,13 @@ TEST_F(DamageTest, OfTheOrderOfLru) {
   Touch("abc");
 }
 
+TEST_F(DamageTest, OfTheEndedLeaves) {
+  EXPECT_THAT(
+      Violations(NodeOf("abc").has_ended, true),
+      AllOf(Tells("is not listed among the ended leaves as it should be"),
+            Tells("the list of ended leaves is not as long as it should be")));
+}
+
 TEST_F(DamageTest, OfAnOrderByRank) {
   cache_.SetEvictionPolicy(EvictionPolicyKind::kFifo);
   Node& leaf = NodeOf("abc");

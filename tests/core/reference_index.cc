@@ -156,10 +156,11 @@ void ReferenceIndex::EndPrefix(const Place& place) {
   Pages& pages = PagesOf(place.ns);
   for (auto& [end, page] : pages) {
     if (!page.node.has_value() || !StartsWith(place.prefix, end)) continue;
-    const bool is_shared = std::ranges::any_of(pages, [&](const auto& other) {
-      return StartsWith(other.first, end) &&
-             !StartsWith(place.prefix, other.first);
-    });
+    const bool is_shared =
+        std::ranges::any_of(pages, [&, &end = end](const auto& other) {
+          return StartsWith(other.first, end) &&
+                 !StartsWith(place.prefix, other.first);
+        });
     if (is_shared) continue;
     page.node->has_ended = true;
     page.node->retained_until = absl::InfinitePast();

@@ -205,3 +205,79 @@ def test_pages_may_not_join_a_class_over_its_cap(pandod):
 def test_without_quotas_there_are_no_classes(start_pandod):
     with protocol_worker(start_pandod().address) as worker:
         assert pages_of_classes(worker) == {}
+
+
+# Hints of inserts.
+
+SOON = {"expected_reuse": "EXPECTED_REUSE_SOON"}
+ENDED = {"expected_reuse": "EXPECTED_REUSE_ENDED"}
+RETAINING = """
+quotas:
+  - {class: patient, extra_key: patient, max_retention_seconds: 600}
+"""
+PATIENT = {"extra_key": "patient"}
+
+
+@pytest.fixture
+def retaining(start_pandod: Callable[..., Pandod], tmp_path: Path) -> Pandod:
+    config = tmp_path / "pando.yaml"
+    config.write_text(RETAINING)
+    return start_pandod(config=config)
+
+
+def test_what_has_ended_goes_first_when_it_is_unlocked(start_pandod):
+    with protocol_worker(start_pandod().address) as worker:
+        worker.cache(prompt(1, 1000))
+        worker.cache(prompt(1), **ENDED)
+        worker.cache(prompt(1, 2000))
+        lock = worker.call("Lock", tokens=prompt(1))
+        worker.call("Insert", lock_id=lock.lock_id, lock_action=2, **ENDED)
+        assert worker.call("Evict", pages=1).evicted_pages == 1
+        assert worker.cached(prompt(1)) == 0
+        assert worker.violations() == []
+
+
+def test_what_a_class_may_retain_is_spared_while_others_of_it_are_left(retaining):
+    with protocol_worker(retaining.address) as worker:
+        worker.cache(prompt(1), namespace=PATIENT, **SOON)
+        worker.cache(prompt(1, 1000), namespace=PATIENT)
+        assert worker.call("Evict", pages=1).evicted_pages == 1
+        assert worker.cached(prompt(1), namespace=PATIENT) == PAGE_TOKENS
+        patient = worker.stats().quota_classes[0]
+        assert (patient.max_retention_seconds, patient.spared_leaves) == (600, 1)
+        # Never a pin.
+        assert len(allocate(worker, USABLE).get().page_ids) == USABLE
+        assert worker.violations() == []
+
+
+def test_a_class_that_may_not_retain_does_not(retaining):
+    with protocol_worker(retaining.address) as worker:
+        worker.cache(prompt(1), retain_seconds=600)
+        worker.cache(prompt(1, 1000))
+        assert worker.call("Evict", pages=1).evicted_pages == 1
+        assert worker.cached(prompt(1)) == 0
+        assert [q.spared_leaves for q in worker.stats().quota_classes] == [0, 0]
+
+
+def test_one_worker_that_retains_all_leaves_others_their_floors(start_pandod, tmp_path):
+    config = tmp_path / "pando.yaml"
+    config.write_text(
+        RETAINING + "  - {class: other, extra_key: other, floor_pages: 20}\n"
+    )
+    other = {"extra_key": "other"}
+    with protocol_worker(start_pandod(config=config).address) as worker:
+        worker.cache(prompt(20), namespace=other)
+        for start in range(1000, 201_000, 1000):
+            worker.cache(prompt(4, start), namespace=PATIENT, **SOON)
+        assert worker.cached(prompt(20), namespace=other) == 20 * PAGE_TOKENS
+        # And what comes after it has room at once.
+        worker.cache(prompt(40, 500_000))
+        assert worker.cached(prompt(40, 500_000)) == 40 * PAGE_TOKENS
+        assert worker.violations() == []
+
+
+def test_a_hint_that_the_server_does_not_know_is_refused(start_pandod):
+    with protocol_worker(start_pandod().address) as worker:
+        refused = ("INVALID_ARGUMENT", "INVALID_FIELD")
+        assert worker.failure("Insert", expected_reuse=9) == refused
+        assert worker.failure("Insert", retain_seconds=1, **ENDED) == refused

@@ -80,8 +80,8 @@ def test_quota_classes_are_part_of_the_status(start_pandod, tmp_path):
     config.write_text("quotas: [{class: gold, extra_key: 'gold*', cap_pages: 8}]")
     text = Pandoctl(start_pandod(config=config).address)("status").out
     assert rows(text.split("\n\n")[1]) == [
-        ["gold", "0", "8", "0", "0"],
-        ["(others)", "0", "-", "0", "0"],
+        ["gold", "0", "8", "0", "0", "0s", "0"],
+        ["(others)", "0", "-", "0", "0", "0s", "0"],
     ]
 
 

@@ -28,6 +28,22 @@ TEST_F(OptionsTest, QuotasAreAListInTheFile) {
   EXPECT_EQ(quotas[1].cap_pages, std::nullopt);
 }
 
+TEST_F(OptionsTest, AClassMayRetainForAtMostAsLongAsTheFileSays) {
+  const std::string text = "quotas:\n  - {class: a, extra_key: a";
+  EXPECT_EQ(Parsed({"--config", WriteYaml(text + "}\n")})
+                .quotas[0]
+                .max_retention_seconds,
+            0u);
+  EXPECT_EQ(
+      Parsed({"--config", WriteYaml(text + ", max_retention_seconds: 60}\n")})
+          .quotas[0]
+          .max_retention_seconds,
+      60u);
+  EXPECT_THAT(YamlError(text + ", max_retention_seconds: 65536}\n"),
+              HasSubstr("quotas[0]: max_retention_seconds is '65536'; must be "
+                        "a whole number from 0 to 65535"));
+}
+
 TEST_F(OptionsTest, AnEmptyListOfQuotasIsNone) {
   EXPECT_THAT(Parsed({"--config", WriteYaml("quotas:\n")}).quotas, IsEmpty());
   EXPECT_THAT(Parsed({"--config", WriteYaml("quotas: []\n")}).quotas,
@@ -39,13 +55,13 @@ TEST_F(OptionsTest, BadQuotasAreErrorsThatNameTheEntry) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"quotas: 7",
        "line 1: quotas must be a list of maps of class, "
-       "extra_key, floor_pages, cap_pages"},
+       "extra_key, floor_pages, cap_pages, max_retention_seconds"},
       {"quotas: {class: a}", "line 1: quotas must be a list of maps"},
       {"quotas: []\nquotas: []", "line 2: quotas is given twice"},
       {"quota: []", "unknown key 'quota'; did you mean 'quotas'?"},
       {first + "  - 7",
        "line 3: quotas[1] must be a map of class, extra_key, floor_pages, "
-       "cap_pages"},
+       "cap_pages, max_retention_seconds"},
       {first + "  - {class: b, extra_key: b, floor_page: 1}",
        "line 3: unknown key of quotas[1] 'floor_page'; did you mean "
        "'floor_pages'?"},

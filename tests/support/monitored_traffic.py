@@ -29,7 +29,10 @@ OPTIONS = {
     "verify_pages": 1,
     "learn_reuse": "yes",
 }
-QUOTAS = f"quotas: [{{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}}}]"
+QUOTAS = f"""
+quotas:
+  - {{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}, max_retention_seconds: 60}}
+"""
 GOLD = {"extra_key": "gold"}
 
 PAGES = 4
@@ -70,6 +73,7 @@ class Traffic:
 
     def _evict(self, worker: ProtocolWorker) -> None:
         """More than the pool can hold, and the first of it again."""
+        worker.cache(self._new(), expected_reuse="EXPECTED_REUSE_ENDED")
         prompts = [self._new() for _ in range(POOL_PAGES // PAGES)]
         for prompt in [*prompts, *prompts[:4]]:
             worker.finish(worker.admit(prompt).get(), prompt)
@@ -90,7 +94,7 @@ class Traffic:
 
     def _reach_the_cap(self, worker: ProtocolWorker) -> None:
         for _ in range(CAP_PAGES // PAGES + 1):
-            worker.cache(self._new(), namespace=GOLD)
+            worker.cache(self._new(), namespace=GOLD, retain_seconds=60)
         worker.failure("AllocatePages", pages=CAP_PAGES + 1, namespace=GOLD)
         worker.call("Flush", namespace=GOLD)
         prompt = self._new()

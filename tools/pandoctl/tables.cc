@@ -66,13 +66,16 @@ std::string QuarantineTable(const Many<v1::QuarantineInfo>& sessions) {
 }
 
 std::string QuotaTable(const Many<v1::QuotaClass>& classes) {
-  Table table({"CLASS", "FLOOR", "CAP", "RESERVED", "CACHED"});
+  Table table(
+      {"CLASS", "FLOOR", "CAP", "RESERVED", "CACHED", "RETAINS", "SPARED"});
   for (const v1::QuotaClass& quota : classes) {
     table.Add({quota.name().empty() ? "(others)" : NameText(quota.name()),
                absl::StrCat(quota.floor_pages()),
                quota.has_cap_pages() ? absl::StrCat(quota.cap_pages()) : "-",
                absl::StrCat(quota.reserved_pages()),
-               absl::StrCat(quota.cached_pages())});
+               absl::StrCat(quota.cached_pages()),
+               absl::StrCat(quota.max_retention_seconds(), "s"),
+               absl::StrCat(quota.spared_leaves())});
   }
   return table.Text();
 }

@@ -91,6 +91,17 @@ struct PrefixScore {
   friend bool operator==(const PrefixScore&, const PrefixScore&) = default;
 };
 
+// What is known of the next use of a prefix: a hint for what is evicted, until
+// it is used again.
+enum class ExpectedReuse {
+  kUnknown,
+  // There is none: what only this prefix leads through is evicted first.
+  kEnded,
+  // It comes within seconds, as after the call of a tool: the prefix is
+  // retained, without retain_seconds for as long as its quota class may.
+  kSoon,
+};
+
 // What an anchored Insert does with its lock.
 enum class LockAction {
   // The lock stays where it is.
@@ -130,6 +141,11 @@ struct InsertOptions {
   // How many tokens the request generated so far, published or not: a hint for
   // the eviction policy "reuse". Unset: those inserted after its prompt.
   std::optional<uint32_t> output_tokens = {};
+  // What is known of the next use of the prefix: see ExpectedReuse.
+  ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
+  // Retain the prefix for so long, at most for what its quota class may; not
+  // with kEnded.
+  uint32_t retain_seconds = 0;
 };
 
 struct InsertResult {

@@ -74,6 +74,10 @@ struct QuotaClass {
   std::optional<uint32_t> cap_pages = {};
   uint32_t reserved_pages = 0;
   uint32_t cached_pages = 0;
+  // The longest that inserts may retain what they publish.
+  uint32_t max_retention_seconds = 0;
+  // How often a retained leaf was spared when its turn to be evicted came.
+  uint64_t spared_leaves = 0;
 };
 
 // What is learnt of the reuse of pages, counted in whole pages of prompts.

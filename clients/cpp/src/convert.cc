@@ -67,7 +67,9 @@ std::vector<QuotaClass> FromProto(
     out.push_back({.name = each.name(),
                    .floor_pages = each.floor_pages(),
                    .reserved_pages = each.reserved_pages(),
-                   .cached_pages = each.cached_pages()});
+                   .cached_pages = each.cached_pages(),
+                   .max_retention_seconds = each.max_retention_seconds(),
+                   .spared_leaves = each.spared_leaves()});
     if (each.has_cap_pages()) out.back().cap_pages = each.cap_pages();
   }
   return out;

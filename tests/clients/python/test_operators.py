@@ -8,6 +8,7 @@ from pando_kv import (
     AllBlocksCleared,
     Client,
     EvictionReason,
+    ExpectedReuse,
     InvalidRequestError,
     MatchEnd,
     Namespace,
@@ -91,6 +92,43 @@ def test_the_priority_of_an_insert_keeps_it_longer(client):
     assert client.match_prefix(prompt(1, 1000)).matched_tokens == 0
     (node,) = client.dump_tree().nodes
     assert node.priority == 2
+
+
+def test_an_ended_prefix_is_evicted_before_older_ones(client):
+    for start, expected in (
+        (0, ExpectedReuse.UNKNOWN),
+        (1000, ExpectedReuse.ENDED),
+        (2000, ExpectedReuse.UNKNOWN),
+    ):
+        client.insert(
+            prompt(1, start), client.allocate_pages(1), expected_reuse=expected
+        )
+    client.evict(1)
+    assert client.match_prefix(prompt(1, 1000)).matched_tokens == 0
+    assert client.match_prefix(prompt(1)).matched_tokens == PAGE_TOKENS
+
+
+def test_tasks_tell_that_a_prefix_has_ended(pandod, client):
+    async def run():
+        async with AsyncClient(pandod.address) as worker:
+            for start, expected in (
+                (0, ExpectedReuse.UNKNOWN),
+                (1000, ExpectedReuse.ENDED),
+            ):
+                await worker.insert(
+                    prompt(1, start),
+                    await worker.allocate_pages(1),
+                    expected_reuse=expected,
+                )
+
+    asyncio.run(run())
+    client.evict(1)
+    assert client.match_prefix(prompt(1)).matched_tokens == PAGE_TOKENS
+
+
+def test_what_has_ended_is_not_retained(client):
+    with pytest.raises(InvalidRequestError, match="retain_seconds"):
+        client.insert([], [], expected_reuse=ExpectedReuse.ENDED, retain_seconds=1)
 
 
 def test_the_length_of_the_output_tells_reuse_what_comes_back(client):
@@ -226,7 +264,7 @@ def test_stats_show_the_classes_of_a_quota(tmp_path):
     ):
         client.allocate_pages(3, namespace=LORA)
         named, others = client.stats().quota_classes
-        assert named == QuotaClass("lora", 2, 8, 3, 0)
+        assert named == QuotaClass("lora", 2, 8, 3, 0, 0, 0)
         assert (others.name, others.cap_pages) == ("", None)
 
 

@@ -312,6 +312,13 @@ def _classes(q: Queries) -> list[Panel]:
             "reqps",
             [Query(q.rate("pando_quota_rejections_total", by), "{{ns_class}}")],
         ),
+        Graph(
+            "Evicted because they had ended",
+            "Pages a second that were evicted before all others, because an insert said "
+            "that their prefix had ended.",
+            "short",
+            [Query(q.rate("pando_evicted_ended_pages_total"), "pages")],
+        ),
     ]
 
 

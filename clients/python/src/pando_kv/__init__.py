@@ -54,6 +54,7 @@ from pando_kv.operators import (
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
     CacheCounters,
+    ExpectedReuse,
     Flush,
     Gauges,
     Insert,
@@ -89,6 +90,7 @@ __all__ = [
     "Event",
     "EventsLost",
     "EvictionReason",
+    "ExpectedReuse",
     "Explanation",
     "Flush",
     "Gauges",

@@ -31,6 +31,7 @@ from pando_kv._proto.pando.v1 import prefix_cache_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32, is_uint32
 from pando_kv.results import (
+    ExpectedReuse,
     Insert,
     Match,
     Namespace,
@@ -236,6 +237,8 @@ def insert(
     prompt_tokens: int = 0,
     priority: int = 0,
     output_tokens: int | None = None,
+    expected_reuse: ExpectedReuse = ExpectedReuse.UNKNOWN,
+    retain_seconds: int = 0,
 ) -> Call[Insert]:
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
@@ -266,6 +269,8 @@ def insert(
                 after=handle_values(place.after),
                 priority=priority,
                 output_tokens=output_tokens,
+                expected_reuse=expected_reuse.value,
+                retain_seconds=retain_seconds,
                 request_id=session.next_request_id(),
             ),
             lambda answer: parse(place, answer),

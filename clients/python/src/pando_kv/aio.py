@@ -20,6 +20,7 @@ from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
+    ExpectedReuse,
     Gauges,
     Insert,
     Match,
@@ -209,6 +210,8 @@ class AsyncClient(AsyncOperatorClient):
         prompt_tokens: int = 0,
         priority: int = 0,
         output_tokens: int | None = None,
+        expected_reuse: ExpectedReuse = ExpectedReuse.UNKNOWN,
+        retain_seconds: int = 0,
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
@@ -232,6 +235,10 @@ class AsyncClient(AsyncOperatorClient):
         the eviction policy of that name: a prefix of higher priority is kept longer.
         `output_tokens`, how many tokens the request generated so far, is a hint for
         the policy reuse; without it those count that are inserted after the prompt.
+
+        `expected_reuse` and `retain_seconds` are hints for what is evicted, until the
+        prefix is used again: an ended one goes first, and one that is retained is
+        spared for at most as long as its quota class may, while others are left.
         """
         return await self._connection.send(
             _prefix_calls.insert(
@@ -249,6 +256,8 @@ class AsyncClient(AsyncOperatorClient):
                 prompt_tokens=prompt_tokens,
                 priority=priority,
                 output_tokens=output_tokens,
+                expected_reuse=expected_reuse,
+                retain_seconds=retain_seconds,
             )
         )
 

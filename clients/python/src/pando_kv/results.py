@@ -70,6 +70,17 @@ class PageRoom:
     evictable: int
 
 
+class ExpectedReuse(WireEnum):
+    """What is known of the next use of a prefix: a hint for what is evicted."""
+
+    UNKNOWN = 0
+    ENDED = 1
+    """There is none: what only this prefix leads through is evicted first."""
+    SOON = 2
+    """Within seconds, as after the call of a tool: it is retained, without
+    `retain_seconds` for as long as its quota class may."""
+
+
 class PendingOutcome(WireEnum):
     """Whether another call was computing the page after a match, and how the wait for
     it ended."""
@@ -219,6 +230,10 @@ class QuotaClass:
     """At most so many pages, reserved ones included."""
     reserved_pages: int
     cached_pages: int
+    max_retention_seconds: int
+    """The longest that inserts may retain what they publish."""
+    spared_leaves: int
+    """How often a retained leaf was spared when its turn to be evicted came."""
 
 
 @dataclass(frozen=True)

@@ -318,18 +318,22 @@ class QuarantineInfo(_message.Message):
     def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_held: bool = ..., living_pids: _Optional[_Iterable[int]] = ..., has_unwatched: bool = ...) -> None: ...
 
 class QuotaClass(_message.Message):
-    __slots__ = ["cached_pages", "cap_pages", "floor_pages", "name", "reserved_pages"]
+    __slots__ = ["cached_pages", "cap_pages", "floor_pages", "max_retention_seconds", "name", "reserved_pages", "spared_leaves"]
     CACHED_PAGES_FIELD_NUMBER: _ClassVar[int]
     CAP_PAGES_FIELD_NUMBER: _ClassVar[int]
     FLOOR_PAGES_FIELD_NUMBER: _ClassVar[int]
+    MAX_RETENTION_SECONDS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RESERVED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    SPARED_LEAVES_FIELD_NUMBER: _ClassVar[int]
     cached_pages: int
     cap_pages: int
     floor_pages: int
+    max_retention_seconds: int
     name: str
     reserved_pages: int
-    def __init__(self, name: _Optional[str] = ..., floor_pages: _Optional[int] = ..., cap_pages: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., cached_pages: _Optional[int] = ...) -> None: ...
+    spared_leaves: int
+    def __init__(self, name: _Optional[str] = ..., floor_pages: _Optional[int] = ..., cap_pages: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., cached_pages: _Optional[int] = ..., max_retention_seconds: _Optional[int] = ..., spared_leaves: _Optional[int] = ...) -> None: ...
 
 class ReleaseLocksRequest(_message.Message):
     __slots__ = ["session_number"]

@@ -6,6 +6,9 @@ from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+EXPECTED_REUSE_ENDED: ExpectedReuse
+EXPECTED_REUSE_SOON: ExpectedReuse
+EXPECTED_REUSE_UNSPECIFIED: ExpectedReuse
 LOCK_ACTION_RELOCK: LockAction
 LOCK_ACTION_UNLOCK: LockAction
 LOCK_ACTION_UNSPECIFIED: LockAction
@@ -29,8 +32,9 @@ class EvictResponse(_message.Message):
     def __init__(self, evicted_pages: _Optional[int] = ...) -> None: ...
 
 class InsertRequest(_message.Message):
-    __slots__ = ["after", "free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "output_tokens", "page_ids", "priority", "prompt_tokens", "request_id", "session_id", "tokens"]
+    __slots__ = ["after", "expected_reuse", "free_page_ids", "keep_duplicates", "lock_action", "lock_id", "namespace", "output_tokens", "page_ids", "priority", "prompt_tokens", "request_id", "retain_seconds", "session_id", "tokens"]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REUSE_FIELD_NUMBER: _ClassVar[int]
     FREE_PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     KEEP_DUPLICATES_FIELD_NUMBER: _ClassVar[int]
     LOCK_ACTION_FIELD_NUMBER: _ClassVar[int]
@@ -41,9 +45,11 @@ class InsertRequest(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    RETAIN_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     after: _types_pb2.PrefixHandle
+    expected_reuse: ExpectedReuse
     free_page_ids: _containers.RepeatedScalarFieldContainer[int]
     keep_duplicates: bool
     lock_action: LockAction
@@ -54,9 +60,10 @@ class InsertRequest(_message.Message):
     priority: int
     prompt_tokens: int
     request_id: int
+    retain_seconds: int
     session_id: int
     tokens: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., priority: _Optional[int] = ..., request_id: _Optional[int] = ..., output_tokens: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., lock_action: _Optional[_Union[LockAction, str]] = ..., keep_duplicates: bool = ..., free_page_ids: _Optional[_Iterable[int]] = ..., prompt_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., priority: _Optional[int] = ..., request_id: _Optional[int] = ..., output_tokens: _Optional[int] = ..., expected_reuse: _Optional[_Union[ExpectedReuse, str]] = ..., retain_seconds: _Optional[int] = ...) -> None: ...
 
 class InsertResponse(_message.Message):
     __slots__ = ["canonical_page_ids", "evictable_pages", "existing_tokens", "free_pages", "freed_duplicates", "handle"]
@@ -191,6 +198,9 @@ class UnlockResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class PendingOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
+
+class ExpectedReuse(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
 
 class LockAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
