@@ -164,7 +164,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (waits && !deadline.has_value()) {
     deadline = MonotonicNow() + absl::Milliseconds(request.pending_wait_ms());
     if (loader_ != nullptr && request.lock()) {
-      // Nothing is loaded for a call that is refused then.
+      // Nothing is loaded for a session that is gone.
       RETURN_IF_ERROR(cache_->CheckSession(SessionId(request.session_id())));
       if (loader_->Begin(call,
                          {.ns = ns,

@@ -154,10 +154,12 @@ absl::Status CheckRoom(const DiskStore::Config& config) {
 absl::Status SetSize(const UniqueFd& file, uint64_t bytes,
                      const std::string& path) {
   const auto size = static_cast<off_t>(bytes);
-  int failed = ftruncate(file.get(), size);
-  while (failed == 0) {
-    if (fallocate(file.get(), 0, 0, size) == 0) return absl::OkStatus();
-    failed = errno != EINTR;  // on tmpfs a signal ends it
+  if (ftruncate(file.get(), size) == 0) {
+    int result = 0;
+    do {
+      result = fallocate(file.get(), 0, 0, size);
+    } while (result != 0 && errno == EINTR);  // on tmpfs a signal ends it
+    if (result == 0) return absl::OkStatus();
   }
   return absl::ErrnoToStatus(
       errno, absl::StrFormat("tier-disk-bytes need %u bytes in %s, which "

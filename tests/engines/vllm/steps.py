@@ -17,6 +17,7 @@ class Request:
         self.mm_features = []
         self.num_computed_tokens = 0
         self.num_preemptions = 0
+        self.skip_reading_prefix_cache = False
         vars(self).update(fields)
 
     @property

@@ -40,7 +40,8 @@ void __wrap__ZN4absl7debian35Mutex6UnlockEv(void* mutex) {
   __tsan_mutex_post_unlock(mutex, 0);
 }
 
-// Unlocks, and locks again when the condition holds.
+// Unlocks, and locks again when the condition holds. The code under test calls
+// no other Await; one with a deadline would need a function of its own here.
 void __wrap__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
     void* mutex, const void* condition) {
   __tsan_mutex_pre_unlock(mutex, 0);

@@ -10,6 +10,7 @@ from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.steps import Request, Step, tokens
 from pando_kv import Client
+from pando_kv.vllm.copy_plan import Copy, CopyPlan
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 
@@ -86,3 +87,8 @@ def test_what_is_computed_from_a_load_that_failed_is_not_published(
     assert operator.match_prefix(tokens(170)).matched_tokens == 160
     stats = operator.stats()
     assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
+def test_blocks_whose_pages_are_lost_are_computed_anew(worker):
+    worker.load(CopyPlan(lost_loads=[Copy("1", [1, 2], [5, 6])]))
+    assert worker.take_bad_blocks() == {5, 6}

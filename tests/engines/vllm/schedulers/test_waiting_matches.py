@@ -13,6 +13,7 @@ from pando_kv.vllm.copy_scheduler import CopyScheduler
 from stalled_disk import StalledDisk
 
 WAIT = 60.0  # seconds, which no test needs
+MOST = 32  # that wait at once
 BLOCKS = [1, 2, 3, 4]
 PROMPT = tokens(3 * BLOCK_TOKENS + 4)
 OTHER = tokens(3 * BLOCK_TOKENS + 4, start=100)
@@ -46,11 +47,14 @@ def pandod(tmp_path, disk, http):
 
 
 @pytest.fixture
-def start_scheduler(pandod):
+def client(pandod):
     with Client(pandod.address, name="scheduler", timeout=5) as client:
-        yield lambda wait=WAIT: CopyScheduler(
-            client, BLOCK_TOKENS, workers=2, wait=wait
-        )
+        yield client
+
+
+@pytest.fixture
+def start_scheduler(client):
+    return lambda wait=WAIT: CopyScheduler(client, BLOCK_TOKENS, workers=2, wait=wait)
 
 
 @pytest.fixture
@@ -68,6 +72,14 @@ def on_disk_alone(start_scheduler, operator, http, disk):
     assert operator.evict(3) == 3
     disk.stall()
     return scheduler
+
+
+def start_anew(pandod, *clients):
+    """Returns once all of them have new sessions."""
+    before = [client.generation for client in clients]
+    pandod.start()
+    for client, generation in zip(clients, before, strict=True):
+        eventually(lambda c=client, g=generation: c.generation != g)
 
 
 def nothing_is_held(operator):
@@ -103,10 +115,18 @@ def test_what_is_loaded_is_copied_as_any_match(on_disk_alone, disk):
 
 
 def test_a_wait_that_is_over_is_a_miss(on_disk_alone, start_scheduler):
-    scheduler = start_scheduler(wait=0.001)
+    scheduler = start_scheduler(wait=0.2)
     request = Request("1", PROMPT)
+    assert scheduler.matched_tokens(request, 0) is None
     eventually(lambda: scheduler.matched_tokens(request, 0) == 0)
     scheduler.end("1")
+
+
+def test_who_reads_no_cache_waits_for_none(on_disk_alone):
+    """vLLM schedules it, whatever it is told."""
+    request = Request("1", PROMPT, skip_reading_prefix_cache=True)
+    assert on_disk_alone.matched_tokens(request, 0) == 0
+    on_disk_alone.end("1")
 
 
 def test_a_request_that_is_aborted_while_it_waits_leaves_nothing(
@@ -121,30 +141,69 @@ def test_a_request_that_is_aborted_while_it_waits_leaves_nothing(
     eventually(lambda: nothing_is_held(operator))
 
 
-def test_after_a_reset_nobody_waits_for_what_was_before(on_disk_alone, operator):
+def test_a_request_that_is_aborted_before_it_is_told_leaves_nothing(
+    on_disk_alone, disk, operator
+):
+    scheduler = on_disk_alone
+    assert scheduler.matched_tokens(Request("1", PROMPT), 0) is None
+    disk.go_on()
+    eventually(lambda: operator.stats().pages.protected == 3)
+    scheduler.end("1")
+    eventually(lambda: nothing_is_held(operator))
+
+
+def test_after_a_reset_nobody_waits_for_what_was_before(on_disk_alone, disk, operator):
     scheduler = on_disk_alone
     request = Request("1", PROMPT)
     assert scheduler.matched_tokens(request, 0) is None
     scheduler.reset()
     eventually(lambda: scheduler.matched_tokens(request, 0) == 0)
     scheduler.end("1")
-
-
-def test_not_more_than_some_wait_at_once(on_disk_alone, disk, operator):
-    scheduler = on_disk_alone
-    requests = [Request(str(i), PROMPT) for i in range(40)]
-    for request in requests:
-        assert scheduler.matched_tokens(request, 0) is None
-    eventually(lambda: operator.stats().waiting_matches == 32)
     disk.go_on()
-    for request in requests:
-        eventually(
-            lambda request=request: (
-                scheduler.matched_tokens(request, 0) == 3 * BLOCK_TOKENS
-            )
-        )
-        scheduler.end(request.request_id)
     eventually(lambda: nothing_is_held(operator))
+
+
+def test_who_finds_too_many_waiting_does_not_wait(on_disk_alone, disk, operator):
+    scheduler = on_disk_alone
+    for i in range(MOST):
+        assert scheduler.matched_tokens(Request(str(i), PROMPT), 0) is None
+    eventually(lambda: operator.stats().waiting_matches == MOST)
+    assert scheduler.matched_tokens(Request("one more", PROMPT), 0) == 0
+    # Those that are aborted wait on, without anybody.
+    for i in range(MOST):
+        scheduler.end(str(i))
+    assert scheduler.matched_tokens(Request("another", PROMPT), 0) == 0
+    disk.go_on()
+    scheduler.end("one more")
+    scheduler.end("another")
+    eventually(lambda: nothing_is_held(operator))
+
+
+def test_a_pandod_that_is_killed_is_not_waited_for(on_disk_alone, pandod, operator):
+    scheduler = on_disk_alone
+    request = Request("1", PROMPT)
+    assert scheduler.matched_tokens(request, 0) is None
+    pandod.kill()
+    eventually(lambda: scheduler.matched_tokens(request, 0) == 0)
+    scheduler.end("1")
+    start_anew(pandod, operator)
+
+
+def test_pages_of_a_session_that_is_over_are_not_loaded(
+    on_disk_alone, pandod, client, disk, operator
+):
+    """Others may have them by now."""
+    scheduler = on_disk_alone
+    request = Request("1", PROMPT)
+    assert scheduler.matched_tokens(request, 0) is None
+    disk.go_on()
+    eventually(lambda: scheduler.matched_tokens(request, 0) == 3 * BLOCK_TOKENS)
+    scheduler.will_load(request, 3 * BLOCK_TOKENS)
+    pandod.kill()
+    start_anew(pandod, client, operator)
+    plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
+    assert not plan.loads
+    assert [load.block_ids for load in plan.lost_loads] == [BLOCKS[:3]]
 
 
 @pytest.mark.parametrize("value", [-1, 600_001, "5", True, None])

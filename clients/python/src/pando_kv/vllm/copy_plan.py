@@ -27,6 +27,8 @@ class CopyPlan(KVConnectorMetadata):  # type: ignore[misc]
     """The scheduler's, which has reserved the pages that the workers write."""
     loads: dict[int, Copy] = field(default_factory=dict)
     """Before the step; by a number that is never used again."""
+    lost_loads: list[Copy] = field(default_factory=list)
+    """Of a session that is over: their pages may be others' by now."""
     saves: dict[int, Copy] = field(default_factory=dict)
     """After the step; numbered likewise."""
 

@@ -35,7 +35,8 @@ class CopyScheduler:
     def __init__(
         self, client: Client, block_tokens: int, workers: int, wait: float = 0.0
     ) -> None:
-        """`wait` is how many seconds a match may wait until a tier has loaded it."""
+        """`wait` is how many seconds a request may wait for what is not cached, but
+        loaded from a tier or computed by another engine."""
         self._access = Access(client)
         self._waiting = WaitingMatches(client, wait) if wait > 0 else None
         self._block_tokens = block_tokens
@@ -55,12 +56,14 @@ class CopyScheduler:
             self.end(request.request_id)
             tracked = None
         if tracked is None or self._is_void(tracked):
-            if self._is_waiting(request):
-                return None
+            if tracked is not None:
+                self._end_wait(tracked)
             tracked = self._match(request)
             if tracked is None:
                 return 0
             self._tracked[request.request_id] = tracked
+        if self._waits(tracked):
+            return None
         tracked.load_from = computed
         return max(0, tracked.matched - computed)
 
@@ -121,11 +124,10 @@ class CopyScheduler:
     def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
         """The request is finished, aborted or preempted. Its blocks may be used anew at
         once: copies of them are queued before whatever writes to them."""
-        if self._waiting is not None:
-            self._waiting.drop(request_id)
         tracked = self._tracked.pop(request_id, None)
         if tracked is None:
             return
+        self._end_wait(tracked)
         tracked.is_over = True
         self._publish(tracked)
         if tracked.saves or tracked.loading:
@@ -135,45 +137,29 @@ class CopyScheduler:
         """What is cached is not found any more, by this engine: others share it.
         Requests that wait have found nothing; what runs on publishes nothing more."""
         self._generation = uuid.uuid4().hex
-        if self._waiting is not None:
-            self._waiting.drop_all()
         for request_id, tracked in list(self._tracked.items()):
             tracked.is_closed = True
             if tracked.request.num_computed_tokens == 0:
                 self.end(request_id)
 
-    def _is_waiting(self, request: Any) -> bool:
-        """Whether its match is still to be waited for."""
-        waiting, request_id = self._waiting, request.request_id
-        if waiting is None or not can_be_cached(request):
-            return False
-        if not waiting.has(request_id):
-            if not self._access.is_open:
-                return False
-            if not waiting.has_room:
-                return True
-            prompt = self._matchable(Tokens(request), request)
-            namespace = namespace_of(request, self._generation)
-            waiting.begin(request_id, prompt, namespace)
-        return not waiting.is_over(request_id)
-
     def _match(self, request: Any) -> Tracked | None:
         if not can_be_cached(request):
             return None
         tokens, namespace = Tokens(request), namespace_of(request, self._generation)
-        request_id, waiting = request.request_id, self._waiting
-        if waiting is not None and waiting.has(request_id):
-            match = self._access.ask(lambda _: waiting.take(request_id))
-            waiting.drop(request_id)  # if pandod is away by now
-        else:
-            prompt = self._matchable(tokens, request)
-            match = self._access.ask(
-                lambda client: client.match_prefix(
-                    prompt, namespace=namespace, lock=True
-                )
-            )
+        # At least one token must be computed.
+        whole = (request.num_tokens - 1) // self._block_tokens * self._block_tokens
+        prompt = tokens.upto(whole)
+        match = self._access.ask(
+            lambda client: client.match_prefix(prompt, namespace=namespace, lock=True)
+        )
         if match is None:
             return None
+        waiting = None
+        # vLLM does not ask about a request that reads no cache, and schedules it.
+        may_wait = self._waiting is not None and not request.skip_reading_prefix_cache
+        if may_wait and match.matched_tokens < whole:
+            assert self._waiting is not None
+            waiting = self._waiting.begin(prompt, namespace)
         return Tracked(
             request=request,
             preemptions=request.num_preemptions,
@@ -185,12 +171,33 @@ class CopyScheduler:
             page_ids=match.page_ids,
             saved=match.matched_tokens,
             published=match.matched_tokens,
+            waiting=waiting,
         )
 
-    def _matchable(self, tokens: Tokens, request: Any) -> Uint32Array:
-        """At least one token must be computed."""
-        whole = (request.num_tokens - 1) // self._block_tokens * self._block_tokens
-        return tokens.upto(whole)
+    def _waits(self, tracked: Tracked) -> bool:
+        """Whether it is to be waited for; what was waited for is taken."""
+        if tracked.waiting is None:
+            return False
+        if tracked.waiting.thread.is_alive() and self._access.is_open:
+            return True
+        self._end_wait(tracked)
+        return False
+
+    def _end_wait(self, tracked: Tracked) -> None:
+        """What was found by now is taken if it is more, or given back."""
+        waiting, tracked.waiting = tracked.waiting, None
+        match = waiting.take() if waiting is not None else None
+        if match is None or match.generation != self._access.client.generation:
+            return
+        lock = match.lock
+        if match.generation == tracked.generation and (
+            match.matched_tokens > tracked.matched
+        ):
+            lock, tracked.lock = tracked.lock, match.lock
+            tracked.matched, tracked.page_ids = match.matched_tokens, match.page_ids
+            tracked.saved = tracked.published = match.matched_tokens
+        if lock is not None:
+            self._access.give_back(lambda client: client.unlock(lock))
 
     def _blocks(self, request_id: str) -> list[int]:
         tracked = self._tracked.get(request_id)
@@ -201,14 +208,18 @@ class CopyScheduler:
             return
         first = tracked.load_from // self._block_tokens
         last = first + tracked.load_tokens // self._block_tokens
-        self._last_copy += 1
-        tracked.loading = self._last_copy
-        plan.loads[tracked.loading] = Copy(
+        tracked.load_tokens = 0
+        load = Copy(
             tracked.request.request_id,
             tracked.page_ids[first:last].tolist(),
             tracked.block_ids[first:last],
         )
-        tracked.load_tokens = 0
+        if self._is_void(tracked):
+            plan.lost_loads.append(load)
+            return
+        self._last_copy += 1
+        tracked.loading = self._last_copy
+        plan.loads[tracked.loading] = load
 
     def _plan_saves(self, wanted: list[tuple[Tracked, int]], plan: CopyPlan) -> None:
         """For all requests of the step pages are asked for at once."""

@@ -89,6 +89,7 @@ class CopyWorker:
         self._block_tokens = block_tokens
 
     def load(self, plan: CopyPlan) -> None:
+        self._refuse(plan.lost_loads)
         if not plan.loads:
             return
         loads = list(plan.loads.values())

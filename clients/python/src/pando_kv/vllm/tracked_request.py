@@ -8,6 +8,7 @@ from typing import Any
 from pando_kv import Client, Lock, Namespace
 from pando_kv._wire import Uint32Array
 from pando_kv.vllm.identity import Tokens
+from pando_kv.vllm.waiting_matches import WaitingMatch
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Tracked:
     saved: int
     """Tokens that are cached, or that a save is under way for."""
     published: int
+    waiting: WaitingMatch | None = None
+    """It may find more than this match did."""
     load_from: int = 0
     load_tokens: int = 0
     loading: int = 0

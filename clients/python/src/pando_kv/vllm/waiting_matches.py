@@ -1,71 +1,90 @@
-"""Matches that wait until a tier has loaded what was evicted."""
+"""Matches that wait until a tier has loaded, or another engine has computed, what is
+not cached."""
 
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import logging
+import threading
 
 from pando_kv import Client, Lock, Match, Namespace
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
 
-# A request beyond these is asked about later.
+_log = logging.getLogger("pando_kv.vllm")
+
+# Requests beyond these do not wait.
 _MOST = 32
 # A match for which nothing is loaded is answered sooner.
 _SECONDS_AT_ONCE = 0.005
 
 
-class WaitingMatches:
-    """The matches under way, by request, each in a thread of its own.
+class WaitingMatch:
+    """One match, in a thread of its own, which no exit of the process waits for."""
 
-    The scheduler's thread alone calls it, and waits for none of them.
-    """
+    def __init__(
+        self,
+        client: Client,
+        prompt: Uint32Array,
+        namespace: Namespace | None,
+        seconds: float,
+    ) -> None:
+        self._client = client
+        self._prompt = prompt
+        self._namespace = namespace
+        self._seconds = seconds
+        self._mutex = threading.Lock()
+        self._match: Match[Lock] | None = None
+        self._is_wanted = True
+        self.thread = threading.Thread(target=self._run, name="pando-match")
+        self.thread.daemon = True
+        self.thread.start()
+
+    def take(self) -> Match[Lock] | None:
+        """What was found. None where nothing was, or is yet: what is found later is
+        unlocked by the thread."""
+        with self._mutex:
+            self._is_wanted = False
+            return self._match
+
+    def _run(self) -> None:
+        try:
+            match = self._client.match_prefix(
+                self._prompt,
+                namespace=self._namespace,
+                lock=True,
+                pending_wait=self._seconds,
+            )
+        except PandoError as error:
+            _log.warning("pandod: %s; not waiting for it", error)
+            return
+        with self._mutex:
+            self._match = match
+            is_wanted = self._is_wanted
+        if not is_wanted and match.lock is not None:
+            # Without an answer the client goes on asking.
+            with contextlib.suppress(PandoError):
+                self._client.unlock(match.lock)
+
+
+class WaitingMatches:
+    """Begins them; the scheduler's thread alone calls it. Those that nobody wants any
+    more count until they are over."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self._client = client
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(_MOST, "pando-match")
-        self._under_way: dict[str, Future[Match[Lock]]] = {}
-
-    @property
-    def has_room(self) -> bool:
-        return len(self._under_way) < _MOST
+        self._threads: list[threading.Thread] = []
 
     def begin(
-        self, request_id: str, prompt: Uint32Array, namespace: Namespace | None
-    ) -> None:
-        match = self._threads.submit(
-            self._client.match_prefix,
-            prompt,
-            namespace=namespace,
-            lock=True,
-            pending_wait=self._seconds,
-        )
-        self._under_way[request_id] = match
-        wait([match], timeout=_SECONDS_AT_ONCE)
-
-    def has(self, request_id: str) -> bool:
-        return request_id in self._under_way
-
-    def is_over(self, request_id: str) -> bool:
-        return self._under_way[request_id].done()
-
-    def take(self, request_id: str) -> Match[Lock]:
-        """One that is over; raises what it failed with."""
-        return self._under_way.pop(request_id).result()
-
-    def drop(self, request_id: str) -> None:
-        """Nobody wants its answer any more."""
-        match = self._under_way.pop(request_id, None)
-        if match is not None:
-            match.add_done_callback(self._unlock)
-
-    def drop_all(self) -> None:
-        for request_id in list(self._under_way):
-            self.drop(request_id)
-
-    def _unlock(self, match: Future[Match[Lock]]) -> None:
-        if match.exception() is None and (lock := match.result().lock) is not None:
-            # Without an answer the client goes on asking.
-            with contextlib.suppress(PandoError):
-                self._client.unlock(lock)
+        self, prompt: Uint32Array, namespace: Namespace | None
+    ) -> WaitingMatch | None:
+        """None: there is no room for one more."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        if len(self._threads) == _MOST:
+            return None
+        match = WaitingMatch(self._client, prompt, namespace, self._seconds)
+        if not self._threads:
+            match.thread.join(_SECONDS_AT_ONCE)
+        self._threads.append(match.thread)
+        return match
