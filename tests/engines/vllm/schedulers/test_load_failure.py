@@ -89,6 +89,34 @@ def test_what_is_computed_from_a_load_that_failed_is_not_published(
     assert (stats.locks, stats.pages.reserved) == (0, 0)
 
 
+def test_what_the_next_step_computes_from_a_failed_load_is_not_published(
+    scheduler, worker, operator
+):
+    """With asynchronous scheduling that step is planned before the failure is known."""
+    first = Request("1", tokens(100))
+    scheduler.matched_tokens(first, 0)
+    plan = scheduler.plan(Step(new=[(first, [1, 2, 3, 4], 0, 100)]))
+    assert run(scheduler, worker, plan) == set()
+    scheduler.end("1")
+
+    second, third = Request("2", tokens(128)), Request("3", tokens(40, start=300))
+    scheduler.will_load(second, scheduler.matched_tokens(second, 0))
+    scheduler.matched_tokens(third, 0)
+    blocks = [5, 6, 7, 8]
+    new = [(second, blocks, 96, 15), (third, [9, 10], 0, 40)]
+    failing = scheduler.plan(Step(new=new))
+    following = scheduler.plan(Step(cached=[(second, [], 111, 17)]))
+    assert [copy.request_id for copy in failing.saves.values()] == ["3"]
+    assert [copy.request_id for copy in following.saves.values()] == ["2"]
+    assert run(scheduler, worker, failing, another_pool) == {5, 6, 7}
+    assert run(scheduler, worker, following) == set()
+    assert operator.match_prefix(tokens(128)).matched_tokens == 96
+    scheduler.end("2")
+    scheduler.end("3")
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
 def test_blocks_whose_pages_are_lost_are_computed_anew(worker):
     worker.load(CopyPlan(lost_loads=[Copy("1", [1, 2], [5, 6])]))
     assert worker.take_bad_blocks() == {5, 6}

@@ -91,6 +91,7 @@ def test_who_waits_for_the_disk_holds_up_nobody(on_disk_alone, disk, operator):
     scheduler = on_disk_alone
     waits, other = Request("waits", PROMPT), Request("other", OTHER)
     assert scheduler.matched_tokens(waits, 0) is None
+    scheduler.plan(Step())
     eventually(lambda: scheduler.matched_tokens(other, 0) == 0)
     assert scheduler.matched_tokens(waits, 0) is None
     disk.go_on()
@@ -115,7 +116,7 @@ def test_what_is_loaded_is_copied_as_any_match(on_disk_alone, disk):
 
 
 def test_a_wait_that_is_over_is_a_miss(on_disk_alone, start_scheduler):
-    scheduler = start_scheduler(wait=0.2)
+    scheduler = start_scheduler(wait=2)
     request = Request("1", PROMPT)
     assert scheduler.matched_tokens(request, 0) is None
     eventually(lambda: scheduler.matched_tokens(request, 0) == 0)
@@ -203,6 +204,22 @@ def test_pages_of_a_session_that_is_over_are_not_loaded(
     start_anew(pandod, client, operator)
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
     assert not plan.loads
+    assert [load.block_ids for load in plan.lost_loads] == [BLOCKS[:3]]
+
+
+def test_a_plan_without_a_session_loads_nothing(
+    on_disk_alone, pandod, client, disk, operator
+):
+    scheduler = on_disk_alone
+    request = Request("1", PROMPT)
+    assert scheduler.matched_tokens(request, 0) is None
+    disk.go_on()
+    eventually(lambda: scheduler.matched_tokens(request, 0) == 3 * BLOCK_TOKENS)
+    scheduler.will_load(request, 3 * BLOCK_TOKENS)
+    client.close()
+    plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
+    assert not plan.loads
+    assert not plan.saves
     assert [load.block_ids for load in plan.lost_loads] == [BLOCKS[:3]]
 
 

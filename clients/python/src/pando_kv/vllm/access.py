@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from pando_kv import Client
+from pando_kv._session import Session
 from pando_kv.errors import (
     DeadlineError,
     DrainingError,
@@ -44,6 +45,14 @@ class Access:
     def is_open(self) -> bool:
         """Whether pandod is asked at all."""
         return self._clock() >= self._closed_until
+
+    @property
+    def session(self) -> Session | None:
+        """The present one; None while there is none."""
+        try:
+            return self.client._sessions.current()
+        except UnavailableError:
+            return None
 
     def ask(self, call: Callable[[Client], T]) -> T | None:
         """The answer; None where there is none, at once while pandod is away."""

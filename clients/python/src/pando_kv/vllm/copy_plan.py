@@ -38,7 +38,7 @@ class CopyReport(KVConnectorWorkerMetadata):  # type: ignore[misc]
     done: dict[int, int] = field(default_factory=dict)
     """Workers whose part of a copy is over, on the device, too."""
     failed: set[int] = field(default_factory=set)
-    """Saves of which nothing, or something wrong, was written."""
+    """Copies of which nothing, or something wrong, was written."""
 
     def aggregate(self, other: KVConnectorWorkerMetadata) -> CopyReport:
         done = dict(self.done)

@@ -17,6 +17,7 @@ import numpy as np
 from pando_kv import Client, Insert, Lock
 from pando_kv._call import is_unsettled
 from pando_kv._room import allocate_what_there_is
+from pando_kv._session import Session
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
@@ -73,7 +74,10 @@ class CopyScheduler:
             tracked.load_tokens = tokens
 
     def plan(self, output: Any) -> CopyPlan:
-        client = self._access.client
+        if self._waiting is not None:
+            self._waiting.begin_step()
+        # Another may be opened meanwhile: what is planned belongs to this one.
+        session = self._access.session
         for request_id in output.preempted_req_ids or ():
             tracked = self._tracked.get(request_id)
             # After a reset a request is preempted and begins again in one step.
@@ -97,16 +101,15 @@ class CopyScheduler:
             if tracked is None:
                 continue
             tracked.block_ids = blocks
-            self._plan_load(tracked, plan)
+            self._plan_load(tracked, plan, session)
             known = min(
                 computed + output.num_scheduled_tokens[request_id],
                 tracked.request.num_tokens,
             )
             wanted.append((tracked, known // self._block_tokens * self._block_tokens))
-        self._plan_saves(wanted, plan)
-        if plan.loads or plan.saves:
-            session = client.epoch, client.session_id
-            plan.epoch, plan.session_id = session
+        if session is not None:
+            self._plan_saves(wanted, plan, session)
+            plan.epoch, plan.session_id = session.epoch, session.session_id
         return plan
 
     def take(self, report: CopyReport | None) -> None:
@@ -155,7 +158,7 @@ class CopyScheduler:
         if match is None:
             return None
         waiting = None
-        # vLLM does not ask about a request that reads no cache, and schedules it.
+        # vLLM schedules a request that reads no cache, whatever it is told.
         may_wait = self._waiting is not None and not request.skip_reading_prefix_cache
         if may_wait and match.matched_tokens < whole:
             assert self._waiting is not None
@@ -187,7 +190,8 @@ class CopyScheduler:
         """What was found by now is taken if it is more, or given back."""
         waiting, tracked.waiting = tracked.waiting, None
         match = waiting.take() if waiting is not None else None
-        if match is None or match.generation != self._access.client.generation:
+        session = self._access.session
+        if match is None or session is None or match.generation != session.generation:
             return
         lock = match.lock
         if match.generation == tracked.generation and (
@@ -203,7 +207,9 @@ class CopyScheduler:
         tracked = self._tracked.get(request_id)
         return tracked.block_ids if tracked is not None else []
 
-    def _plan_load(self, tracked: Tracked, plan: CopyPlan) -> None:
+    def _plan_load(
+        self, tracked: Tracked, plan: CopyPlan, session: Session | None
+    ) -> None:
         if not tracked.load_tokens:
             return
         first = tracked.load_from // self._block_tokens
@@ -214,21 +220,23 @@ class CopyScheduler:
             tracked.page_ids[first:last].tolist(),
             tracked.block_ids[first:last],
         )
-        if self._is_void(tracked):
+        if session is None or tracked.generation != session.generation:
             plan.lost_loads.append(load)
             return
         self._last_copy += 1
         tracked.loading = self._last_copy
         plan.loads[tracked.loading] = load
 
-    def _plan_saves(self, wanted: list[tuple[Tracked, int]], plan: CopyPlan) -> None:
+    def _plan_saves(
+        self, wanted: list[tuple[Tracked, int]], plan: CopyPlan, session: Session
+    ) -> None:
         """For all requests of the step pages are asked for at once."""
         wanted = [
             (tracked, end)
             for tracked, end in wanted
             if end > tracked.saved
             and not tracked.is_closed
-            and not self._is_void(tracked)
+            and tracked.generation == session.generation
         ]
         needed = (
             sum(end - tracked.saved for tracked, end in wanted) // self._block_tokens
@@ -237,6 +245,9 @@ class CopyScheduler:
             return
         pages = self._access.ask(lambda client: allocate_what_there_is(client, needed))
         if pages is None:
+            return
+        if self._access.session is not session:
+            self._access.give_back(lambda client: client.free_pages(pages))
             return
         for tracked, end in wanted:
             first = tracked.saved // self._block_tokens
@@ -293,15 +304,17 @@ class CopyScheduler:
         return self._done.get(number, 0) >= self._workers
 
     def _give_up(self, numbers: set[int]) -> None:
-        """What was not saved, and what comes after it, cannot be published."""
+        """What was not saved, and what comes after it, cannot be published; nor can
+        what was computed from a load that failed."""
         for tracked in [*self._tracked.values(), *self._ending]:
-            failed = [
-                n for n, save in enumerate(tracked.saves) if save.number in numbers
-            ]
-            if not failed:
+            first = 0
+            if tracked.loading not in numbers:
+                saved = [save.number not in numbers for save in tracked.saves]
+                first = saved.index(False) if False in saved else len(saved)
+            dropped = tracked.saves[first:]
+            if not dropped:
                 continue
-            dropped = tracked.saves[failed[0] :]
-            del tracked.saves[failed[0] :]
+            del tracked.saves[first:]
             self._given_up += (GivenUp(save, tracked.generation) for save in dropped)
             tracked.saved = (
                 tracked.saves[-1].end if tracked.saves else tracked.published
@@ -319,7 +332,8 @@ class CopyScheduler:
 
     def _is_void(self, tracked: Tracked) -> bool:
         """Its session is over, and with it the lock and the pages."""
-        return tracked.generation != self._access.client.generation
+        session = self._access.session
+        return session is None or tracked.generation != session.generation
 
 
 def _insert(

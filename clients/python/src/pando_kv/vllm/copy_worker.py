@@ -48,7 +48,6 @@ class CopyWorker:
         self._under_way: list[tuple[list[int], Callable[[], bool]]] = []
         self._failed: set[int] = set()
         self._bad_blocks: set[int] = set()
-        self._bad_requests: set[str] = set()
 
     def register(self, kv_caches: dict[str, torch.Tensor], block_tokens: int) -> None:
         """vLLM's memory, a tensor for each layer. Raises ValueError, which says how
@@ -89,41 +88,33 @@ class CopyWorker:
         self._block_tokens = block_tokens
 
     def load(self, plan: CopyPlan) -> None:
-        self._refuse(plan.lost_loads)
+        for lost in plan.lost_loads:
+            self._bad_blocks.update(lost.block_ids)
         if not plan.loads:
             return
-        loads = list(plan.loads.values())
         try:
             if self._is_ready(plan):
-                for copy in loads:
+                for copy in plan.loads.values():
                     self._copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
             else:
-                self._refuse(loads)
+                self._refuse(plan.loads)
         except RuntimeError:
             _log.exception("a load failed")
-            self._refuse(loads)
+            self._refuse(plan.loads)
         self._under_way.append((list(plan.loads), self._is_done()))
 
     def save(self, plan: CopyPlan) -> None:
         if not plan.saves:
             return
-        numbers = [
-            number
-            for number, copy in plan.saves.items()
-            if copy.request_id not in self._bad_requests
-        ]
-        self._failed |= plan.saves.keys() - set(numbers)
-        self._bad_requests.clear()
         try:
             if self._is_ready(plan):
-                for number in numbers:
-                    copy = plan.saves[number]
+                for copy in plan.saves.values():
                     self._copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
             else:
-                self._failed |= set(numbers)
+                self._failed |= plan.saves.keys()
         except RuntimeError:
             _log.exception("a save failed")
-            self._failed |= set(numbers)
+            self._failed |= plan.saves.keys()
         # Also of a save that failed a part may be under way.
         self._under_way.append((list(plan.saves), self._is_done()))
 
@@ -142,11 +133,12 @@ class CopyWorker:
         bad, self._bad_blocks = self._bad_blocks, set()
         return bad
 
-    def _refuse(self, loads: list[Copy]) -> None:
-        """vLLM computes these anew; what they were to be computed from is not saved."""
-        for copy in loads:
+    def _refuse(self, loads: dict[int, Copy]) -> None:
+        """vLLM computes these anew; what they were to be computed from is not
+        published."""
+        self._failed |= loads.keys()
+        for copy in loads.values():
             self._bad_blocks.update(copy.block_ids)
-            self._bad_requests.add(copy.request_id)
 
     def _is_ready(self, plan: CopyPlan) -> bool:
         """Whether the mapped pool is the one that the plan's pages are in. pandod may

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 
 from pando_kv import Client, Lock, Match, Namespace
 from pando_kv._wire import Uint32Array
@@ -15,8 +16,9 @@ _log = logging.getLogger("pando_kv.vllm")
 
 # Requests beyond these do not wait.
 _MOST = 32
-# A match for which nothing is loaded is answered sooner.
-_SECONDS_AT_ONCE = 0.005
+# In each step matches are waited for so long: one for which nothing is loaded is
+# answered sooner.
+_SECONDS_A_STEP = 0.005
 
 
 class WaitingMatch:
@@ -75,6 +77,10 @@ class WaitingMatches:
         self._client = client
         self._seconds = seconds
         self._threads: list[threading.Thread] = []
+        self._left = _SECONDS_A_STEP
+
+    def begin_step(self) -> None:
+        self._left = _SECONDS_A_STEP
 
     def begin(
         self, prompt: Uint32Array, namespace: Namespace | None
@@ -83,8 +89,13 @@ class WaitingMatches:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) == _MOST:
             return None
-        match = WaitingMatch(self._client, prompt, namespace, self._seconds)
-        if not self._threads:
-            match.thread.join(_SECONDS_AT_ONCE)
+        begun = time.monotonic()
+        try:
+            match = WaitingMatch(self._client, prompt, namespace, self._seconds)
+        except RuntimeError as error:
+            _log.warning("no thread to wait for pandod in: %s", error)
+            return None
         self._threads.append(match.thread)
+        match.thread.join(self._left)
+        self._left = max(0.0, self._left - (time.monotonic() - begun))
         return match
