@@ -25,9 +25,8 @@
 //   5. A worker that wants to sleep meanwhile writes `sleeper` first, and looks
 //      at the state once more. pandod wakes one thread that sleeps on the slot,
 //      and at most kSlots threads that sleep on the lane.
-//   6. A worker that has read an answer looks at `discarded`. If that is 1,
-//   what
-//      it read may be zeros, and there is no answer.
+//   6. A worker that has read an answer looks at `discarded`: if that is 1, it
+//      may have read zeros, and there is no answer.
 //
 // pandod takes every word that a worker can write for what it is: input. What
 // does not obey these rules closes the lane.

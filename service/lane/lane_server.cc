@@ -82,9 +82,8 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
   absl::MutexLock hold(&mutex_);
   if (is_stopped_) return absl::UnavailableError("the server is stopping");
   const auto before = by_session_.find(session);
-  if (before != by_session_.end()) {
-    to_close_.push_back(before->second);
-  } else if (by_session_.size() >= config_.max_lanes) {
+  const bool has_lane = before != by_session_.end();
+  if (!has_lane && by_session_.size() >= config_.max_lanes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", by_session_.size(),
                      " lanes, as many as max-lanes allows"));
@@ -94,6 +93,7 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
         absl::StrCat("as many lanes as max-lanes allows, ", config_.max_lanes,
                      ", were closed within seconds"));
   }
+  if (has_lane) to_close_.push_back(before->second);
   ++lanes_with_memory_;
   const LaneId id = ++last_id_;
   by_session_[session] = id;
@@ -198,16 +198,19 @@ bool LaneServer::OpenAndCloseLanes() {
 bool LaneServer::ServeActive() {
   const uint32_t cpu = ThisCpu();
   bool served = false;
+  bool caller_is_here = false;
   // Serving may drop a lane from the list.
   for (size_t i = 0; i < active_.size(); ++i) {
     LaneConnection& connection = *lanes_.at(active_[i]);
     if (!connection.lane().HasCalls()) continue;
     connection.lane().SetCpu(cpu);
-    served |= Serve(active_[i], connection);
+    if (!Serve(active_[i], connection)) continue;
+    served = true;
+    caller_is_here |= taken_.cpu == cpu;
   }
   if (!served) return false;
   last_call_ = Clock::now();
-  caller_is_elsewhere_ = taken_.cpu != cpu;
+  callers_are_elsewhere_ = !caller_is_here;
   return true;
 }
 
@@ -230,7 +233,7 @@ bool LaneServer::Serve(LaneId id, LaneConnection& connection) {
 }
 
 bool LaneServer::MaySpin() const {
-  return caller_is_elsewhere_ && !active_.empty() &&
+  return callers_are_elsewhere_ && !active_.empty() &&
          Clock::now() - last_call_ < absl::ToChronoNanoseconds(config_.spin);
 }
 

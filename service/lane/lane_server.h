@@ -47,8 +47,8 @@ class LaneServer {
     // As over gRPC: a larger one is refused before it is looked at.
     uint32_t max_request_bytes = UINT32_MAX;
     // How long the thread spins for the next call before it sleeps. It spins
-    // only while the last caller ran on another CPU: on its own CPU, which may
-    // be the only one, spinning would keep the caller from running.
+    // only while the last callers ran on other CPUs: on its own CPU spinning
+    // would keep the caller from running.
     absl::Duration spin;
   };
 
@@ -141,8 +141,8 @@ class LaneServer {
   std::deque<ClosedLane> closed_;  // the oldest first
   ServedLane::Taken taken_;
   Clock::time_point last_call_;
-  Clock::time_point last_rings_;      // when it took them
-  bool caller_is_elsewhere_ = false;  // the last caller ran on another CPU
+  Clock::time_point last_rings_;        // when it took them
+  bool callers_are_elsewhere_ = false;  // the last ones ran on other CPUs
   bool is_spinning_ = false;
   // Written by the thread alone.
   std::atomic<uint64_t> spins_with_call_ = 0;

@@ -61,10 +61,12 @@ class LaneServerTest : public testing::Test {
         {.session = SessionId(session), .process = {}, .authorization = ""});
   }
 
-  std::shared_ptr<lane::Lane> OpenLane(uint64_t session) {
-    LaneDescriptors lane = *Open(session);
+  static std::shared_ptr<lane::Lane> Map(LaneDescriptors lane) {
     std::string error;
     return lane::Lane::Map(lane.memory, std::move(lane.doorbell), error);
+  }
+  std::shared_ptr<lane::Lane> OpenLane(uint64_t session) {
+    return Map(*Open(session));
   }
 
   // Set before the first call.
@@ -139,6 +141,18 @@ TEST_F(LaneServerTest, LanesThatAreKeptAfterTheirEndTakeNoMemory) {
               (kMaxLanes + 1) * int64_t{kLaneBytes} +
                   static_cast<int64_t>(kept.size() * lane::kArenaOffset));
   }
+}
+
+TEST_F(LaneServerTest, ASessionThatIsRefusedAnotherLaneKeepsItsOwn) {
+  std::shared_ptr<lane::Lane> own;
+  auto next = Open(1);
+  for (; next.ok(); next = Open(1)) own = Map(*std::move(next));
+  EXPECT_TRUE(absl::IsResourceExhausted(next.status())) << next.status();
+  // What is to be closed is closed before another one is opened.
+  while (!Open(2).ok()) std::this_thread::yield();
+  lane::Call call = Request(*own, "", 4096, lane::Method::kGetStats);
+  call.Submit();
+  EXPECT_EQ(call.Await(Soon()), lane::Call::Outcome::kAnswered);
 }
 
 TEST_F(LaneServerTest, ARequestThatIsTooLargeIsRefused) {
