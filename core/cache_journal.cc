@@ -91,7 +91,9 @@ void CacheJournal::NoteTrimmed(const Node& leaf, uint32_t kept_pages,
   if (description_.has_value()) description_->Tell(leaf, events_);
   const uint32_t pages = leaf.page_count - kept_pages;
   measured_.evicted_pages[reason][policy] += pages;
-  if (leaf.has_ended) measured_.evicted_ended_pages += pages;
+  if (leaf.has_ended && reason != EvictionReason::kFlush) {
+    measured_.evicted_ended_pages += pages;
+  }
   measured_.evicted_page_age_seconds[reason].Record(
       SecondsOf(now - leaf.inserted_at), pages);
   measured_.evicted_page_idle_seconds[reason].Record(

@@ -31,7 +31,12 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
     const uint32_t pages = std::min({count, victim->page_count, limit});
     count -= pages;
     limit -= pages;
-    if (pages == victim->page_count) PrefetchAfter(*victim);
+    if (pages == victim->page_count) {
+      PrefetchAfter(*victim);
+    } else {
+      // Its turn has come: others are not trimmed one after the other instead.
+      victim->retained_seconds = 0;
+    }
     TrimTail(*victim, pages, /*is_evicted=*/true, visit, evicted);
   }
 }

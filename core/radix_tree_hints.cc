@@ -54,9 +54,11 @@ Node& RadixTree::SpareRetained(Node& first, uint32_t& spared_by_call) {
        victim->IsRetained(time_);
        ++spared) {
     ++spared_by_call;
-    ++of_class.spared_leaves;
     Touch(*victim);
-    victim = of_class.order->Victim();
+    Node* const next = of_class.order->Victim();
+    if (next == victim) break;  // a use changes nothing in this order
+    ++of_class.spared_leaves;
+    victim = next;
   }
   return *victim;
 }

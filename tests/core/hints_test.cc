@@ -148,6 +148,12 @@ TEST_P(HintsTest, ASwitchOfThePolicyKeepsWhatHasEnded) {
   EXPECT_EQ(Cached(kPlain, {3}), 0u);
 }
 
+TEST_P(HintsTest, WhatIsFlushedIsNotSaidToHaveGoneBecauseItHadEnded) {
+  ASSERT_EQ(Outcome(Insert(kPlain, {1, 2}, ExpectedReuse::kEnded)), "OK");
+  cache_.Flush();
+  EXPECT_EQ(cache_.Stats().measured.evicted_ended_pages, 0u);
+}
+
 TEST_P(HintsTest, RetentionIsNeverAPin) {
   for (Token token = 1; token <= 16; ++token) {
     ASSERT_EQ(Outcome(Insert(kPatient, {token}, ExpectedReuse::kSoon)), "OK");
@@ -240,6 +246,17 @@ TEST_P(RetentionTest, AWorkerThatRetainsAllDoesNotStarveOthers) {
   }
 }
 
+TEST_P(RetentionTest, ARetainedLeafThatHasLostItsEndIsNotSparedAnyMore) {
+  ASSERT_EQ(Outcome(Insert(kPatient, {1, 2, 3}, ExpectedReuse::kSoon)), "OK");
+  EXPECT_EQ(cache_.Evict(1), 1u);
+  EXPECT_EQ(Cached(kPatient, {1, 2, 3}), 2u);
+  ASSERT_EQ(Outcome(Insert(kPatient, {4})), "OK");
+  ASSERT_EQ(Outcome(Insert(kPatient, {4})), "OK");
+  EXPECT_EQ(cache_.Evict(2), 2u);
+  EXPECT_EQ(Cached(kPatient, {1, 2, 3}), 0u);
+  EXPECT_EQ(Spared("patient"), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Policies, RetentionTest,
     testing::Values(EvictionPolicyKind::kLru, EvictionPolicyKind::kLfu,
@@ -248,6 +265,42 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<EvictionPolicyKind>& kind) {
       return std::string(EvictionPolicyName(kind.param));
     });
+
+// A use does not move a leaf past those that were inserted more often.
+TEST(RankedRetentionTest, ALeafThatIsStillTheFirstGoes) {
+  const SessionId session(1);
+  PrefixCache cache(
+      {.page_tokens = 1,
+       .capacity_pages = 17,
+       .eviction_policy = EvictionPolicyKind::kSlru,
+       .quota_classes = {
+           {.name = "patient", .pattern = "*", .max_retention_seconds = 10}}});
+  cache.OpenSession(session, "one");
+  cache.ExpireSessions(absl::UnixEpoch() + absl::Hours(1),
+                       absl::ZeroDuration());
+  const auto pages =
+      cache.Allocate({.session = session, .ns = kPatient, .pages = 2});
+  ASSERT_EQ(Outcome(pages), "OK");
+  const auto insert = [&](Token token, PageId page, ExpectedReuse expected) {
+    return Outcome(cache.Insert({.session = session,
+                                 .ns = kPatient,
+                                 .tokens = {&token, 1},
+                                 .pages = {&page, 1},
+                                 .expected_reuse = expected}));
+  };
+  for (int use = 0; use < 3; ++use) {
+    ASSERT_EQ(insert(1, pages->pages[0], ExpectedReuse::kUnknown), "OK");
+  }
+  ASSERT_EQ(insert(2, pages->pages[1], ExpectedReuse::kSoon), "OK");
+  EXPECT_EQ(cache.Evict(1), 1u);
+  const Token first = 1;
+  EXPECT_EQ(cache.Match({.ns = kPatient, .tokens = {&first, 1}})->pages.size(),
+            1u);
+  for (const QuotaClassStats& c : cache.Stats().quota_classes) {
+    EXPECT_EQ(c.spared_leaves, 0u);
+  }
+  EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
+}
 
 }  // namespace
 }  // namespace pando

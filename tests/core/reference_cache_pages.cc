@@ -126,6 +126,9 @@ uint32_t ReferenceCache::EvictRun(uint32_t most,
     end.prefix.resize(end.prefix.size() - page_tokens());
     --kept;
   }
+  if (kept > 0) {
+    index_.PathTo(end).back()->node->retained_until = absl::InfinitePast();
+  }
   if (reuse_.has_value()) reuse_->Trimmed(*victim, node, pages, kept, true);
   return pages - kept;
 }
@@ -138,11 +141,13 @@ Place ReferenceCache::SpareRetained(Place victim,
     const ReferenceIndex::Node& leaf = *index_.PathTo(victim).back()->node;
     if (leaf.retained_until <= time_) break;
     ++spared;
-    ++spared_leaves_[quota_class];
     Touch(victim, nullptr);
-    victim = *NextVictim([&](const NamespaceKey& ns) {
+    const Place next = *NextVictim([&](const NamespaceKey& ns) {
       return may_evict(ns) && quota_.ClassOf(ns) == quota_class;
     });
+    if (next == victim) break;
+    ++spared_leaves_[quota_class];
+    victim = next;
   }
   return victim;
 }

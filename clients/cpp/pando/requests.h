@@ -91,11 +91,11 @@ struct PrefixScore {
   friend bool operator==(const PrefixScore&, const PrefixScore&) = default;
 };
 
-// What is known of the next use of a prefix: a hint for what is evicted, until
-// it is used again.
+// What is known of the next use of a prefix: a hint for what is evicted.
 enum class ExpectedReuse {
   kUnknown,
-  // There is none: what only this prefix leads through is evicted first.
+  // There is none: what only this prefix leads through is evicted first, until
+  // it is used again.
   kEnded,
   // It comes within seconds, as after the call of a tool: the prefix is
   // retained, without retain_seconds for as long as its quota class may.

@@ -67,6 +67,10 @@ void FillInsert(std::span<const Token> tokens, std::span<const PageId> page_ids,
   request.set_prompt_tokens(options.prompt_tokens);
   request.set_priority(options.priority);
   if (options.output_tokens) request.set_output_tokens(*options.output_tokens);
+  static_assert(static_cast<int>(ExpectedReuse::kEnded) ==
+                v1::EXPECTED_REUSE_ENDED);
+  static_assert(static_cast<int>(ExpectedReuse::kSoon) ==
+                v1::EXPECTED_REUSE_SOON);
   request.set_expected_reuse(
       static_cast<v1::ExpectedReuse>(options.expected_reuse));
   request.set_retain_seconds(options.retain_seconds);

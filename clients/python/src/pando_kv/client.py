@@ -269,9 +269,10 @@ class Client(OperatorClient):
         `output_tokens`, how many tokens the request generated so far, is a hint for
         the policy reuse; without it those count that are inserted after the prompt.
 
-        `expected_reuse` and `retain_seconds` are hints for what is evicted, until the
-        prefix is used again: an ended one goes first, and one that is retained is
-        spared for at most as long as its quota class may, while others are left.
+        `expected_reuse` and `retain_seconds` are hints for what is evicted: a prefix
+        that has ended goes first, until it is used again; one that is retained is
+        spared until its time is up, at most for as long as its quota class may, while
+        others are left. A later insert can only lengthen that time, or end it.
         """
         return self._connection.send(
             _prefix_calls.insert(
