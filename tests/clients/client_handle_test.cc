@@ -238,14 +238,21 @@ TEST_P(BreakingConnectionTest, CallsActOnce) {
   const auto watcher = Connect();
   const auto client = Connect({.address = path, .lane = GetParam()});
   std::atomic<bool> done = false;
+  std::atomic<uint32_t> served = 0;
   std::thread cutting([&] {
     while (!done) {
+      const uint32_t before = served;
       relay.Cut();
-      absl::SleepFor(absl::Milliseconds(50));
+      // However slow the machine is, there is time for a call between two cuts.
+      do {
+        absl::SleepFor(absl::Milliseconds(50));
+      } while (!done && served == before);
     }
   });
-  uint32_t served = 0;
-  while (relay.accepted() < 10) Serve(*client, Prompt(16, ++served));
+  while (relay.accepted() < 10) {
+    Serve(*client, Prompt(16, served + 1));
+    ++served;
+  }
   done = true;
   cutting.join();
   const Stats stats = *watcher->GetStats();
