@@ -51,7 +51,7 @@ void RadixTree::PrefetchAfter(const Node& victim) const {
 // The victim that goes first among those of the classes that may lose pages.
 Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   Node* first = nullptr;
-  EvictionRank first_rank;
+  EvictionRank first_rank = {};
   for (size_t c = 0; c < classes_.size(); ++c) {
     if (limits[c] == 0) continue;
     EvictionPolicy& order = *classes_[c].order;
