@@ -94,7 +94,8 @@ struct Measurements {
             EnumArray<EvictionPolicyKind, uint64_t, kEvictionPolicies>,
             kEvictionReasons>
       evicted_pages{};
-  // Those of them that the last insert said nobody would use again.
+  // Those of them, but for flushed ones, that the last insert said nobody would
+  // use again.
   uint64_t evicted_ended_pages = 0;
   // How long each evicted page had been cached, and how long it was not used.
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>

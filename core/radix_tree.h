@@ -118,7 +118,8 @@ class RadixTree {
   // all, once they are unlocked.
   void EndPrefix(Node& end);
   // Evict spares `end` for so long from now: when its turn comes, it counts as
-  // used just now. Never shortens what an earlier call said.
+  // used just now. Never shortens what an earlier call said; it is over once
+  // the leaf has lost its end.
   void Retain(Node& end, uint16_t seconds);
 
   // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
