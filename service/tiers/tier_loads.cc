@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kChunkPages = 32;
 // More tokens than this do not wait to be looked up, so that a lookup is over
 // in milliseconds.
-constexpr size_t kMaxLookupTokens = 256 * 1024;
+constexpr size_t kMaxLookupTokens = size_t{256} * 1024;
 // More loads than this do not wait to begin.
 constexpr size_t kMaxLoads = 64;
 // A call whose time is up waits at most this much longer.

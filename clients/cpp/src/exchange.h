@@ -66,7 +66,7 @@ class Exchange {
   std::optional<uint64_t> request_id_;
   std::optional<lane::Call> call_;
   std::string request_;
-  lane::Method method_ = {};
+  lane::Method method_ = lane::Method::kMatchPrefix;  // once it is taken
   std::optional<std::pair<absl::Status, std::string>> answer_;
 };
 
