@@ -3,10 +3,8 @@
 import contextlib
 import mmap
 import os
-import socket
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,13 +19,15 @@ PAGE_BYTES = 1 << 20
 PAGE_TOKENS = 16
 PROMPT_PAGES = 256
 POOL_PAGES = 4 * PROMPT_PAGES + 1
-ROUNDS = 5
+ROUNDS = 9
 # How many threads of pandod write and read blocks.
-WRITERS = 2
+WRITERS = 4
 READERS = 4
 WAIT = 60.0
 MIB = 1 << 20
-STORED = 'pando_tier_copied_pages_total{tier="disk",direction="store"}'
+# In the file `index` of a tier: the header, and the record of each block.
+HEADER_BYTES = 4096
+RECORD_BYTES = 64
 
 
 def tier_rows(build: Path) -> list[Row]:
@@ -36,11 +36,11 @@ def tier_rows(build: Path) -> list[Row]:
     work = {"store": [], "load": [], "write": [], "read": []}
     with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
         disk = _PlainDisk(Path(folder) / "plain")
-        with _serving(build, Path(folder)) as (client, http):
+        with _serving(build, Path(folder)) as (client, stored):
             for number in range(ROUNDS):
                 tokens = _prompt(number)
                 work["write"].append(disk.write())
-                work["store"].append(_store(client, http, tokens))
+                work["store"].append(_store(client, stored, tokens))
                 client.evict(POOL_PAGES)
                 work["read"].append(disk.read())
                 work["load"].append(_load(client, tokens))
@@ -80,7 +80,8 @@ class _PlainDisk:
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_DIRECT
         self._file = os.open(path, flags, 0o600)
-        os.posix_fallocate(self._file, 0, PROMPT_PAGES * PAGE_BYTES)
+        os.ftruncate(self._file, PROMPT_PAGES * PAGE_BYTES)
+        _fill(path)
 
     def write(self) -> float:
         return _rate(lambda: self._each(WRITERS, os.pwrite))
@@ -102,16 +103,25 @@ class _PlainDisk:
             list(threads.map(work, range(depth)))
 
 
-def _store(client: Client, http: str, tokens: np.ndarray) -> float:
-    before = _stored(http)
+def _fill(path: Path) -> None:
+    """Writes all of a file, as a file system takes longer over what is written for
+    the first time."""
+    with path.open("r+b") as file:
+        for _ in range(0, path.stat().st_size, PAGE_BYTES):
+            file.write(os.urandom(4096) * (PAGE_BYTES // 4096))
+        os.fsync(file.fileno())
+
+
+def _store(client: Client, stored: Callable[[], int], tokens: np.ndarray) -> float:
+    before = stored()
     match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
 
     def store() -> None:
         client.insert(tokens, match.reserved_page_ids, lock=match.lock, unlock=True)
         deadline = time.monotonic() + WAIT
-        while (stored := _stored(http) - before) < PROMPT_PAGES:
+        while (pages := stored() - before) < PROMPT_PAGES:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{stored} of {PROMPT_PAGES} pages were stored")
+                raise RuntimeError(f"{pages} of {PROMPT_PAGES} pages were stored")
             time.sleep(0.002)
 
     return _rate(store)
@@ -127,26 +137,22 @@ def _load(client: Client, tokens: np.ndarray) -> float:
     return _rate(load)
 
 
-def _stored(http: str) -> int:
-    with urllib.request.urlopen(f"http://{http}/metrics") as answer:
-        for line in answer.read().decode().splitlines():
-            if line.startswith(STORED):
-                return int(float(line.split()[-1]))
-    raise RuntimeError(f"there is no {STORED}")
-
-
 @contextlib.contextmanager
-def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, str]]:
-    """A pandod with a disk tier."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        http = f"127.0.0.1:{probe.getsockname()[1]}"
+def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
+    """A pandod with a disk tier, and how many blocks the tier holds."""
     tier = ("--tier-disk", folder / "tier")
     tier += ("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB")
     pool = ("--page-tokens", PAGE_TOKENS, "--page-bytes", PAGE_BYTES)
     pool += ("--pool-pages", POOL_PAGES, "--model", "m")
     with (
-        started_pandod(build, *pool, *tier, http=http) as (address, _),
+        started_pandod(build, *pool, *tier) as (address, _),
         Client(address) as client,
+        client.attach_pool() as memory,
     ):
-        yield client, http
+        # Pages that a worker has written; what nobody has, the system makes first.
+        memory.memory()[:] = 1
+        for segment in (folder / "tier").glob("segment-*"):
+            _fill(segment)
+        index = np.memmap(folder / "tier/index", dtype=np.uint8, mode="r")
+        records = index[HEADER_BYTES:].reshape(-1, RECORD_BYTES)
+        yield client, lambda: int(records.any(axis=1).sum())

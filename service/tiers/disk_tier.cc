@@ -12,7 +12,7 @@
 namespace pando {
 namespace {
 
-constexpr size_t kWriters = 2;
+constexpr size_t kWriters = 4;
 constexpr size_t kReaders = 4;
 
 // What the blocks of two pools must have in common. Strides that depend on a
