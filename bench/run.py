@@ -407,7 +407,7 @@ def main() -> int:
     if "kv_events" in wanted:
         rows += kv_events_rows(options.build)
     if "tiers" in wanted:
-        rows += tier_rows(options.build)
+        rows += tier_rows(options.build, traces)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

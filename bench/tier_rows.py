@@ -1,4 +1,5 @@
-"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth."""
+"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, and
+what a tier is worth to the requests of a trace."""
 
 import contextlib
 import mmap
@@ -12,7 +13,8 @@ from statistics import median
 
 import numpy as np
 from pando_kv import Client
-from rows import Row
+from replays import MILLION, Trace
+from rows import Row, json_of
 from started_pandod import started_pandod
 
 PAGE_BYTES = 1 << 20
@@ -30,7 +32,37 @@ HEADER_BYTES = 4096
 RECORD_BYTES = 64
 
 
-def tier_rows(build: Path) -> list[Row]:
+POOL_TOKENS = 2 * MILLION
+TIER_TOKENS = 20 * MILLION
+
+
+def tier_rows(build: Path, traces: list[Trace]) -> list[Row]:
+    chats = next(trace for trace in traces if trace.name == "conversation")
+    return [*_copying_rows(build), *_hit_rate_rows(build, chats)]
+
+
+def _hit_rate_rows(build: Path, trace: Trace) -> list[Row]:
+    """Without bytes: loads and stores that take no time."""
+    sizes = ("--pool-tokens", str(POOL_TOKENS), "--tier-tokens", str(TIER_TOKENS))
+    rates = json_of(build / "bin/tier_hit_rate", trace.path, *sizes)
+    both = f"{trace.name}, pool {POOL_TOKENS:,} tokens, disk {TIER_TOKENS:,}"
+    return [
+        Row(f"{both}: hit rate", 100 * rates["tiered"], "%"),
+        Row(f"{both}: above the pool alone", _points(rates, "tiered", "pool"), "pt"),
+        Row(
+            f"{both}: below a pool of {POOL_TOKENS + TIER_TOKENS:,}",
+            _points(rates, "pool_large_as_both", "tiered"),
+            "pt",
+            limit=0.3,
+        ),
+    ]
+
+
+def _points(rates: dict[str, float], larger: str, smaller: str) -> float:
+    return 100 * (rates[larger] - rates[smaller])
+
+
+def _copying_rows(build: Path) -> list[Row]:
     """Each round has its own floor, because other work on the machine changes what
     the disk does."""
     work = {"store": [], "load": [], "write": [], "read": []}

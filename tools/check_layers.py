@@ -74,6 +74,7 @@ BENCHES = {
     "load": set(),
     "rpc": {"service/calls", "service/rpc"},
     "scrape": {"bench/load"},
+    "tiers": {"bench/load", "service/events", "service/tiers"},
 }
 
 # Folders that may include everything.
