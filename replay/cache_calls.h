@@ -52,9 +52,10 @@ class CacheCalls {
       std::span<const Token> prompt, const AdmitOptions& options) = 0;
 
   // In one call: publishes the rest of the admitted prompt, whose tokens the
-  // lock holds since Admit, releases the lock and frees unused pages. Returns
-  // where the prompt ends.
-  virtual absl::StatusOr<Handle> Finish() = 0;
+  // lock holds since Admit, releases the lock and frees unused pages.
+  // `has_ended`: tells that nothing will continue it. Returns where the prompt
+  // ends.
+  virtual absl::StatusOr<Handle> Finish(bool has_ended) = 0;
 };
 
 }  // namespace pando::replay

@@ -35,7 +35,7 @@ absl::StatusOr<std::optional<Admission>> ClientCalls::Admit(
       .handle = FromClient(match_.handle)};
 }
 
-absl::StatusOr<Handle> ClientCalls::Finish() {
+absl::StatusOr<Handle> ClientCalls::Finish(bool has_ended) {
   const uint32_t rest = prompt_tokens_ - match_.matched_tokens;
   const std::span<const PageId> reserved = match_.reserved.ids;
   const size_t whole_pages = rest / page_tokens_;
@@ -45,7 +45,9 @@ absl::StatusOr<Handle> ClientCalls::Finish() {
                      {.lock = &match_.lock,
                       .lock_action = LockAction::kUnlock,
                       .free_page_ids = reserved.subspan(whole_pages),
-                      .prompt_tokens = rest}));
+                      .prompt_tokens = rest,
+                      .expected_reuse = has_ended ? ExpectedReuse::kEnded
+                                                  : ExpectedReuse::kUnknown}));
   return FromClient(result.handle);
 }
 

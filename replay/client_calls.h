@@ -16,7 +16,7 @@ class ClientCalls : public CacheCalls {
   uint32_t page_tokens() const override { return page_tokens_; }
   absl::StatusOr<std::optional<Admission>> Admit(
       std::span<const Token> prompt, const AdmitOptions& options) override;
-  absl::StatusOr<Handle> Finish() override;
+  absl::StatusOr<Handle> Finish(bool has_ended) override;
 
  private:
   Client& client_;

@@ -49,20 +49,23 @@ absl::StatusOr<std::optional<Admission>> CoreCalls::Admit(
                    .handle = FromCore(match_.handle)};
 }
 
-absl::StatusOr<Handle> CoreCalls::Finish() {
+absl::StatusOr<Handle> CoreCalls::Finish(bool has_ended) {
   const uint32_t rest = prompt_tokens_ - match_.matched_tokens;
   const std::span<const PageId> reserved = match_.reserved;
   const size_t whole_pages = rest / cache_.page_tokens();
-  ASSIGN_OR_RETURN(const InsertResult result,
-                   cache_.Insert({.session = kSession,
-                                  .ns = ns_,
-                                  .tokens = {},
-                                  .pages = reserved.first(whole_pages),
-                                  .anchor = match_.lock,
-                                  .lock_action = LockAction::kUnlock,
-                                  .free_pages = reserved.subspan(whole_pages),
-                                  .prompt_tokens = rest,
-                                  .output_tokens = output_tokens_}));
+  ASSIGN_OR_RETURN(
+      const InsertResult result,
+      cache_.Insert({.session = kSession,
+                     .ns = ns_,
+                     .tokens = {},
+                     .pages = reserved.first(whole_pages),
+                     .anchor = match_.lock,
+                     .lock_action = LockAction::kUnlock,
+                     .free_pages = reserved.subspan(whole_pages),
+                     .prompt_tokens = rest,
+                     .output_tokens = output_tokens_,
+                     .expected_reuse = has_ended ? ExpectedReuse::kEnded
+                                                 : ExpectedReuse::kUnknown}));
   return FromCore(result.handle);
 }
 

@@ -18,7 +18,7 @@ class CoreCalls : public CacheCalls {
   uint32_t page_tokens() const override { return cache_.page_tokens(); }
   absl::StatusOr<std::optional<Admission>> Admit(
       std::span<const Token> prompt, const AdmitOptions& options) override;
-  absl::StatusOr<Handle> Finish() override;
+  absl::StatusOr<Handle> Finish(bool has_ended) override;
 
   Accounts TakeAccounts();
 

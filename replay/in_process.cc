@@ -17,7 +17,8 @@ absl::StatusOr<Report> ReplayInProcess(const Options& options,
   ASSIGN_OR_RETURN(const WorkerResult result,
                    Serve(calls, &floor, trace,
                          {.with_output = options.with_output,
-                          .use_handles = options.use_handles}));
+                          .use_handles = options.use_handles,
+                          .tell_ends = options.tell_ends}));
   Report report;
   report.pool_tokens = pool_tokens;
   AddResults({result}, &report);

@@ -101,6 +101,9 @@ void AddRequests(CLI::App& app, Options& options) {
                "that come after");
   app.add_flag("--with-output", options.with_output,
                "Reserve room for the output of a request, too");
+  app.add_flag("--tell-ends", options.tell_ends,
+               "Tell of each prompt that no later one of the trace continues "
+               "that it has ended: the most that such hints can gain");
 }
 
 void AddProcesses(CLI::App& app, Options& options) {

@@ -17,6 +17,7 @@ struct Options {
   size_t max_requests = 0;
   bool use_handles = false;
   bool with_output = false;
+  bool tell_ends = false;
 
   // Where to replay: in this process, through the program `pandod`, which is
   // started for it, or through a pandod that runs already at `address`.

@@ -102,6 +102,7 @@ absl::StatusOr<std::vector<WorkerProcess>> StartWorkers(
                                            .count = options.clients,
                                            .with_output = options.with_output,
                                            .use_handles = options.use_handles,
+                                           .tell_ends = options.tell_ends,
                                            .transport = options.transport,
                                            .timeout = options.timeout}));
     workers.push_back(std::move(worker));

@@ -92,6 +92,19 @@ HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens) {
   return tokens;
 }
 
+std::vector<bool> FindEnds(const Trace& trace) {
+  std::unordered_set<uint32_t> later;
+  std::vector<bool> ends(trace.requests.size());
+  for (size_t i = trace.requests.size(); i-- > 0;) {
+    const TraceRequest& request = trace.requests[i];
+    const size_t whole_blocks = request.input_tokens / trace.block_tokens;
+    ends[i] = whole_blocks == 0 ||
+              !later.contains(request.block_ids[whole_blocks - 1]);
+    later.insert(request.block_ids.begin(), request.block_ids.end());
+  }
+  return ends;
+}
+
 void MakeTokens(const Trace& trace, const TraceRequest& request,
                 std::vector<Token>* tokens) {
   tokens->resize(request.input_tokens);

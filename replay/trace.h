@@ -66,6 +66,11 @@ HitTokens UnlimitedCacheHits(const Trace& trace);
 // the blocks of one request, the last one is evicted first.
 HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens);
 
+// For each request, whether no later one continues its prompt: whether none has
+// the last whole block of its input. It is known here alone, and stands for
+// what engines know of the ends of conversations.
+std::vector<bool> FindEnds(const Trace& trace);
+
 // Sets `tokens` to the input of `request`. Token number i of block b is the
 // upper half of splitmix64(b * block_tokens + i), so that it is always the
 // same.

@@ -33,9 +33,12 @@ class Worker {
         floor_(floor),
         trace_(trace),
         options_(options),
-        handles_(trace, cache.page_tokens()) {}
+        handles_(trace, cache.page_tokens()),
+        ends_(options.tell_ends ? FindEnds(trace)
+                                : std::vector<bool>(trace.requests.size())) {}
 
-  absl::Status Serve(const TraceRequest& request) {
+  absl::Status Serve(size_t number) {
+    const TraceRequest& request = trace_.requests[number];
     // Not timed: an engine has its tokens from the tokenizer, and knows where
     // its conversations ended.
     MakeTokens(trace_, request, &tokens_);
@@ -60,7 +63,7 @@ class Worker {
 
     // Here an engine computes the KV of the rest into the reserved pages.
     const int64_t computed = NowNs();
-    const absl::StatusOr<Handle> end = cache_.Finish();
+    const absl::StatusOr<Handle> end = cache_.Finish(ends_[number]);
     times.insert_ns = NsSince(computed);
     if (!end.ok()) return end.status();
     Remember(request, **admission, *end);
@@ -103,6 +106,7 @@ class Worker {
   const Trace& trace_;
   const WorkerOptions options_;
   BlockHandles handles_;
+  const std::vector<bool> ends_;  // by number of the request
   std::vector<Token> tokens_;
   WorkerResult result_;
 };
@@ -116,7 +120,7 @@ absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
   const int64_t begin = NowNs();
   for (size_t i = options.index; i < trace.requests.size();
        i += options.count) {
-    RETURN_IF_ERROR(worker.Serve(trace.requests[i]));
+    RETURN_IF_ERROR(worker.Serve(i));
   }
   WorkerResult result = worker.TakeResult();
   result.begin_ns = begin;

@@ -23,6 +23,9 @@ struct WorkerOptions {
   // Whether to begin at handles of earlier requests, and send only the tokens
   // after them.
   bool use_handles = false;
+  // Whether to tell of each prompt that no later one continues that it has
+  // ended.
+  bool tell_ends = false;
   // "lane" or "grpc"; empty: a lane if there is one.
   std::string transport = {};
   // The limit of a call, and of connecting.

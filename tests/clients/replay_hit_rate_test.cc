@@ -26,13 +26,14 @@ Trace Excerpt(const char* name, size_t requests) {
   return trace.ok() ? *std::move(trace) : Trace();
 }
 
-Report Replay(const Trace& trace, uint32_t pool_tokens, bool use_handles,
+Report Replay(const Trace& trace, uint32_t pool_tokens,
+              const WorkerOptions& options,
               EvictionPolicyKind policy = EvictionPolicyKind::kLru) {
   CoreCalls calls({.page_tokens = kPageTokens,
                    .capacity_pages = pool_tokens / kPageTokens + 1,
                    .eviction_policy = policy});
   const absl::StatusOr<WorkerResult> result =
-      Serve(calls, nullptr, trace, {.use_handles = use_handles});
+      Serve(calls, nullptr, trace, options);
   EXPECT_TRUE(result.ok()) << result.status();
   Report report;
   if (!result.ok()) return report;
@@ -47,7 +48,7 @@ TEST(ReplayHitRateTest, LruOfAConversationTraceIsTheLruOfItsBlocks) {
   const Trace trace = Excerpt("conversation_excerpt.jsonl", 0);
   for (const uint32_t tokens : {1'000'000, 5'000'000}) {
     SCOPED_TRACE(tokens);
-    const Report report = Replay(trace, tokens, false);
+    const Report report = Replay(trace, tokens, {});
     EXPECT_GT(report.evicted_pages, 0u);
     EXPECT_NEAR(report.hits.Rate(), BlockLruHits(trace, tokens).Rate(),
                 kTolerance);
@@ -56,7 +57,7 @@ TEST(ReplayHitRateTest, LruOfAConversationTraceIsTheLruOfItsBlocks) {
 
 TEST(ReplayHitRateTest, LruOfAnAgentTraceIsTheLruOfItsBlocks) {
   const Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
-  const Report report = Replay(trace, 2'000'000, false);
+  const Report report = Replay(trace, 2'000'000, {});
   EXPECT_GT(report.evicted_pages, 0u);
   EXPECT_NEAR(report.hits.Rate(), BlockLruHits(trace, 2'000'000).Rate(),
               kTolerance);
@@ -64,8 +65,8 @@ TEST(ReplayHitRateTest, LruOfAnAgentTraceIsTheLruOfItsBlocks) {
 
 TEST(ReplayHitRateTest, HandlesHitTheSameTokensAndSendFewer) {
   const Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
-  const Report whole = Replay(trace, 2'000'000, false);
-  const Report handles = Replay(trace, 2'000'000, true);
+  const Report whole = Replay(trace, 2'000'000, {});
+  const Report handles = Replay(trace, 2'000'000, {.use_handles = true});
   EXPECT_EQ(handles.hits.hit, whole.hits.hit);
   EXPECT_EQ(handles.evicted_pages, whole.evicted_pages);
   EXPECT_EQ(whole.totals.sent_tokens, whole.totals.input_tokens);
@@ -76,16 +77,23 @@ TEST(ReplayHitRateTest, HandlesHitTheSameTokensAndSendFewer) {
 TEST(ReplayHitRateTest, ReuseIsToldTheLengthOfOutputs) {
   Trace trace = Excerpt("agentic_excerpt.jsonl", 500);
   const auto hits = [&] {
-    return Replay(trace, 500'000, false, EvictionPolicyKind::kReuse).hits.hit;
+    return Replay(trace, 500'000, {}, EvictionPolicyKind::kReuse).hits.hit;
   };
   const uint64_t told = hits();
   for (TraceRequest& request : trace.requests) request.output_tokens = 0;
   EXPECT_NE(hits(), told);
 }
 
+TEST(ReplayHitRateTest, PromptsThatHaveEndedMakeRoomForThoseThatComeBack) {
+  const Trace trace = Excerpt("conversation_excerpt.jsonl", 1000);
+  const Report silent = Replay(trace, 500'000, {});
+  const Report told = Replay(trace, 500'000, {.tell_ends = true});
+  EXPECT_GT(told.hits.hit, 2 * silent.hits.hit);
+}
+
 TEST(ReplayHitRateTest, APoolThatIsTooSmallRefusesAndTheAccountsAddUp) {
   const Trace trace = Excerpt("conversation_excerpt.jsonl", 200);
-  const Report report = Replay(trace, 20'000, false);
+  const Report report = Replay(trace, 20'000, {});
   EXPECT_GT(report.totals.exhausted, 0u);
   EXPECT_LT(report.totals.exhausted, report.requests);
 }

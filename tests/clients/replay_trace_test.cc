@@ -163,5 +163,16 @@ TEST(TraceTest, TheWholeConversationTraceHitsWhatIsKnownOfIt) {
   EXPECT_NEAR(BlockLruHits(*trace, 20'000'000).Rate(), 0.3583, 0.00006);
 }
 
+TEST(TraceTest, APromptHasEndedIfNoLaterOneHasItsLastWholeBlock) {
+  const Trace trace{.block_tokens = 4,
+                    .requests = {{.input_tokens = 6, .block_ids = {1, 2}},
+                                 {.input_tokens = 12, .block_ids = {1, 3, 4}},
+                                 {.input_tokens = 3, .block_ids = {5}},
+                                 {.input_tokens = 9, .block_ids = {1, 3, 6}},
+                                 {.input_tokens = 4, .block_ids = {1}}}};
+  EXPECT_EQ(FindEnds(trace),
+            (std::vector<bool>{false, true, true, true, true}));
+}
+
 }  // namespace
 }  // namespace pando::replay

@@ -29,8 +29,8 @@ class FollowedCalls final : public replay::CoreCalls {
     cache().TakeChurn(events_);  // from now on they are logged
   }
 
-  absl::StatusOr<replay::Handle> Finish() override {
-    auto end = CoreCalls::Finish();
+  absl::StatusOr<replay::Handle> Finish(bool has_ended) override {
+    auto end = CoreCalls::Finish(has_ended);
     cache().TakeChurn(events_);
     for (const RawEvent& event : events_) {
       index_.Apply(event, absl::UnixEpoch());
