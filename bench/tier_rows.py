@@ -1,5 +1,5 @@
-"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, and
-what a tier is worth to the requests of a trace."""
+"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, what
+it costs other calls, and what it is worth to the requests of a trace."""
 
 import contextlib
 import mmap
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 import numpy as np
 from pando_kv import Client
@@ -38,7 +38,36 @@ TIER_TOKENS = 20 * MILLION
 
 def tier_rows(build: Path, traces: list[Trace]) -> list[Row]:
     chats = next(trace for trace in traces if trace.name == "conversation")
-    return [*_copying_rows(build), *_hit_rate_rows(build, chats)]
+    return [
+        *_copying_rows(build),
+        *_calls_rows(build),
+        *_hit_rate_rows(build, chats),
+    ]
+
+
+def _calls_rows(build: Path) -> list[Row]:
+    """What the tier costs those who do not wait for it. The second floor shows how
+    much of it any program would cost that writes and reads as much."""
+    with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
+        report = json_of(
+            build / "bin/tier_calls_bench",
+            *("--pandod", build / "bin/pandod", "--folder", folder),
+        )
+    on, off, plain = (
+        quantiles(report[f"{name}_p99_us"], n=4)[0] for name in ("on", "off", "plain")
+    )
+    return [
+        Row(
+            "calls of 4 clients, p99, beside a busy tier; floor: without a tier",
+            on,
+            "us",
+            off,
+            ratio_limit=1.1,
+        ),
+        Row("the same; floor: without, as many bytes by O_DIRECT", on, "us", plain),
+        Row("pages of 64 KiB stored in a second of them", report["stored_per_s"], ""),
+        Row("pages of 64 KiB loaded in a second of them", report["loaded_per_s"], ""),
+    ]
 
 
 def _hit_rate_rows(build: Path, trace: Trace) -> list[Row]:
