@@ -3,6 +3,7 @@
 #include <grp.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -207,11 +208,14 @@ absl::Status Server::StartKvEvents() {
 }
 
 absl::Status Server::StartTiers() {
-  if (options_.tier_disk.empty()) return absl::OkStatus();
+  if (options_.tier_disk.empty() && options_.tier_folder.empty()) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(
-      tiers_, Tiers::Start({.disk = {.folder = options_.tier_disk,
-                                     .max_bytes = options_.tier_disk_bytes,
-                                     .model = options_.model},
+      tiers_, Tiers::Start({.model = options_.model,
+                            .disk_folder = options_.tier_disk,
+                            .disk_bytes = options_.tier_disk_bytes,
+                            .shared_folder = options_.tier_folder,
                             .min_load_tokens = options_.tier_min_load_tokens},
                            {.cache = &cache_,
                             .policy = &policy_,
@@ -224,7 +228,8 @@ absl::Status Server::StartTiers() {
 std::vector<EventSink*> Server::EventSinks() const {
   std::vector<EventSink*> sinks;
   if (kv_events_ != nullptr) sinks.push_back(kv_events_.get());
-  if (tiers_ != nullptr) sinks.push_back(tiers_->stores());
+  if (tiers_ != nullptr)
+    std::ranges::copy(tiers_->stores(), std::back_inserter(sinks));
   return sinks;
 }
 

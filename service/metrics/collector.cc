@@ -116,8 +116,12 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
           .kv_events = sources_.kv_events == nullptr
                            ? KvEventFigures()
                            : sources_.kv_events->figures(),
-          .tiers = sources_.tiers == nullptr ? TierFigures()
-                                             : sources_.tiers->figures(),
+          .disk_tier = sources_.tiers == nullptr
+                           ? TierFigures()
+                           : sources_.tiers->disk_figures(),
+          .remote_tier = sources_.tiers == nullptr
+                             ? std::nullopt
+                             : sources_.tiers->remote_figures(),
           .invariant_violations = sources_.self_check->violations(),
           .verified_pages = sources_.verifier == nullptr
                                 ? PageVerifier::Counts()

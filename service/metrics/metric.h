@@ -39,8 +39,8 @@ struct Metric {
 
 // The series of one metric; Metric::collect adds them, each with a value for
 // every label. A metric must always add all series that it can have, in the
-// same order (only workers and what is learnt come and go). Invisible
-// characters in label values are escaped.
+// same order (only workers, what is learnt, and a shared store come and go).
+// Invisible characters in label values are escaped.
 class Samples {
  public:
   explicit Samples(const Metric& metric);

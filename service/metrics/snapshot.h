@@ -2,6 +2,7 @@
 #define PANDO_SERVICE_METRICS_SNAPSHOT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,8 @@ struct MetricsSnapshot {
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
   KvEventFigures kv_events;
-  TierFigures tiers;
+  TierFigures disk_tier;
+  std::optional<TierFigures> remote_tier;  // none where there is no such tier
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;

@@ -9,21 +9,53 @@ using Snapshot = MetricsSnapshot;
 
 constexpr const char* kDisk = "disk";
 
+// Those of the shared store are there where there is one.
+MetricLabel TierLabel() {
+  return {"tier", "`disk`; with `--tier-folder` also `remote`"};
+}
+
 Metric::Collect OfDisk(uint64_t TierFigures::*number) {
   return [number](const Snapshot& s, Samples& out) {
-    out.Add({kDisk}, static_cast<double>(s.tiers.*number));
+    out.Add({kDisk}, static_cast<double>(s.disk_tier.*number));
+  };
+}
+
+// `add` adds the series of one tier.
+template <typename Add>
+Metric::Collect ByTier(Add add) {
+  return [add](const Snapshot& s, Samples& out) {
+    add(kDisk, s.disk_tier, out);
+    if (s.remote_tier.has_value()) add("remote", *s.remote_tier, out);
   };
 }
 
 // Series of pages that went either way, each worth `unit`.
 template <typename Unit>
 Metric::Collect ByDirection(Unit unit) {
-  return [unit](const Snapshot& s, Samples& out) {
-    const auto worth = static_cast<double>(unit(s.tiers));
-    out.Add({kDisk, "store"},
-            static_cast<double>(s.tiers.stored_pages) * worth);
-    out.Add({kDisk, "load"}, static_cast<double>(s.tiers.loaded_pages) * worth);
+  return ByTier([unit](const char* tier, const TierFigures& t, Samples& out) {
+    const auto worth = static_cast<double>(unit(t));
+    out.Add({tier, "store"}, static_cast<double>(t.stored_pages) * worth);
+    out.Add({tier, "load"}, static_cast<double>(t.loaded_pages) * worth);
+  });
+}
+
+void AddDropped(const char* tier, const TierFigures& figures, Samples& out) {
+  out.Add({tier}, static_cast<double>(figures.dropped_pages));
+}
+
+void AddFailures(const char* tier, const TierFigures& figures, Samples& out) {
+  const auto add = [&](const char* step, uint64_t count) {
+    out.Add({tier, step}, static_cast<double>(count));
   };
+  add("write", figures.failed_writes);
+  add("read", figures.failed_reads);
+  add("verify", figures.damaged_pages);
+}
+
+void AddRefused(const Snapshot& s, Samples& out) {
+  if (!s.remote_tier.has_value()) return;
+  out.Add({"store"}, s.remote_tier->are_stores_refused ? 1 : 0);
+  out.Add({"load"}, s.remote_tier->are_loads_refused ? 1 : 0);
 }
 
 }  // namespace
@@ -36,27 +68,23 @@ std::vector<Metric> TierMetrics() {
             {{"tier", ""}}, OfDisk(&TierFigures::held_pages)),
       Counter("pando_tier_copied_pages_total",
               "Pages copied to a tier (store), and back into the pool (load).",
-              {{"tier", ""}, {"direction", ""}},
+              {TierLabel(), {"direction", ""}},
               ByDirection([](const TierFigures&) { return 1; })),
       Counter("pando_tier_copied_bytes_total", "The bytes of these pages.",
-              {{"tier", ""}, {"direction", ""}},
+              {TierLabel(), {"direction", ""}},
               ByDirection([](const TierFigures& t) { return t.page_bytes; })),
       Counter("pando_tier_dropped_pages_total",
               "Pages that were not stored: the tier was too slow, they were "
               "evicted before their turn, or their prompt is too long.",
-              {{"tier", ""}}, OfDisk(&TierFigures::dropped_pages)),
+              {TierLabel()}, ByTier(AddDropped)),
       Counter("pando_tier_failures_total",
-              "Copies that failed: the system refused to write or read, or "
-              "what was read is not what had been stored (verify).",
-              {{"tier", ""}, {"step", ""}},
-              [](const Snapshot& s, Samples& out) {
-                const auto add = [&](const char* step, uint64_t count) {
-                  out.Add({kDisk, step}, static_cast<double>(count));
-                };
-                add("write", s.tiers.failed_writes);
-                add("read", s.tiers.failed_reads);
-                add("verify", s.tiers.damaged_pages);
-              }),
+              "Copies that failed: they could not be written or read, or not "
+              "in time, or what was read is not what had been stored (verify).",
+              {TierLabel(), {"step", ""}}, ByTier(AddFailures)),
+      Gauge("pando_tier_remote_refused",
+            "1 from repeated failures of the shared store until it works "
+            "again: it is tried from time to time. Only with a shared store.",
+            {{"direction", "`store`, `load`"}}, AddRefused),
   };
 }
 

@@ -137,6 +137,20 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTier(const char* name, const std::string& folder,
+                       const Options& options) {
+  if (folder.empty()) return absl::OkStatus();
+  if (options.pool_memory != "host") {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is '%s', which needs pool-memory host; it is %s",
+                        name, folder, options.pool_memory));
+  }
+  if (!options.model.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s is '%s', which needs model: what is on disk is found by it", name,
+      folder));
+}
+
 absl::Status CheckTiers(const Options& options) {
   if (options.tier_disk.empty() != (options.tier_disk_bytes == 0)) {
     const char* const given =
@@ -146,16 +160,9 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s is given, which needs %s", given, missing));
   }
-  if (options.tier_disk.empty()) return absl::OkStatus();
-  if (options.pool_memory != "host") {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "tier-disk is '%s', which needs pool-memory host; it is %s",
-        options.tier_disk, options.pool_memory));
-  }
-  if (!options.model.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "tier-disk is '%s', which needs model: what is on disk is found by it",
-      options.tier_disk));
+  absl::Status status = CheckTier("tier-disk", options.tier_disk, options);
+  return status.ok() ? CheckTier("tier-folder", options.tier_folder, options)
+                     : status;
 }
 
 // Checks the options that depend on pool_pages.

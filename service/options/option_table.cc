@@ -391,6 +391,9 @@ std::vector<OptionSpec> MakeOptionTable() {
            "can be loaded again; for pools in host memory; off when empty"),
       Bytes("tier-disk-bytes", &Options::tier_disk_bytes,
             "Size of these files, which are made in full at the start"),
+      Text("tier-folder", &Options::tier_folder, "FOLDER",
+           "Where copies of cached pages are kept that many machines share, as "
+           "on NFS; must exist; for pools in host memory; off when empty"),
       Number("tier-min-load-tokens", &Options::tier_min_load_tokens, 1,
              kMaxInt32, "Fewer tokens than this are not loaded, but computed"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,

@@ -109,10 +109,12 @@ struct Options {
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
-  // A folder for copies of pages; empty: there is no disk tier, and the other
-  // tier options have no effect.
+  // Folders for copies of pages: one of this pandod, and one that many machines
+  // share. Empty: there is no such tier; without any, the other tier options
+  // have no effect.
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
+  std::string tier_folder;
   uint32_t tier_min_load_tokens = 256;
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.

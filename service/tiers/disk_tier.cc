@@ -6,7 +6,6 @@
 
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
-#include "gpu/page_checksum_plan.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -15,11 +14,8 @@ namespace {
 constexpr size_t kWriters = 4;
 constexpr size_t kReaders = 4;
 
-// What the blocks of two pools must have in common. Strides that depend on a
-// pool's size or order are not among it.
-uint64_t DigestOf(const MappedPages& pages, const std::string& model) {
-  return MixWord(Fingerprint(pages.block_layout(), model), pages.shards());
-}
+// Stored under one lock, which is then released.
+constexpr size_t kMaxPagesPerStore = 32;
 
 }  // namespace
 
@@ -30,7 +26,7 @@ absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Config& config,
                    DiskStore::Open({.folder = config.folder,
                                     .max_bytes = config.max_bytes,
                                     .block_bytes = pages->block_bytes(),
-                                    .digest = DigestOf(*pages, config.model)}));
+                                    .digest = pages->Digest(config.model)}));
   auto tier =
       absl::WrapUnique(new DiskTier(std::move(pages), std::move(store)));
   tier->Restore();
@@ -62,9 +58,18 @@ void DiskTier::Restore() {
   }
 }
 
+size_t DiskTier::max_pages_per_store() const { return kMaxPagesPerStore; }
+
 size_t DiskTier::CountStored(std::span<const PageHash> run) const {
   absl::MutexLock hold(&mutex_);
   return index_.CountStored(run);
+}
+
+bool DiskTier::TouchIfStored(std::span<const PageHash> prompt) {
+  absl::MutexLock hold(&mutex_);
+  if (index_.CountStored(prompt) < prompt.size()) return false;
+  index_.Touch(prompt);
+  return true;
 }
 
 void DiskTier::Touch(std::span<const PageHash> prompt) {

@@ -21,15 +21,15 @@
 #include "service/tiers/disk_store.h"
 #include "service/tiers/io_threads.h"
 #include "service/tiers/mapped_pages.h"
+#include "service/tiers/store_target.h"
 #include "service/tiers/tier_figures.h"
 #include "service/tiers/tier_index.h"
 
 namespace pando {
 
-// Copies of pages in a folder. It knows nothing of the cache: whoever calls it
-// sees to it that the pages stay what they are. Owned by Tiers. One thread
-// stores, one loads, at the same time; all else is thread-safe.
-class DiskTier {
+// Copies of pages in a folder of one pandod. Owned by Tiers. One thread stores,
+// one loads, at the same time; all else is thread-safe.
+class DiskTier final : public StoreTarget {
  public:
   struct Config {
     std::string folder;
@@ -40,17 +40,21 @@ class DiskTier {
   static absl::StatusOr<std::unique_ptr<DiskTier>> Open(const Config& config,
                                                         const KvPool& pool);
 
-  uint32_t slots() const { return store_->slots(); }
-  // How many pages at the front of `run` can be loaded.
-  size_t CountStored(std::span<const PageHash> run) const;
-  void Touch(std::span<const PageHash> prompt);
-
-  // Copies the pages `begin` and following of a prompt in a namespace, as far
-  // as they are not there. `confirm` is called after that, and says whether the
-  // pages were locked all the time; if not, nothing is stored.
+  size_t capacity_pages() const override { return store_->slots(); }
+  size_t max_pages_per_store() const override;
+  // These can be loaded.
+  size_t CountStored(std::span<const PageHash> run) const override;
+  bool TouchIfStored(std::span<const PageHash> prompt) override;
+  // Room is not made of what the tier has of this prompt already.
+  void BeginPrompt(uint64_t, std::span<const PageHash> prompt) override {
+    Touch(prompt);
+  }
   void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
              std::span<const PageId> pages,
-             const std::function<bool()>& confirm);
+             const std::function<bool()>& confirm) override;
+  void CountDropped(uint64_t pages) override { dropped_ += pages; }
+
+  void Touch(std::span<const PageHash> prompt);
   // Fills `pages` with the blocks of `run`. Returns how many from the front
   // are what they were when they were stored; the others have any contents.
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
@@ -61,7 +65,6 @@ class DiskTier {
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
 
-  void CountDropped(uint64_t pages) { dropped_ += pages; }
   TierFigures figures() const;
 
  private:

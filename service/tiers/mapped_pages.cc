@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "gpu/page_checksum.h"
+#include "gpu/page_checksum_plan.h"
 #include "gpu/page_checksummer.h"
 #include "gpu/page_copy.h"
 
@@ -40,6 +41,10 @@ MappedPages::~MappedPages() {
 
 uint64_t MappedPages::block_bytes() const {
   return PageBytes(layout_) * shards_.size();
+}
+
+uint64_t MappedPages::Digest(const std::string& model) const {
+  return MixWord(Fingerprint(block_layout_, model), shards_.size());
 }
 
 // It is only read through what copies from it.

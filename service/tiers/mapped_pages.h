@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,7 +17,7 @@ namespace pando {
 
 // Copies pages between a pool in host memory, which it maps, and blocks: all of
 // a page's bytes, shard after shard, in the order that does not depend on the
-// pool's layout. Owned by DiskTier. Thread-safe; a page must not be written
+// pool's layout. Owned by a tier. Thread-safe; a page must not be written
 // while it is copied.
 class MappedPages {
  public:
@@ -27,9 +28,9 @@ class MappedPages {
   MappedPages& operator=(const MappedPages&) = delete;
 
   uint64_t block_bytes() const;
-  // What pools must have in common to exchange blocks, but for the model.
-  const KvLayout& block_layout() const { return block_layout_; }
-  size_t shards() const { return shards_.size(); }
+  // Pools with the same one may exchange blocks. Strides that depend on a
+  // pool's size or order are not in it.
+  uint64_t Digest(const std::string& model) const;
 
   void CopyOut(PageId page, std::byte* block) const;
   void CopyIn(const std::byte* block, PageId page) const;

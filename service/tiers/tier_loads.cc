@@ -47,10 +47,10 @@ std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
 
 }  // namespace
 
-TierLoads::TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
+TierLoads::TierLoads(Mover* mover, TierStack* tiers, RpcServer* server,
                      uint32_t min_load_tokens)
     : mover_(mover),
-      tier_(tier),
+      tiers_(tiers),
       page_tokens_(mover->cache().page_tokens()),
       min_load_tokens_(min_load_tokens),
       max_locked_pages_(mover->cache().capacity_pages() / Mover::kPoolParts),
@@ -68,7 +68,7 @@ TierLoads::~TierLoads() {
   }
   lookup_thread_.join();
   load_thread_.join();
-  tier_->EraseForgotten();  // a flush may have come last
+  tiers_->EraseForgotten();  // a flush may have come last
 }
 
 // The tokens before a handle are not known here, so that what follows it has no
@@ -119,9 +119,9 @@ void TierLoads::ForgetSoon(std::optional<NamespaceKey> ns) {
 
 void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
   if (ns.has_value()) {
-    tier_->Forget(NamespaceDigest(hasher_, *ns));
+    tiers_->Forget(NamespaceDigest(hasher_, *ns));
   } else {
-    tier_->Forget(std::nullopt);
+    tiers_->Forget(std::nullopt);
   }
   absl::MutexLock hold(&mutex_);
   has_forgotten_ = true;
@@ -198,9 +198,11 @@ void TierLoads::LookUp(const Lookup& lookup) {
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
   const size_t spare = SparePages();
-  const size_t loadable =
-      std::min(tier_->CountStored(std::span(hashes).subspan(cached)),
-               spare - std::min(spare, cached));
+  const size_t wanted =
+      std::min(hashes.size() - cached, spare - std::min(spare, cached));
+  const uint64_t ns_digest = NamespaceDigest(hasher_, lookup.ns);
+  const size_t loadable = tiers_->CountLoadable(
+      ns_digest, std::span(hashes).subspan(cached, wanted));
   if (loadable == 0 || !IsWanted(lookup) ||
       loadable * page_tokens_ < min_load_tokens_)
     return;
@@ -210,6 +212,7 @@ void TierLoads::LookUp(const Lookup& lookup) {
   hashes.resize(cached + loadable);
   absl::MutexLock hold(&mutex_);
   loads_.push_back({.ns = lookup.ns,
+                    .ns_digest = ns_digest,
                     .hashes = std::move(hashes),
                     .reservation = *std::move(reservation)});
   locked_pages_ += loads_.back().locked_pages();
@@ -235,7 +238,7 @@ void TierLoads::RunLoads() {
       }
     }
     if (!load.has_value()) {
-      tier_->EraseForgotten();
+      tiers_->EraseForgotten();
       continue;
     }
     LoadAndPublish(*load);
@@ -246,14 +249,15 @@ void TierLoads::RunLoads() {
 
 void TierLoads::LoadAndPublish(const Load& load) {
   std::span<const PageHash> hashes(load.hashes);
-  tier_->Touch(hashes);
+  tiers_->Touch(hashes);
   hashes = hashes.subspan(load.reservation.matched_pages);
   std::span<const PageId> pages(load.reservation.pages);
   for (bool is_last = false; !is_last;) {
     const size_t count = std::min(kChunkPages, pages.size());
     const size_t loaded =
         mover_->Holds(load.reservation.lock)
-            ? tier_->Load(hashes.first(count), pages.first(count))
+            ? tiers_->Load(load.ns_digest, hashes.first(count),
+                           pages.first(count))
             : 0;
     is_last = loaded < count || count == pages.size() || is_stopped();
     if (!mover_->Publish(load.ns, load.reservation.lock, pages, loaded,

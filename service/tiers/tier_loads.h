@@ -18,21 +18,21 @@
 #include "service/events/page_hash.h"
 #include "service/handlers/prefix_loader.h"
 #include "service/rpc/rpc_server.h"
-#include "service/tiers/disk_tier.h"
 #include "service/tiers/mover.h"
+#include "service/tiers/tier_stack.h"
 
 namespace pando {
 
-// Loads prefixes from a tier for calls that may wait. One thread looks prompts
-// up: it hashes their tokens, and never touches the disk. Another one loads,
-// and erases what was forgotten.
+// Loads prefixes from tiers for calls that may wait. One thread looks prompts
+// up: it hashes their tokens, and never touches the disk, but may ask a shared
+// store. Another one loads, and erases what was forgotten.
 // What is loaded is published in chunks, so that who waits can see it grow.
 // Owned by Tiers; what is public is used in the turn.
 class TierLoads final : public PrefixLoader {
  public:
   // All outlive this; `server` has not started yet. Fewer than
   // `min_load_tokens` tokens are not worth a load.
-  TierLoads(Mover* mover, DiskTier* tier, RpcServer* server,
+  TierLoads(Mover* mover, TierStack* tiers, RpcServer* server,
             uint32_t min_load_tokens);
   ~TierLoads() override;
 
@@ -57,6 +57,7 @@ class TierLoads final : public PrefixLoader {
   };
   struct Load {
     NamespaceKey ns;
+    uint64_t ns_digest;
     std::vector<PageHash> hashes;  // of the prompt up to what is loaded
     Mover::Reservation reservation;
 
@@ -95,7 +96,7 @@ class TierLoads final : public PrefixLoader {
   }
 
   Mover* const mover_;
-  DiskTier* const tier_;
+  TierStack* const tiers_;
   const uint32_t page_tokens_;
   const uint32_t min_load_tokens_;
   const size_t max_locked_pages_;  // by all loads together
@@ -115,7 +116,7 @@ class TierLoads final : public PrefixLoader {
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   // Namespaces to be forgotten; none: all.
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
-  // The tier has blocks to be erased.
+  // The tiers have blocks to be erased.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<uint64_t> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);

@@ -13,14 +13,12 @@
 namespace pando {
 namespace {
 
-// Stored under one lock, which is then released.
-constexpr size_t kPagesPerLock = 32;
 // All prompts that wait take no more.
 constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
 
-size_t MaxPages(const PrefixCache& cache, const DiskTier& tier) {
+size_t MaxPages(const PrefixCache& cache, const StoreTarget& tier) {
   return std::min<size_t>(cache.capacity_pages() / Mover::kPoolParts,
-                          tier.slots());
+                          tier.capacity_pages());
 }
 
 size_t LengthOf(const std::optional<std::string>& name) {
@@ -34,7 +32,7 @@ size_t TierStores::Prompt::bytes() const {
          tokens.size() * sizeof(Token) + hashes.size() * sizeof(PageHash);
 }
 
-TierStores::TierStores(Mover* mover, DiskTier* tier)
+TierStores::TierStores(Mover* mover, StoreTarget* tier)
     : mover_(mover),
       tier_(tier),
       max_pages_(MaxPages(mover->cache(), *tier)),
@@ -68,11 +66,7 @@ TierStores::Prompt TierStores::PromptOf(const CachedPages& pages, PageId last) {
 
 void TierStores::Stored(const CachedPages& pages, std::span<const PageId> run) {
   Prompt prompt = PromptOf(pages, run.back());
-  if (tier_->CountStored(prompt.hashes) == prompt.hashes.size()) {
-    // It was loaded.
-    tier_->Touch(prompt.hashes);
-    return;
-  }
+  if (tier_->TouchIfStored(prompt.hashes)) return;  // it was loaded
   absl::MutexLock hold(&mutex_);
   if (queued_bytes_ + prompt.bytes() > kMaxQueuedBytes) {
     tier_->CountDropped(run.size());
@@ -101,13 +95,12 @@ void TierStores::Run() {
 void TierStores::Store(const Prompt& prompt) {
   const size_t count = std::min(prompt.hashes.size(), max_pages_);
   const std::span<const PageHash> hashes(prompt.hashes.data(), count);
-  // Room is not made of what the tier has of this prompt already.
-  tier_->Touch(hashes);
+  tier_->BeginPrompt(NamespaceDigest(hasher_, prompt.ns), hashes);
   size_t begin = 0;
   while (!is_stopped()) {
     begin += tier_->CountStored(hashes.subspan(begin));
     if (begin == count) break;
-    const size_t end = std::min(begin + kPagesPerLock, count);
+    const size_t end = std::min(begin + tier_->max_pages_per_store(), count);
     if (!StoreChunk(prompt, begin, end)) break;
     begin = end;
   }

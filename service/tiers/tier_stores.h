@@ -12,8 +12,8 @@
 #include "base/ids.h"
 #include "core/namespace_key.h"
 #include "service/events/event_sink.h"
-#include "service/tiers/disk_tier.h"
 #include "service/tiers/mover.h"
+#include "service/tiers/store_target.h"
 
 namespace pando {
 
@@ -23,7 +23,7 @@ namespace pando {
 class TierStores final : public EventSink {
  public:
   // Both outlive this.
-  TierStores(Mover* mover, DiskTier* tier);
+  TierStores(Mover* mover, StoreTarget* tier);
   ~TierStores() override;
 
   void Stored(const CachedPages& pages, std::span<const PageId> run) override;
@@ -56,7 +56,7 @@ class TierStores final : public EventSink {
   }
 
   Mover* const mover_;
-  DiskTier* const tier_;
+  StoreTarget* const tier_;
   const size_t max_pages_;  // of one prompt
   absl::Mutex mutex_;
   PageHasher hasher_;  // the thread's alone

@@ -5,27 +5,79 @@
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
 #include "service/logging/log.h"
+#include "service/tiers/folder_store.h"
 
 namespace pando {
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<DiskTier>> OpenDisk(const Tiers::Config& config,
+                                                   const KvPool& pool) {
+  if (config.disk_folder.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<DiskTier> disk,
+                   DiskTier::Open({.folder = config.disk_folder,
+                                   .max_bytes = config.disk_bytes,
+                                   .model = config.model},
+                                  pool));
+  const TierFigures figures = disk->figures();
+  Log(LogLevel::kInfo, "disk tier opened",
+      {{"folder", config.disk_folder},
+       {"capacity_pages", figures.capacity_pages},
+       {"held_pages", figures.held_pages}});
+  return disk;
+}
+
+absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
+    const Tiers::Config& config, const KvPool& pool) {
+  if (config.shared_folder.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
+  const uint64_t digest = pages->Digest(config.model);
+  ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> folder,
+                   FolderStore::Open(config.shared_folder, digest));
+  Log(LogLevel::kInfo, "shared folder opened",
+      {{"folder", config.shared_folder}});
+  return std::make_unique<RemoteTier>(BlockValues(std::move(pages), digest),
+                                      std::move(folder));
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
                                                     const Parts& parts) {
   ASSIGN_OR_RETURN(std::unique_ptr<DiskTier> disk,
-                   DiskTier::Open(config.disk, *parts.pool));
-  const TierFigures figures = disk->figures();
-  Log(LogLevel::kInfo, "disk tier opened",
-      {{"folder", config.disk.folder},
-       {"capacity_pages", figures.capacity_pages},
-       {"held_pages", figures.held_pages}});
-  return absl::WrapUnique(new Tiers(std::move(disk), config, parts));
+                   OpenDisk(config, *parts.pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteTier> remote,
+                   OpenRemote(config, *parts.pool));
+  return absl::WrapUnique(
+      new Tiers(std::move(disk), std::move(remote), config, parts));
 }
 
-Tiers::Tiers(std::unique_ptr<DiskTier> disk, const Config& config,
-             const Parts& parts)
+Tiers::Tiers(std::unique_ptr<DiskTier> disk, std::unique_ptr<RemoteTier> remote,
+             const Config& config, const Parts& parts)
     : disk_(std::move(disk)),
+      remote_(std::move(remote)),
+      stack_(disk_.get(), remote_.get()),
       mover_(parts.cache, parts.policy, parts.verifier),
-      stores_(&mover_, disk_.get()),
-      loads_(&mover_, disk_.get(), parts.server, config.min_load_tokens) {}
+      loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
+  if (disk_ != nullptr) disk_stores_.emplace(&mover_, disk_.get());
+  if (remote_ != nullptr) remote_stores_.emplace(&mover_, remote_.get());
+}
+
+std::vector<EventSink*> Tiers::stores() {
+  std::vector<EventSink*> sinks;
+  if (disk_stores_.has_value()) sinks.push_back(&*disk_stores_);
+  if (remote_stores_.has_value()) sinks.push_back(&*remote_stores_);
+  return sinks;
+}
+
+TierFigures Tiers::disk_figures() const {
+  return disk_ == nullptr ? TierFigures() : disk_->figures();
+}
+
+std::optional<TierFigures> Tiers::remote_figures() const {
+  if (remote_ == nullptr) return std::nullopt;
+  return remote_->figures();
+}
 
 void Tiers::BeginDrain() {
   drain_ = mover_.Pause();

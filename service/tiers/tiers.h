@@ -2,11 +2,16 @@
 #define PANDO_SERVICE_TIERS_TIERS_H_
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "service/tiers/disk_tier.h"
 #include "service/tiers/mover.h"
+#include "service/tiers/remote_tier.h"
 #include "service/tiers/tier_loads.h"
+#include "service/tiers/tier_stack.h"
 #include "service/tiers/tier_stores.h"
 
 namespace pando {
@@ -16,7 +21,11 @@ namespace pando {
 class Tiers {
  public:
   struct Config {
-    DiskTier::Config disk;
+    std::string model;
+    // Empty: there is no such tier.
+    std::string disk_folder;
+    uint64_t disk_bytes = 0;
+    std::string shared_folder;
     uint32_t min_load_tokens = 0;
   };
   // All outlive the tiers. `verifier` may be null; `server` has not started.
@@ -31,7 +40,7 @@ class Tiers {
   static absl::StatusOr<std::unique_ptr<Tiers>> Start(const Config& config,
                                                       const Parts& parts);
 
-  EventSink* stores() { return &stores_; }
+  std::vector<EventSink*> stores();
   PrefixLoader* loads() { return &loads_; }
   // Gives up what is being loaded or stored, and begins nothing any more. Must
   // be called in the turn.
@@ -40,15 +49,20 @@ class Tiers {
   // Thread-safe.
   bool IsIdle() const;
   // Thread-safe.
-  TierFigures figures() const { return disk_->figures(); }
+  TierFigures disk_figures() const;
+  std::optional<TierFigures> remote_figures() const;
 
  private:
-  Tiers(std::unique_ptr<DiskTier> disk, const Config& config,
-        const Parts& parts);
+  Tiers(std::unique_ptr<DiskTier> disk, std::unique_ptr<RemoteTier> remote,
+        const Config& config, const Parts& parts);
 
+  // Null where there is none.
   const std::unique_ptr<DiskTier> disk_;
+  const std::unique_ptr<RemoteTier> remote_;
+  TierStack stack_;
   Mover mover_;
-  TierStores stores_;
+  std::optional<TierStores> disk_stores_;
+  std::optional<TierStores> remote_stores_;
   TierLoads loads_;
   std::shared_ptr<const void> drain_;  // pauses the mover
 };

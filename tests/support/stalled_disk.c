@@ -1,13 +1,16 @@
 // Preloaded into a process: while the file that STALLED_DISK names exists,
-// reads and writes of the files of a disk tier do not return. The file says how
-// many of them still do.
+// reads and writes of the files of a disk tier, and all calls for the files of a
+// shared folder, do not return. The file says how many of them still do.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -29,16 +32,22 @@ static int MayPass(const char* flag) {
   return left > 0;
 }
 
+static int IsOfTier(const char* path) {
+  return strstr(path, "/segment-") != NULL ||
+         strstr(path, "/tier/index") != NULL || strstr(path, "/shared/") != NULL;
+}
+
+static void StallPath(const char* path) {
+  if (!IsOfTier(path)) return;
+  while (!MayPass(getenv("STALLED_DISK"))) usleep(PAUSE_MICROSECONDS);
+}
+
 static void Stall(int file) {
   char link[64];
   char path[4096] = "";
   snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
   if (readlink(link, path, sizeof(path) - 1) < 0) return;
-  if (strstr(path, "/segment-") == NULL &&
-      strstr(path, "/tier/index") == NULL) {
-    return;
-  }
-  while (!MayPass(getenv("STALLED_DISK"))) usleep(PAUSE_MICROSECONDS);
+  StallPath(path);
 }
 
 ssize_t pread(int file, void* to, size_t bytes, off_t offset) {
@@ -53,6 +62,39 @@ ssize_t pwrite(int file, const void* from, size_t bytes, off_t offset) {
   *(void**)&next = dlsym(RTLD_NEXT, "pwrite");
   Stall(file);
   return next(file, from, bytes, offset);
+}
+
+int open(const char* path, int flags, ...) {
+  int (*next)(const char*, int, ...);
+  *(void**)&next = dlsym(RTLD_NEXT, "open");
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  StallPath(path);
+  return next(path, flags, mode);
+}
+
+int access(const char* path, int how) {
+  int (*next)(const char*, int);
+  *(void**)&next = dlsym(RTLD_NEXT, "access");
+  StallPath(path);
+  return next(path, how);
+}
+
+int utimensat(int folder, const char* path, const struct timespec times[2],
+              int flags) {
+  int (*next)(int, const char*, const struct timespec[2], int);
+  *(void**)&next = dlsym(RTLD_NEXT, "utimensat");
+  StallPath(path);
+  return next(folder, path, times, flags);
+}
+
+int rename(const char* from, const char* to) {
+  int (*next)(const char*, const char*);
+  *(void**)&next = dlsym(RTLD_NEXT, "rename");
+  StallPath(from);
+  return next(from, to);
 }
 
 // Where files are large, these are what is called.

@@ -47,20 +47,23 @@ class Tiered:
     def failures(self, step: str) -> int:
         return self.figure("failures_total", step=step)
 
+    def held_pages(self) -> int:
+        return self.figure("pages")
+
     def cache(self, tokens: np.ndarray, seed: int) -> np.ndarray:
-        """Computes a prompt, and returns once it is on disk."""
+        """Computes a prompt, and returns once the tier has it."""
         with self.client() as client, client.attach_pool() as pool:
-            before = self.figure("pages")
+            before = self.held_pages()
             match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
             pages = match.reserved_page_ids
             fill(pool, client, pages, seed)
             client.insert(tokens, pages, lock=match.lock, unlock=True)
-            eventually(lambda: self.figure("pages") == before + pages.size)
+            eventually(lambda: self.held_pages() == before + pages.size)
             self.await_idle()
             return contents(pool, client, pages)
 
     def store(self, tokens: np.ndarray, seed: int) -> np.ndarray:
-        """Computes a prompt, which is then on disk alone."""
+        """Computes a prompt, which is then in the tier alone."""
         computed = self.cache(tokens, seed)
         self.evict(tokens.size // PAGE_TOKENS)
         return computed

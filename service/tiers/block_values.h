@@ -1,0 +1,43 @@
+#ifndef PANDO_SERVICE_TIERS_BLOCK_VALUES_H_
+#define PANDO_SERVICE_TIERS_BLOCK_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "service/events/page_hash.h"
+#include "service/tiers/mapped_pages.h"
+
+namespace pando {
+
+// Pages as values of a store that is trusted with nothing: a header that names
+// the block, then the page. Owned by RemoteTier. Thread-safe; a page must not
+// be written while it is copied.
+class BlockValues {
+ public:
+  // `digest`: blocks of another one are of another model or shape.
+  BlockValues(std::unique_ptr<MappedPages> pages, uint64_t digest)
+      : pages_(std::move(pages)), digest_(digest) {}
+
+  uint64_t page_bytes() const { return pages_->block_bytes(); }
+  size_t value_bytes() const;
+
+  void CopyOut(PageId page, const PageHash& hash,
+               std::span<std::byte> value) const;
+  // DataLoss: it is not what was copied out.
+  absl::Status Verify(const PageHash& hash,
+                      std::span<const std::byte> value) const;
+  void CopyIn(std::span<const std::byte> value, PageId page) const;
+
+ private:
+  std::unique_ptr<MappedPages> pages_;
+  uint64_t digest_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_BLOCK_VALUES_H_

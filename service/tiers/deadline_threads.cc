@@ -1,0 +1,53 @@
+#include "service/tiers/deadline_threads.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace pando {
+
+DeadlineThreads::DeadlineThreads(size_t threads) {
+  for (size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { RunTasks(); });
+  }
+}
+
+DeadlineThreads::~DeadlineThreads() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool DeadlineThreads::Run(std::vector<Work> pieces, absl::Duration timeout) {
+  const auto batch = std::make_shared<Batch>(Batch{pieces.size()});
+  absl::MutexLock hold(&mutex_);
+  for (Work& work : pieces) tasks_.push_back({std::move(work), batch});
+  const auto is_done = +[](Batch* b) { return b->left == 0; };
+  if (mutex_.AwaitWithTimeout(absl::Condition(is_done, batch.get()), timeout)) {
+    return true;
+  }
+  std::erase_if(tasks_, [&](const Task& task) { return task.batch == batch; });
+  return false;
+}
+
+void DeadlineThreads::RunTasks() {
+  pthread_setname_np(pthread_self(), "tier-remote");
+  while (const std::optional<Task> task = Next()) {
+    task->work();
+    absl::MutexLock hold(&mutex_);
+    --task->batch->left;
+  }
+}
+
+std::optional<DeadlineThreads::Task> DeadlineThreads::Next() {
+  absl::MutexLock hold(&mutex_);
+  mutex_.Await(absl::Condition(this, &DeadlineThreads::HasWork));
+  if (is_stopped_) return std::nullopt;
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+}  // namespace pando

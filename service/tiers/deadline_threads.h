@@ -1,0 +1,60 @@
+#ifndef PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_
+#define PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace pando {
+
+// Threads for work that may hang, as calls to a folder do whose server is gone.
+// Whoever waits for it gives up in time. Owned by RemoteTier; thread-safe. Its
+// destructor waits for what still hangs.
+class DeadlineThreads {
+ public:
+  using Work = std::function<void()>;
+
+  explicit DeadlineThreads(size_t threads);
+  ~DeadlineThreads();
+  DeadlineThreads(const DeadlineThreads&) = delete;
+  DeadlineThreads& operator=(const DeadlineThreads&) = delete;
+
+  // Does all pieces of work side by side, and says whether all were done within
+  // `timeout`. If not, those that have begun go on, and must own all that they
+  // use.
+  bool Run(std::vector<Work> pieces, absl::Duration timeout);
+
+ private:
+  // Guarded by mutex_.
+  struct Batch {
+    size_t left;
+  };
+  struct Task {
+    Work work;
+    std::shared_ptr<Batch> batch;
+  };
+
+  void RunTasks();
+  // Waits for what is to be done next; none once this is stopped.
+  std::optional<Task> Next();
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_stopped_ || !tasks_.empty();
+  }
+
+  absl::Mutex mutex_;
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_

@@ -1,0 +1,110 @@
+#ifndef PANDO_SERVICE_TIERS_REMOTE_TIER_H_
+#define PANDO_SERVICE_TIERS_REMOTE_TIER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "service/events/page_hash.h"
+#include "service/tiers/block_values.h"
+#include "service/tiers/circuit_breaker.h"
+#include "service/tiers/deadline_threads.h"
+#include "service/tiers/known_blocks.h"
+#include "service/tiers/remote_store.h"
+#include "service/tiers/store_eraser.h"
+#include "service/tiers/store_target.h"
+#include "service/tiers/tier_figures.h"
+
+namespace pando {
+
+// Copies of pages in a store that many machines share. What is there, the store
+// is asked; what comes from it is verified. Pages are copied to and from
+// buffers, so that they are locked no longer than that takes, however slow the
+// store is.
+//
+// Each call has a timeout; when calls fail one after the other, those in the
+// same direction are not tried for a while. Owned by Tiers. One thread stores,
+// one asks, one loads, at the same time; all else is thread-safe.
+class RemoteTier final : public StoreTarget {
+ public:
+  RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store);
+
+  // How many blocks at the front of `run` the store says it has.
+  size_t CountPresent(uint64_t ns_digest, std::span<const PageHash> run);
+  // Fills `pages` with the blocks of `run`. Returns how many from the front
+  // are what they were when they were stored; the others are untouched.
+  size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
+              std::span<const PageId> pages);
+  // Erases what is stored of a namespace, or being stored; none: of all. Until
+  // this is done, nothing is loaded or stored.
+  void Forget(std::optional<uint64_t> ns_digest);
+
+  size_t capacity_pages() const override;
+  size_t max_pages_per_store() const override { return window_blocks_; }
+  size_t CountStored(std::span<const PageHash> run) const override;
+  bool TouchIfStored(std::span<const PageHash> prompt) override;
+  void BeginPrompt(uint64_t ns_digest,
+                   std::span<const PageHash> prompt) override;
+  void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
+             std::span<const PageId> pages,
+             const std::function<bool()>& confirm) override;
+  void CountDropped(uint64_t pages) override { dropped_ += pages; }
+
+  TierFigures figures() const;
+
+ private:
+  // Blocks on their way, which are there as long as a thread works on them.
+  struct Window {
+    Window(size_t count, size_t value_bytes);
+    // One of the parts that threads work on.
+    std::span<RemoteStore::Transfer> Part(size_t number);
+
+    const std::unique_ptr<std::byte[]> values;
+    std::vector<RemoteStore::Transfer> blocks;
+  };
+
+  bool MayLoad() const;
+  bool MayStore() const;
+  size_t LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
+                    std::span<const PageId> pages);
+  void GetAndVerify(std::span<RemoteStore::Transfer> blocks,
+                    absl::Time deadline);
+  void EndLoad(const Window& window);
+  // Stores what was copied out in a generation of what is known.
+  void Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
+           absl::Time deadline, uint64_t generation);
+  void EndStore(const Window& window, uint64_t generation);
+  void Erase(const BlockKey& key);
+  void LoadFailed(size_t pages, const absl::Status& status);
+  void StoreFailed(size_t pages, const absl::Status& status);
+
+  const BlockValues values_;
+  const std::unique_ptr<RemoteStore> store_;
+  const size_t window_blocks_;
+  KnownBlocks known_;
+  CircuitBreaker load_breaker_;
+  CircuitBreaker store_breaker_;
+  std::atomic<uint64_t> stored_ = 0;
+  std::atomic<uint64_t> loaded_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::atomic<uint64_t> failed_reads_ = 0;
+  std::atomic<uint64_t> failed_writes_ = 0;
+  std::atomic<uint64_t> damaged_ = 0;
+  StoreEraser eraser_;
+  // They use all of the above.
+  DeadlineThreads askers_;
+  DeadlineThreads getters_;
+  DeadlineThreads putters_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_REMOTE_TIER_H_

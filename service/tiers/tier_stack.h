@@ -1,0 +1,47 @@
+#ifndef PANDO_SERVICE_TIERS_TIER_STACK_H_
+#define PANDO_SERVICE_TIERS_TIER_STACK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/ids.h"
+#include "service/events/page_hash.h"
+#include "service/tiers/disk_tier.h"
+#include "service/tiers/remote_tier.h"
+
+namespace pando {
+
+// The tiers below the pool, in the order in which TierLoads asks them: the disk
+// first, then the shared store. Owned by Tiers, which owns the tiers, too; as
+// thread-safe as they are.
+class TierStack {
+ public:
+  // Either may be null.
+  TierStack(DiskTier* disk, RemoteTier* remote)
+      : disk_(disk), remote_(remote) {}
+
+  // How many pages at the front of `run` can be loaded. Asks the shared store,
+  // for a fraction of a second at most.
+  size_t CountLoadable(uint64_t ns_digest, std::span<const PageHash> run);
+  // A prompt is in use.
+  void Touch(std::span<const PageHash> prompt);
+  // Fills `pages` with the blocks of `run`. Returns how many from the front
+  // are what they were when they were stored; the others have any contents.
+  size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
+              std::span<const PageId> pages);
+  // Forgets what is stored of a namespace, or being stored; none: of all. It
+  // waits for no disk; EraseForgotten, which the thread that loads calls after
+  // it, does.
+  void Forget(std::optional<uint64_t> ns_digest);
+  void EraseForgotten();
+
+ private:
+  DiskTier* const disk_;
+  RemoteTier* const remote_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_TIER_STACK_H_

@@ -1,0 +1,284 @@
+#include "service/tiers/remote_tier.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "gpu/host_kv_pool.h"
+#include "gtest/gtest.h"
+#include "service/tiers/mapped_pages.h"
+#include "tests/service/tiers/hashes.h"
+
+namespace pando {
+namespace {
+
+constexpr uint32_t kPages = 16;
+constexpr uint64_t kNs = 5;
+constexpr uint64_t kDigest = 11;
+
+// A store in memory that fails and lies as it is told.
+class FakeStore final : public RemoteStore {
+ public:
+  struct Orders {
+    absl::Status get;
+    absl::Status put;
+    absl::Status ask;
+    std::function<void()> after_put = [] {};
+  };
+  using Values = std::map<PageHash, std::vector<std::byte>>;
+
+  FakeStore(Orders* orders, Values* values)
+      : orders_(orders), values_(values) {}
+
+  absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
+                                      absl::Time) override {
+    absl::MutexLock hold(&mutex_);
+    if (!orders_->ask.ok()) return orders_->ask;
+    size_t count = 0;
+    while (count < keys.size() && values_->contains(keys[count].hash)) ++count;
+    return count;
+  }
+  void Get(std::span<Transfer> blocks, absl::Time) override {
+    absl::MutexLock hold(&mutex_);
+    for (Transfer& block : blocks) {
+      const auto it = values_->find(block.key.hash);
+      block.status =
+          it == values_->end() ? absl::NotFoundError("") : orders_->get;
+      if (!block.status.ok()) continue;
+      std::ranges::copy(it->second, block.value.begin());
+    }
+  }
+  void Put(std::span<Transfer> blocks, absl::Time, absl::Time) override {
+    absl::MutexLock hold(&mutex_);
+    for (Transfer& block : blocks) {
+      block.status = orders_->put;
+      if (!block.status.ok()) continue;
+      (*values_)[block.key.hash] = {block.value.begin(), block.value.end()};
+    }
+    if (!blocks.empty()) orders_->after_put();
+  }
+  absl::StatusOr<std::vector<bool>> Touch(std::span<const BlockKey> keys,
+                                          absl::Time, absl::Time) override {
+    absl::MutexLock hold(&mutex_);
+    ++touches_;
+    std::vector<bool> are_present;
+    for (const BlockKey& key : keys) {
+      are_present.push_back(values_->contains(key.hash));
+    }
+    return are_present;
+  }
+  absl::Status Erase(const BlockKey& key) override {
+    absl::MutexLock hold(&mutex_);
+    values_->erase(key.hash);
+    return absl::OkStatus();
+  }
+  absl::Status EraseAll(std::optional<uint64_t>) override {
+    absl::MutexLock hold(&mutex_);
+    values_->clear();
+    return absl::OkStatus();
+  }
+
+  int touches() {
+    absl::MutexLock hold(&mutex_);
+    return touches_;
+  }
+
+ private:
+  Orders* const orders_;
+  Values* const values_;
+  absl::Mutex mutex_;
+  int touches_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class RemoteTierTest : public testing::Test {
+ protected:
+  RemoteTierTest()
+      : pool_(*HostKvPool::Create({.layers = 3,
+                                   .kv_planes = 2,
+                                   .heads = 2,
+                                   .head_size = 24,
+                                   .dtype = DType::kFloat32,
+                                   .page_tokens = 4,
+                                   .order = LayoutOrder::kLayerFirst},
+                                  kPages, 2)),
+        pages_(*MappedPages::Map(*pool_)) {
+    auto store = std::make_unique<FakeStore>(&orders_, &values_);
+    store_ = store.get();
+    tier_ = std::make_unique<RemoteTier>(
+        BlockValues(*MappedPages::Map(*pool_), kDigest), std::move(store));
+  }
+
+  void Fill(PageId page, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> block(pages_->block_bytes());
+    for (std::byte& byte : block) byte = static_cast<std::byte>(random());
+    pages_->CopyIn(block.data(), page);
+  }
+  std::vector<std::byte> Read(PageId page) {
+    std::vector<std::byte> block(pages_->block_bytes());
+    pages_->CopyOut(page, block.data());
+    return block;
+  }
+  // Stores as many pages from the front of the pool.
+  void Store(std::span<const PageHash> prompt, bool is_confirmed = true) {
+    std::vector<PageId> pages;
+    for (uint32_t i = 0; i < prompt.size(); ++i) {
+      pages.push_back(PageId(i));
+      Fill(pages.back(), i);
+    }
+    tier_->BeginPrompt(kNs, prompt);
+    tier_->Store(kNs, prompt, 0, pages, [&] { return is_confirmed; });
+  }
+  // Into the back of the pool.
+  size_t Load(std::span<const PageHash> run) {
+    std::vector<PageId> pages;
+    for (uint32_t i = 0; i < run.size(); ++i) {
+      pages.push_back(PageId(kPages / 2 + i));
+    }
+    return tier_->Load(kNs, run, pages);
+  }
+  void ExpectLoaded(size_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      EXPECT_EQ(Read(PageId(kPages / 2 + i)), Read(PageId(i))) << i;
+    }
+  }
+
+  FakeStore::Orders orders_;
+  FakeStore::Values values_;
+  const std::unique_ptr<HostKvPool> pool_;
+  const std::unique_ptr<MappedPages> pages_;
+  FakeStore* store_ = nullptr;  // the tier's
+  std::unique_ptr<RemoteTier> tier_;
+  const std::vector<PageHash> prompt_ = Hashes(0, 6);
+};
+
+TEST_F(RemoteTierTest, WhatIsStoredIsLoaded) {
+  Store(prompt_);
+  EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 6u);
+  EXPECT_EQ(Load(prompt_), 6u);
+  ExpectLoaded(6);
+  EXPECT_EQ(tier_->figures().stored_pages, 6u);
+  EXPECT_EQ(tier_->figures().loaded_pages, 6u);
+}
+
+TEST_F(RemoteTierTest, WhatIsThereIsNeitherStoredNorAskedForAgain) {
+  Store(std::span(prompt_).first(4));
+  EXPECT_TRUE(tier_->TouchIfStored(std::span(prompt_).first(4)));
+  EXPECT_FALSE(tier_->TouchIfStored(prompt_));
+  const int touches = store_->touches();
+  Store(prompt_);
+  EXPECT_EQ(tier_->figures().stored_pages, 6u);
+  EXPECT_EQ(store_->touches(), touches + 1);
+  tier_->BeginPrompt(kNs, prompt_);
+  EXPECT_EQ(store_->touches(), touches + 1);
+}
+
+TEST_F(RemoteTierTest, WhatOthersErasedIsStoredAgainOnceItWasMissed) {
+  Store(prompt_);
+  values_.erase(prompt_[4]);
+  EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 4u);
+  Store(prompt_);
+  EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 6u);
+  EXPECT_EQ(tier_->figures().stored_pages, 7u);
+}
+
+TEST_F(RemoteTierTest, PagesWhoseLockWasLostAreNotStored) {
+  Store(prompt_, false);
+  EXPECT_TRUE(values_.empty());
+  EXPECT_EQ(tier_->figures().stored_pages, 0u);
+}
+
+TEST_F(RemoteTierTest, AnyBitThatIsFlippedIsAMissAndErased) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  Store(prompt_);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::byte> before = values_[prompt_[2]];
+    std::vector<std::byte>& value = values_[prompt_[2]];
+    value[random() % value.size()] ^=
+        static_cast<std::byte>(1u << random() % 8);
+    EXPECT_EQ(Load(prompt_), 2u);
+    EXPECT_FALSE(values_.contains(prompt_[2]));
+    values_[prompt_[2]] = std::move(before);
+  }
+  EXPECT_EQ(tier_->figures().damaged_pages, 200u);
+  EXPECT_FALSE(tier_->figures().are_loads_refused);
+  EXPECT_EQ(Load(prompt_), 6u);
+  ExpectLoaded(6);
+}
+
+TEST_F(RemoteTierTest, WhatWasDamagedIsStoredAgain) {
+  Store(prompt_);
+  values_[prompt_[2]].back() ^= std::byte{1};
+  EXPECT_EQ(Load(prompt_), 2u);
+  Store(prompt_);
+  EXPECT_EQ(Load(prompt_), 6u);
+  ExpectLoaded(6);
+}
+
+TEST_F(RemoteTierTest, ValuesThatWereSwappedAreMisses) {
+  Store(prompt_);
+  std::swap(values_[prompt_[1]], values_[prompt_[2]]);
+  EXPECT_EQ(Load(prompt_), 1u);
+  EXPECT_EQ(tier_->figures().damaged_pages, 2u);
+}
+
+TEST_F(RemoteTierTest, AStoreThatIsFullStillGivesWhatItHas) {
+  Store(std::span(prompt_).first(3));
+  orders_.put = absl::ResourceExhaustedError("full");
+  for (size_t i = 0; i < CircuitBreaker::kFailures; ++i) Store(prompt_);
+  EXPECT_EQ(tier_->figures().failed_writes, 3u * CircuitBreaker::kFailures);
+  EXPECT_TRUE(tier_->figures().are_stores_refused);
+  Store(prompt_);
+  EXPECT_EQ(tier_->figures().dropped_pages, 3u);
+  EXPECT_EQ(Load(prompt_), 3u);
+  EXPECT_FALSE(tier_->figures().are_loads_refused);
+}
+
+TEST_F(RemoteTierTest, AStoreThatFailsIsLeftAlone) {
+  Store(prompt_);
+  orders_.ask = absl::UnavailableError("gone");
+  for (int i = 0; i < CircuitBreaker::kFailures; ++i) {
+    EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 0u);
+  }
+  EXPECT_TRUE(tier_->figures().are_loads_refused);
+  EXPECT_EQ(Load(prompt_), 0u);
+  EXPECT_EQ(tier_->figures().failed_reads, 6u * CircuitBreaker::kFailures);
+}
+
+TEST_F(RemoteTierTest, WhatCannotBeReadEndsALoad) {
+  Store(prompt_);
+  orders_.get = absl::UnavailableError("gone");
+  EXPECT_EQ(Load(prompt_), 0u);
+  EXPECT_EQ(tier_->figures().failed_reads, 6u);
+  orders_.get = absl::OkStatus();
+  EXPECT_EQ(Load(prompt_), 6u);
+}
+
+TEST_F(RemoteTierTest, WhatIsForgottenWhileItIsStoredIsErased) {
+  orders_.after_put = [&] { tier_->Forget(kNs); };
+  Store(prompt_);
+  tier_.reset();
+  EXPECT_TRUE(values_.empty());
+}
+
+TEST_F(RemoteTierTest, WhatWasForgottenIsStoredAgain) {
+  Store(prompt_);
+  tier_->Forget(std::nullopt);
+  EXPECT_EQ(tier_->CountStored(prompt_), 0u);
+  // Nothing is stored before all is erased.
+  while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
+  EXPECT_EQ(Load(prompt_), 6u);
+}
+
+}  // namespace
+}  // namespace pando
