@@ -27,8 +27,8 @@ absl::StatusOr<std::optional<replay::Admission>> TieredCalls::Admit(
   return CoreCalls::Admit(prompt, options);
 }
 
-absl::StatusOr<replay::Handle> TieredCalls::Finish() {
-  absl::StatusOr<replay::Handle> end = CoreCalls::Finish();
+absl::StatusOr<replay::Handle> TieredCalls::Finish(bool has_ended) {
+  absl::StatusOr<replay::Handle> end = CoreCalls::Finish(has_ended);
   Store();
   return end;
 }

@@ -29,7 +29,7 @@ class TieredCalls final : public replay::CoreCalls {
   absl::StatusOr<std::optional<replay::Admission>> Admit(
       std::span<const Token> prompt,
       const replay::AdmitOptions& options) override;
-  absl::StatusOr<replay::Handle> Finish() override;
+  absl::StatusOr<replay::Handle> Finish(bool has_ended) override;
 
   uint64_t loaded_tokens() const { return loaded_tokens_; }
 
