@@ -6,7 +6,7 @@ namespace pando {
 namespace {
 
 // When there are more, all are forgotten.
-constexpr size_t kMaxKnown = 256 * 1024;
+constexpr size_t kMaxKnown = size_t{256} * 1024;
 
 }  // namespace
 
