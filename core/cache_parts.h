@@ -29,7 +29,8 @@ struct CacheParts {
       : quota_classes(*classes),
         tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
         pool(capacity_pages, classes->count()),
-        journal(capacity_pages, classes->count()) {}
+        journal(capacity_pages, classes->count()),
+        pending(&tree, capacity_pages) {}
   CacheParts(const CacheParts&) = delete;
   CacheParts& operator=(const CacheParts&) = delete;
 
@@ -40,7 +41,7 @@ struct CacheParts {
   PagePool pool;
   CacheJournal journal;
   SessionTable sessions;
-  PendingPages pending{&tree};
+  PendingPages pending;
   PageBudget budget{&quota_classes, &tree, &pool, &journal};
   SessionHoldings holdings{&tree, &pool, &sessions, &pending, &journal};
 };

@@ -48,7 +48,10 @@ void PendingPages::Mark(LockRecord& lock, std::span<const Token> rest,
                   .reserved = reserved,
                   .waits = {}});
   lock.pending = page.get();
-  if (reserved != Reservation()) by_reserved_[reserved] = page.get();
+  if (reserved != Reservation()) {
+    by_reserved_[reserved] = page.get();
+    is_to_be_written_[reserved.page.value()] = true;
+  }
   pages_.insert(std::move(page));
 }
 
@@ -63,10 +66,11 @@ void PendingPages::End(PendingPage* page, PendingOutcome outcome) {
   }
   page->owner->pending = nullptr;
   by_reserved_.erase(page->reserved);
+  is_to_be_written_[page->reserved.page.value()] = false;
   pages_.erase(pages_.find(Place(page->after, page->tokens)));
 }
 
-void PendingPages::EndReserved(Reservation reserved) {
+void PendingPages::GiveUp(Reservation reserved) {
   const auto it = by_reserved_.find(reserved);
   if (it != by_reserved_.end()) End(it->second, PendingOutcome::kGivenUp);
 }
@@ -124,6 +128,11 @@ void PendingPages::AppendViolations(
   }
   if (waits != waits_.size()) {
     violations.push_back("pending: a wait is for no page");
+  }
+  const auto marked = std::ranges::count(is_to_be_written_, true);
+  if (static_cast<size_t>(marked) != by_reserved_.size()) {
+    violations.push_back(
+        "pending: the marks of pages to be written are not those known");
   }
 }
 

@@ -62,7 +62,8 @@ class PendingPages {
   };
 
   // `tree`, which holds the nodes that pending pages come after, outlives this.
-  explicit PendingPages(const RadixTree* tree) : tree_(tree) {}
+  PendingPages(const RadixTree* tree, uint32_t capacity_pages)
+      : tree_(tree), is_to_be_written_(capacity_pages) {}
 
   // The pending page that a longer match than `found` would begin with; null
   // when nobody computes it.
@@ -83,8 +84,10 @@ class PendingPages {
   // pending.
   void End(PendingPage* page, PendingOutcome outcome);
   // Gives up the pending page that was to be written to `reserved`, if there is
-  // one.
-  void EndReserved(Reservation reserved);
+  // one. Called for each page that is sealed or freed.
+  void EndReserved(Reservation reserved) {
+    if (is_to_be_written_[reserved.page.value()]) GiveUp(reserved);
+  }
 
   WaitId Wait(PendingPage& page, SessionId session);
   // The caller waits no longer, because its time is up. False when the wait had
@@ -148,10 +151,14 @@ class PendingPages {
                                           std::span<const Token> tokens,
                                           uint32_t page_tokens);
   bool Drop(WaitId wait);
+  void GiveUp(Reservation reserved);
 
   const RadixTree* const tree_;
   absl::flat_hash_set<PagePtr, Hash, Equal> pages_;
   absl::flat_hash_map<Reservation, PendingPage*> by_reserved_;
+  // By page, whether by_reserved_ has it; nearly all have no look-up to pay
+  // for.
+  std::vector<bool> is_to_be_written_;
   absl::flat_hash_map<WaitId, WaitRecord> waits_;
   std::vector<EndedWait> ended_;
   uint64_t last_wait_ = 0;
