@@ -23,7 +23,7 @@ CacheJournal::CacheJournal(uint32_t capacity_pages, uint32_t quota_classes)
 
 void CacheJournal::NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
                              uint32_t quota_class, uint32_t page_tokens,
-                             bool is_counted) {
+                             bool is_counted, uint32_t loaded_pages) {
   ++counters_.matches;
   ClassTraffic& traffic = measured_.classes[quota_class];
   if (found.pages == 0) {
@@ -43,6 +43,7 @@ void CacheJournal::NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
   counters_.hit_tokens += hit_tokens;
   traffic.query_tokens += query_tokens;
   traffic.hit_tokens += hit_tokens;
+  traffic.loaded_hit_tokens += uint64_t{loaded_pages} * page_tokens;
 }
 
 // A locked node counts as used until now. Many nodes of a path were used

@@ -42,9 +42,11 @@ class CacheJournal {
   const Measurements& measured() const { return measured_; }
 
   // A match found this. When `is_counted`, its tokens are added to the
-  // counters, too; a query that only scores is not counted.
+  // counters, too; a query that only scores is not counted. `loaded_pages` of
+  // it are used for the first time since they came from a tier.
   void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
-                 uint32_t quota_class, uint32_t page_tokens, bool is_counted);
+                 uint32_t quota_class, uint32_t page_tokens, bool is_counted,
+                 uint32_t loaded_pages);
   // `end` and its ancestors are about to be used, at `now` in tenths of a
   // second.
   void NoteReuse(const Node& end, uint32_t now);

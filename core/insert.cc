@@ -129,8 +129,10 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
                      ? *parts.tree.FindOrMakeNamespace(request.ns).root
                      : parts.tree.NodeEndingAt(position);
   Node& leaf = parts.tree.AddLeaf(parent, std::move(segment), use);
-  parts.pending.End(parts.pending.Find(parent, TokensOf(leaf.segment)),
-                    PendingOutcome::kPublished);
+  if (request.is_load) parts.tree.MarkLoaded(parent, leaf);
+  parts.pending.End(
+      parts.pending.Find(parent, TokensOf(leaf.segment)),
+      request.is_load ? PendingOutcome::kLoaded : PendingOutcome::kPublished);
   for (PageId page : added) {
     // If another pending page was to be written here, it never will be.
     parts.pending.EndReserved(parts.pool.reservation(page));

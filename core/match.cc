@@ -138,15 +138,21 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
 
   result.matched_tokens = matched_tokens;
   TreePosition end = found.position;
+  uint32_t loaded_pages = 0;
   if (session != nullptr) {
     end = EndOf(Admit(parts, found, request, *session, admission, result));
   } else if (request.touch && found.ns != nullptr) {
     parts.journal.NoteReuse(end.LastWholeNode(), parts.tree.time());
     parts.tree.Touch(end.LastWholeNode());
   }
-  if (result.matched_tokens > 0) result.handle = HandleTo(parts.tree, end);
+  if (result.matched_tokens > 0) {
+    result.handle = HandleTo(parts.tree, end);
+    if (request.touch) {
+      loaded_pages = parts.tree.TakeLoaded(end.LastWholeNode());
+    }
+  }
   parts.journal.NoteMatch(found, query, admission.quota_class, page_tokens,
-                          request.touch);
+                          request.touch, loaded_pages);
   return absl::OkStatus();
 }
 

@@ -67,6 +67,8 @@ struct EnumArray : std::array<T, kCount> {
 struct ClassTraffic {
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
+  // Of these, the ones that a tier brought back, when they were hit first.
+  uint64_t loaded_hit_tokens = 0;
   // Matches that found all pages of their prompt, some of them, and none.
   uint64_t full_matches = 0;
   uint64_t partial_matches = 0;

@@ -54,6 +54,8 @@ struct Node {
   uint16_t retained_seconds = 0;
   // Its last user said that nobody uses it again: see RadixTree::EndPrefix.
   bool has_ended = false;
+  // It came from a tier, and no match has used it since: RadixTree::TakeLoaded.
+  bool is_loaded = false;
 
   Run run;  // of ReuseLearner, when there is one
 

@@ -57,9 +57,9 @@ void PendingPages::Mark(LockRecord& lock, std::span<const Token> rest,
 
 void PendingPages::End(PendingPage* page, PendingOutcome outcome) {
   if (page == nullptr) return;
-  (outcome == PendingOutcome::kPublished ? counts_.published
-                                         : counts_.given_up) +=
-      page->waits.size();
+  const bool is_published = outcome == PendingOutcome::kPublished ||
+                            outcome == PendingOutcome::kLoaded;
+  (is_published ? counts_.published : counts_.given_up) += page->waits.size();
   for (WaitId wait : page->waits) {
     waits_.erase(wait);
     ended_.push_back({wait, outcome});

@@ -56,7 +56,7 @@ class PendingPages {
   // Waits since the start, and how they ended.
   struct Counts {
     uint64_t waits = 0;
-    uint64_t published = 0;
+    uint64_t published = 0;  // or loaded
     uint64_t given_up = 0;
     uint64_t timed_out = 0;
   };

@@ -154,6 +154,15 @@ absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
       .is_pending = parts_.pending.Find(found, query) != nullptr};
 }
 
+bool PrefixCache::IsAwaited(SessionId id, LockId lock) {
+  Hold hold(this);
+  const Session* const session = parts_.sessions.Find(id);
+  if (session == nullptr) return false;
+  const LockRecord* const owner = parts_.sessions.FindLock(*session, lock);
+  return owner != nullptr && owner->pending != nullptr &&
+         !owner->pending->waits.empty();
+}
+
 bool PrefixCache::CancelWait(WaitId wait) {
   Hold hold(this);
   return parts_.pending.Cancel(wait);

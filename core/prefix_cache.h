@@ -88,6 +88,8 @@ class PrefixCache {
   // How much of a prompt is cached, for a scheduler that ranks its queue.
   // Changes nothing, not even recency.
   absl::StatusOr<PrefixScore> Score(const PrefixQuery& query);
+  // Whether a call waits for the page after this lock of this session.
+  bool IsAwaited(SessionId session, LockId lock);
   // Ends the wait of a match. Returns false when it was over already.
   bool CancelWait(WaitId wait);
   // Publishes pages under a prefix: from now on they are immutable and others

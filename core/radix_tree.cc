@@ -174,6 +174,7 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   front.retained_from = node.retained_from;
   front.retained_seconds = node.retained_seconds;
   front.has_ended = node.has_ended;
+  front.is_loaded = node.is_loaded;
 
   {
     const AuditedChange change(*this, node);
@@ -226,6 +227,19 @@ void RadixTree::SplitIntoParts(Node& leaf, RequestFacts* request) {
   for (const ReuseLearner::Part& part : parts.first(parts.size() - 1)) {
     learner_->SetPart(Split(leaf, part.pages), part, request);
   }
+}
+
+void RadixTree::MarkLoaded(const Node& parent, Node& leaf) {
+  has_loaded_ = true;
+  for (Node* n = &leaf; n != &parent; n = n->parent) n->is_loaded = true;
+}
+
+uint32_t RadixTree::TakeLoaded(Node& node) {
+  uint32_t pages = 0;
+  for (Node* n = &node; has_loaded_ && !n->is_root(); n = n->parent) {
+    if (std::exchange(n->is_loaded, false)) pages += n->page_count;
+  }
+  return pages;
 }
 
 RequestFacts RadixTree::BeginRequest(uint32_t prompt_tokens,

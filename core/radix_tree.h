@@ -113,6 +113,12 @@ class RadixTree {
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
 
+  // The new nodes from below `parent` to `leaf` came from a tier.
+  void MarkLoaded(const Node& parent, Node& leaf);
+  // How many pages of `node` and its ancestors came from a tier and are used
+  // for the first time now. Costs nothing before the first load.
+  uint32_t TakeLoaded(Node& node);
+
   // Whoever used the prefix that ends with `end` will not use it again: until
   // somebody does, the nodes that only this prefix leads through go first of
   // all, once they are unlocked.
@@ -292,6 +298,7 @@ class RadixTree {
   uint64_t namespaces_created_ = 0;
   uint64_t nodes_created_ = 0;
   uint64_t now_ = 0;  // counts accesses
+  bool has_loaded_ = false;
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;

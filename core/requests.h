@@ -69,6 +69,7 @@ struct MatchResult {
 // How a wait for a page that another call computes ended.
 enum class PendingOutcome {
   kPublished,
+  kLoaded,     // published, from a tier
   kGivenUp,    // its owner unlocked, or freed the page
   kOwnerLost,  // its owner's session ended
 };
@@ -110,6 +111,8 @@ struct InsertRequest {
   std::optional<uint32_t> output_tokens = {};
   ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
   uint32_t retain_seconds = 0;
+  // The pages were not computed, but come back from a tier.
+  bool is_load = false;
   RequestId request_id = {};
 };
 

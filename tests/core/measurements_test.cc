@@ -54,6 +54,36 @@ TEST_F(MeasurementsTest, AMatchThatSplitsANodeIsPartial) {
   EXPECT_EQ(Measured().classes.at(0).hit_tokens, 2 * kPageTokens);
 }
 
+TEST_F(MeasurementsTest, LoadedTokensAreCountedWhenTheyAreHitFirst) {
+  Publish("a");
+  const auto tokens = Spell("abcd");
+  const auto pages = *cache_.Allocate({.session = session_, .pages = 3});
+  const auto whole = cache_.Match({.session = session_,
+                                   .ns = kNoNamespace,
+                                   .tokens = tokens,
+                                   .lock = true,
+                                   .touch = false});
+  EXPECT_EQ(
+      Outcome(cache_.Insert({.session = session_,
+                             .ns = kNoNamespace,
+                             .tokens = std::span(tokens).subspan(kPageTokens),
+                             .pages = pages.pages,
+                             .anchor = whole->lock,
+                             .lock_action = LockAction::kUnlock,
+                             .is_load = true})),
+      "OK");
+  const auto loaded_hit_pages = [&] {
+    return Measured().classes.at(0).loaded_hit_tokens / kPageTokens;
+  };
+  EXPECT_EQ(loaded_hit_pages(), 0u);
+  EXPECT_EQ(Outcome(MatchAndLock("abc")), "OK");
+  EXPECT_EQ(loaded_hit_pages(), 2u);
+  EXPECT_EQ(Outcome(MatchAndLock("abcd")), "OK");
+  EXPECT_EQ(loaded_hit_pages(), 3u);
+  EXPECT_EQ(Outcome(MatchAndLock("abcd")), "OK");
+  EXPECT_EQ(loaded_hit_pages(), 3u);
+}
+
 TEST_F(MeasurementsTest, AnEvictedPageHasAnAgeAndAnIdleTime) {
   SetTime(absl::Seconds(100));
   Publish("abcd");
