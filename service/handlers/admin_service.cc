@@ -17,6 +17,7 @@
 #include "service/handlers/admin_wire.h"
 #include "service/handlers/wire.h"
 #include "service/logging/log.h"
+#include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {
@@ -285,11 +286,26 @@ std::optional<absl::Status> AdminService::ReleaseLocks(
 std::optional<absl::Status> AdminService::ExplainMatch(
     const v1::ExplainMatchRequest& request, v1::ExplainMatchResponse& response,
     WaitingCall& call) {
-  ASSIGN_OR_RETURN(const Explanation explanation, MakeExplanation(request));
-  return stepped_->AnswerFromCache<Explanation>(
-      call, [&] { return explanation; },
-      [&](Explanation& done) {
-        FillExplanation(done.Take(), &response);
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), config_.max_tokens));
+  std::optional<LookedUp> looked_up;
+  if (loader_ != nullptr && !stepped_->IsUnderWay(call)) {
+    looked_up = loader_->End(call);
+    if (!looked_up.has_value() && !call.is_cancelled() &&
+        loader_->Begin(call, {.ns = ns, .tokens = tokens}, LoadAction::kTell,
+                       MonotonicNow() + kLookupTime)) {
+      return std::nullopt;
+    }
+  }
+  return stepped_->AnswerFromCache<TieredExplanation>(
+      call,
+      [&] {
+        return TieredExplanation(
+            ns, tokens, looked_up.has_value() ? looked_up->kept_tokens : 0);
+      },
+      [&](TieredExplanation& done) {
+        Answer(done, response);
         return absl::OkStatus();
       });
 }
@@ -328,18 +344,28 @@ std::optional<absl::Status> AdminService::FreeQuarantine(
 absl::Status AdminService::ExplainMatchBlocking(
     const v1::ExplainMatchRequest& request,
     v1::ExplainMatchResponse& response) {
-  ASSIGN_OR_RETURN(Explanation explanation, MakeExplanation(request));
+  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                   TokensOf(request.tokens(), config_.max_tokens));
+  TieredExplanation explanation(
+      ns, tokens,
+      loader_ == nullptr ? 0
+                         : loader_->CountKept({.ns = ns, .tokens = tokens}));
   while (!cache_->Step(explanation)) absl::SleepFor(kPause);
-  FillExplanation(explanation.Take(), &response);
+  Answer(explanation, response);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Explanation> AdminService::MakeExplanation(
-    const v1::ExplainMatchRequest& request) const {
-  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
-  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
-                   TokensOf(request.tokens(), config_.max_tokens));
-  return Explanation(std::move(ns), tokens);
+void AdminService::Answer(TieredExplanation& done,
+                          v1::ExplainMatchResponse& response) const {
+  const MatchExplanation result = done.Take();
+  FillExplanation(result, &response);
+  if (done.kept_tokens() <= result.matched_tokens) return;
+  response.set_loadable_tokens(done.kept_tokens() - result.matched_tokens);
+  response.set_loadable_tier(v1::TIER_DISK);
+  if (result.is_pending) return;
+  response.set_not_loaded(NotLoadedOnWire(
+      loader_->FindObstacle(result.matched_tokens, done.kept_tokens())));
 }
 
 absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>

@@ -19,6 +19,7 @@
 #include "service/handlers/data_path.h"
 #include "service/handlers/prefix_loader.h"
 #include "service/handlers/stepped_calls.h"
+#include "service/handlers/tiered_explanation.h"
 #include "service/handlers/tree_dumps.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
@@ -104,8 +105,8 @@ class AdminService {
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;
 
-  absl::StatusOr<Explanation> MakeExplanation(
-      const v1::ExplainMatchRequest& request) const;
+  void Answer(TieredExplanation& done,
+              v1::ExplainMatchResponse& response) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(
       const v1::DumpTreeRequest& request);
   void ForgetFlushed(const FlushWork& done);

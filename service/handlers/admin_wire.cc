@@ -118,6 +118,18 @@ void FillExplanation(const MatchExplanation& result,
   for (const LockInfo& lock : result.locks) FillLock(lock, out->add_locks());
 }
 
+v1::NotLoaded NotLoadedOnWire(LoadObstacle obstacle) {
+  switch (obstacle) {
+    case LoadObstacle::kNone:
+      return v1::NOT_LOADED_NOT_ASKED;
+    case LoadObstacle::kTooFew:
+      return v1::NOT_LOADED_TOO_FEW;
+    case LoadObstacle::kNoRoom:
+      return v1::NOT_LOADED_NO_ROOM;
+  }
+  return v1::NOT_LOADED_UNSPECIFIED;
+}
+
 void FillNode(const TreeNodeInfo& node, v1::TreeNode* out) {
   out->set_node(node.node);
   out->set_parent(node.parent);

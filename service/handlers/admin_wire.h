@@ -10,6 +10,7 @@
 #include "core/operator_results.h"
 #include "core/requests.h"
 #include "pando/v1/admin.pb.h"
+#include "service/handlers/prefix_loader.h"
 
 namespace pando {
 
@@ -25,6 +26,7 @@ void FillQuarantine(const QuarantineList& list,
                     v1::ListQuarantineResponse* out);
 void FillExplanation(const MatchExplanation& result,
                      v1::ExplainMatchResponse* out);
+v1::NotLoaded NotLoadedOnWire(LoadObstacle obstacle);
 void FillNode(const TreeNodeInfo& node, v1::TreeNode* out);
 
 }  // namespace pando

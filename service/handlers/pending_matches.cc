@@ -12,6 +12,8 @@ v1::PendingOutcome ToWire(PendingOutcome outcome) {
   switch (outcome) {
     case PendingOutcome::kPublished:
       return v1::PENDING_OUTCOME_PUBLISHED;
+    case PendingOutcome::kLoaded:
+      return v1::PENDING_OUTCOME_LOADED;
     case PendingOutcome::kGivenUp:
       return v1::PENDING_OUTCOME_GIVEN_UP;
     case PendingOutcome::kOwnerLost:
@@ -52,7 +54,7 @@ void PendingMatches::ResumeEnded() {
 }
 
 void PendingMatches::Begin(WaitingCall& call, const Name& name, WaitId id,
-                           absl::Time deadline) {
+                           const LookedUp& looked_up) {
   if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
   by_id_[id] = &call;
   if (name.second != RequestId()) by_name_[name] = &call;
@@ -60,7 +62,7 @@ void PendingMatches::Begin(WaitingCall& call, const Name& name, WaitId id,
                      .name = name,
                      .id = id,
                      .began = MonotonicNow(),
-                     .deadline = deadline,
+                     .looked_up = looked_up,
                      .outcome = std::nullopt};
 }
 
@@ -75,7 +77,8 @@ std::optional<PendingMatches::Waited> PendingMatches::End(
   if (named != by_name_.end() && named->second == &call) by_name_.erase(named);
   if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
   seconds_.Record(absl::ToDoubleSeconds(MonotonicNow() - wait.began));
-  Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.deadline, wait.is_given_up};
+  Waited waited{v1::PENDING_OUTCOME_TIMED_OUT, wait.looked_up,
+                wait.is_given_up};
   if (wait.outcome.has_value()) {
     waited.outcome = ToWire(*wait.outcome);
   } else {
@@ -104,7 +107,7 @@ void PendingMatches::ResumeTimedOut() {
 void PendingMatches::ResumeWithDeadlineUntil(absl::Time deadline) {
   std::vector<WaitingCall*> calls;
   for (const auto& [_, wait] : by_call_) {
-    if (wait.deadline <= deadline) calls.push_back(wait.call);
+    if (wait.looked_up.deadline <= deadline) calls.push_back(wait.call);
   }
   for (WaitingCall* call : calls) call->Resume();
 }

@@ -14,6 +14,7 @@
 #include "core/prefix_cache.h"
 #include "core/requests.h"
 #include "pando/v1/prefix_cache.pb.h"
+#include "service/handlers/prefix_loader.h"
 #include "service/process/shared_histogram.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
@@ -34,11 +35,11 @@ inline constexpr auto kPendingWaitSeconds =
 // resumed later on the polling thread, in the order in which they ended.
 class PendingMatches {
  public:
-  // How a wait ended, and until when the call may go on waiting, by
-  // MonotonicNow.
+  // How a wait ended, and what the call knew when it began, with the time until
+  // when it may go on waiting, by MonotonicNow.
   struct Waited {
     v1::PendingOutcome outcome;
-    absl::Time deadline;
+    LookedUp looked_up;
     bool is_given_up = false;  // nobody wants the answer
   };
   // What a caller names a call by.
@@ -51,9 +52,9 @@ class PendingMatches {
   void WaitOver(WaitId wait, PendingOutcome outcome);
 
   // Runs the handler of `call` again when `wait` has ended, at the latest at
-  // `deadline`.
+  // the deadline.
   void Begin(WaitingCall& call, const Name& name, WaitId wait,
-             absl::Time deadline);
+             const LookedUp& looked_up);
   // To be called when the handler of `call` runs again, whatever the reason:
   // the call waits no more. Returns none if it did not wait.
   std::optional<Waited> End(const WaitingCall& call);
@@ -76,7 +77,7 @@ class PendingMatches {
     Name name;
     WaitId id;
     absl::Time began;
-    absl::Time deadline;
+    LookedUp looked_up;
     std::optional<PendingOutcome> outcome;  // none until it has ended
     bool is_given_up = false;
   };

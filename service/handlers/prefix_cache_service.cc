@@ -38,6 +38,26 @@ v1::PendingOutcome OutcomeOf(
                            : v1::PENDING_OUTCOME_UNSPECIFIED;
 }
 
+// None: nothing is looked up.
+absl::StatusOr<std::optional<LoadAction>> LoadActionOf(
+    const v1::MatchPrefixRequest& request) {
+  switch (request.load()) {
+    case v1::LOAD_UNSPECIFIED:
+      if (request.pending_wait_ms() == 0 || !request.lock()) break;
+      return LoadAction::kAwait;
+    case v1::LOAD_NO:
+      return LoadAction::kTell;
+    case v1::LOAD_START:
+      return LoadAction::kStart;
+    default:
+      return MakeError(
+          Reason::kInvalidField,
+          absl::StrCat("load is ", static_cast<int>(request.load()),
+                       ", which this server does not know"));
+  }
+  return std::nullopt;
+}
+
 template <typename Message>
 std::optional<uint32_t> MaxTokensOf(const Message& message) {
   if (!message.has_max_tokens()) return std::nullopt;
@@ -142,15 +162,15 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   const bool waits = request.pending_wait_ms() > 0;
   const PendingMatches::Name name(request.session_id(), request.request_id());
   std::optional<PendingMatches::Waited> waited;
-  std::optional<absl::Time> deadline;  // of a call that has waited
+  std::optional<LookedUp> looked_up;  // of a call that has waited
   if (waits) {
     waited = pending_->End(call);
-    if (waited.has_value()) deadline = waited->deadline;
-    if (loader_ != nullptr && !deadline.has_value()) {
-      deadline = loader_->End(call);
-    }
+    if (waited.has_value()) looked_up = waited->looked_up;
   } else {
     pending_->GiveUp(name);
+  }
+  if (loader_ != nullptr && !looked_up.has_value()) {
+    looked_up = loader_->End(call);
   }
   if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   if (waited.has_value() && waited->is_given_up) {
@@ -161,19 +181,22 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                    TokensOf(request.tokens(), max_tokens_));
   ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
-  if (waits && !deadline.has_value()) {
-    deadline = MonotonicNow() + absl::Milliseconds(request.pending_wait_ms());
-    if (loader_ != nullptr && request.lock()) {
-      // Nothing is loaded for a session that is gone.
-      RETURN_IF_ERROR(cache_->CheckSession(SessionId(request.session_id())));
-      if (loader_->Begin(call,
-                         {.ns = ns,
-                          .tokens = tokens,
-                          .max_tokens = MaxTokensOf(request),
-                          .after = after},
-                         *deadline)) {
-        return std::nullopt;
-      }
+  ASSIGN_OR_RETURN(const std::optional<LoadAction> load, LoadActionOf(request));
+  if (!looked_up.has_value() &&
+      (waits || (loader_ != nullptr && load.has_value()))) {
+    looked_up = {.deadline =
+                     MonotonicNow() +
+                     (waits ? absl::Milliseconds(request.pending_wait_ms())
+                            : kLookupTime)};
+    if (loader_ != nullptr && load.has_value()) {
+      const PrefixQuery query = {.ns = ns,
+                                 .tokens = tokens,
+                                 .max_tokens = MaxTokensOf(request),
+                                 .after = after};
+      ASSIGN_OR_RETURN(const bool is_looked_up,
+                       LookUp(call, SessionId(request.session_id()), query,
+                              *load, looked_up->deadline));
+      if (is_looked_up) return std::nullopt;
     }
   }
   ASSIGN_OR_RETURN(
@@ -191,7 +214,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                               waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
            .request_id = RequestId(request.request_id())}));
   if (result.wait != WaitId()) {
-    pending_->Begin(call, name, result.wait, *deadline);
+    pending_->Begin(call, name, result.wait, *looked_up);
     return std::nullopt;
   }
   Verify(result);
@@ -203,9 +226,25 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   response.set_pending(OutcomeOf(result, waited));
+  if (looked_up.has_value() && looked_up->kept_tokens > result.matched_tokens) {
+    response.set_loadable_tokens(looked_up->kept_tokens -
+                                 result.matched_tokens);
+    response.set_loadable_tier(v1::TIER_DISK);
+  }
   response.set_free_pages(result.room.free);
   response.set_evictable_pages(result.room.evictable);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PrefixCacheService::LookUp(WaitingCall& call,
+                                                SessionId session,
+                                                const PrefixQuery& query,
+                                                LoadAction action,
+                                                absl::Time deadline) {
+  if (action != LoadAction::kTell) {
+    RETURN_IF_ERROR(cache_->CheckSession(session));
+  }
+  return loader_->Begin(call, query, action, deadline);
 }
 
 absl::Status PrefixCacheService::MatchPrefixes(

@@ -67,6 +67,11 @@ class PrefixCacheService {
                                     WaitingCall& call);
 
  private:
+  // Whether the call waits until its prompt has been looked up in a tier.
+  // Nothing is loaded for a session that is gone.
+  absl::StatusOr<bool> LookUp(WaitingCall& call, SessionId session,
+                              const PrefixQuery& query, LoadAction action,
+                              absl::Time deadline);
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
   void Verify(const MatchResult& result);
   void Verify(std::span<const PageId> inserted, const InsertResult& result);

@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
 #define PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -11,21 +12,51 @@
 
 namespace pando {
 
+// How long a call that does not wait may be looked up.
+inline constexpr absl::Duration kLookupTime = absl::Milliseconds(10);
+
+// What a call wants of the tokens that are kept outside the cache.
+enum class LoadAction {
+  kTell,   // to know how many there are
+  kAwait,  // to load them as long as a call waits when the load begins
+  kStart,  // to load them in any case
+};
+
+// Why tokens that are kept would not be loaded for a call that waits.
+enum class LoadObstacle { kNone, kTooFew, kNoRoom };
+
+// What a call knows when its handler runs again.
+struct LookedUp {
+  absl::Time deadline;  // until when the call may wait
+  // So many tokens from the start of its prompt were cached or kept; none if
+  // that could not be found out.
+  uint32_t kept_tokens = 0;
+};
+
 // Brings prefixes that are not cached any more back into the cache, from
-// wherever they are kept. Used in the turn.
+// wherever they are kept. What is not thread-safe is used in the turn.
 class PrefixLoader {
  public:
   virtual ~PrefixLoader() = default;
 
-  // Finds out whether more of a prompt than is cached can be loaded. If so, it
-  // begins to: then the page after the match is pending, as if a worker
-  // computed it. Returns whether it looks at all; if it does, it runs the
-  // handler of `call` again when it knows, in some microseconds.
+  // Finds out whether more of a prompt than is cached can be loaded. If so, and
+  // if `action` says so, it begins to: then the page after the match is
+  // pending, as if a worker computed it. Returns whether it looks at all; if it
+  // does, it runs the handler of `call` again when it knows, in some
+  // microseconds, or when the deadline is over.
   virtual bool Begin(WaitingCall& call, const PrefixQuery& query,
-                     absl::Time deadline) = 0;
+                     LoadAction action, absl::Time deadline) = 0;
   // To be called when the handler of `call` runs again, whatever the reason.
-  // Returns the deadline given to Begin; none if nothing was looked up.
-  virtual std::optional<absl::Time> End(const WaitingCall& call) = 0;
+  // None: nothing was looked up.
+  virtual std::optional<LookedUp> End(const WaitingCall& call) = 0;
+
+  // So many tokens from the start of the prompt are cached or kept; none if
+  // nothing is kept. Thread-safe, and takes as long as hashing the prompt does.
+  virtual uint32_t CountKept(const PrefixQuery& query) = 0;
+  // Of the tokens that CountKept found, the first `matched_tokens` are cached.
+  // Thread-safe.
+  virtual LoadObstacle FindObstacle(uint32_t matched_tokens,
+                                    uint32_t kept_tokens) = 0;
 
   // Ends all that was begun; nothing is loaded or kept until what this returns
   // is destroyed. For a flush, from its begin until it has told Forget.

@@ -63,6 +63,11 @@ class SteppedCalls {
         [&](CacheWork<W>& done) { return finish(done.work); });
   }
 
+  // Whether the call has begun, and waits for its next step.
+  bool IsUnderWay(WaitingCall& call) const {
+    return under_way_.contains(&call);
+  }
+
  private:
   template <typename W>
   struct CacheWork final : Work {

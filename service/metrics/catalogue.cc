@@ -19,10 +19,11 @@ std::string TypeName(prometheus::MetricType type) {
   }
 }
 
-// A server that has just started, and learns of reuse.
+// A server that has just started, learns of reuse and has a tier.
 MetricsSnapshot Specimen() {
   MetricsSnapshot snapshot;
   snapshot.cache.reuse.emplace();
+  snapshot.tiers.capacity_pages = 1;
   return snapshot;
 }
 

@@ -20,6 +20,7 @@ constexpr uint32_t kListedSessions = 32;
 void Add(const ClassTraffic& from, ClassTraffic& to) {
   to.query_tokens += from.query_tokens;
   to.hit_tokens += from.hit_tokens;
+  to.loaded_hit_tokens += from.loaded_hit_tokens;
   to.full_matches += from.full_matches;
   to.partial_matches += from.partial_matches;
   to.missed_matches += from.missed_matches;

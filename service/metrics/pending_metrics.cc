@@ -18,8 +18,9 @@ std::vector<Metric> PendingMetrics() {
               "Waits of matches for a page that another call computed.",
               [](const Snapshot& s) { return s.cache.counters.pending_waits; }),
       Counter("pando_pending_waits_ended_total",
-              "Those that have ended: the page was published, which saved its "
-              "computation; or was given up; or did not come in time.",
+              "Those that have ended: the page was published (or loaded from a "
+              "tier), which saved its computation; or was given up; or did not "
+              "come in time.",
               {{"outcome", ""}},
               [](const Snapshot& s, Samples& out) {
                 const CacheCounters& n = s.cache.counters;

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "pando/v1/prefix_cache.pb.h"
 #include "pando/v1/types.pb.h"
 #include "service/security/credential.h"
 #include "service/security/permissions.h"
@@ -104,11 +105,15 @@ class AccessControl {
   static absl::Status CheckNamespace(const Credential& credential,
                                      const v1::Namespace& ns);
 
-  // A match that locks holds pages on behalf of a session.
+  // A match that locks holds pages on behalf of a session, and one that loads
+  // takes pages from others.
   template <typename Request>
   static Role RoleFor(const Permission& needed, const Request& request) {
     if constexpr (requires { request.lock(); }) {
       if (request.lock()) return Role::kWorker;
+    }
+    if constexpr (requires { request.load(); }) {
+      if (request.load() == v1::LOAD_START) return Role::kWorker;
     }
     return *needed.role;
   }

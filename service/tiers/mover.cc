@@ -146,7 +146,8 @@ bool Mover::Publish(const NamespaceKey& ns, LockId lock,
        .lock_action = is_last ? LockAction::kUnlock : LockAction::kRelock,
        .free_pages = is_last ? rest.subspan(count) : std::span<const PageId>(),
        .prompt_tokens = static_cast<uint32_t>(
-           SpelledTokens(LookaheadOf(ns), count, cache_->page_tokens()))});
+           SpelledTokens(LookaheadOf(ns), count, cache_->page_tokens())),
+       .is_load = true});
   if (!inserted.ok()) {
     GiveBack(lock, rest);
     return false;

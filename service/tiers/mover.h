@@ -75,6 +75,10 @@ class Mover {
   std::optional<Reservation> Reserve(const NamespaceKey& ns,
                                      std::span<const Token> tokens,
                                      size_t pages, uint64_t generation);
+  // Whether a call waits for the page after a lock.
+  bool IsAwaited(LockId lock) const {
+    return cache_->IsAwaited(session_, lock);
+  }
   // Makes the first `count` pages of `rest` matchable, which is what is left of
   // the reservation; with `is_last` gives back the others and the lock. False:
   // the lock was released, and all is given back.
@@ -85,6 +89,7 @@ class Mover {
   size_t reserved_pages() const;
 
   PrefixCache& cache() const { return *cache_; }
+  absl::Mutex& turn() const { return policy_->turn(); }
 
  private:
   bool IsPaused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/namespace.h"
 #include "service/process/monotonic_clock.h"
 #include "service/tiers/namespace_digest.h"
+#include "service/tiers/prompt_hashes.h"
 
 namespace pando {
 namespace {
@@ -21,29 +21,6 @@ constexpr size_t kMaxLookupTokens = size_t{256} * 1024;
 constexpr size_t kMaxLoads = 64;
 // A call whose time is up waits at most this much longer.
 constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
-
-// How many whole pages of the prompt the caller wants.
-size_t WantedPages(const PrefixQuery& query, uint32_t page_tokens) {
-  const size_t pages =
-      WholePages(LookaheadOf(query.ns), query.tokens.size(), page_tokens);
-  if (!query.max_tokens.has_value()) return pages;
-  return std::min<size_t>(pages, *query.max_tokens / page_tokens);
-}
-
-std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
-                                std::span<const Token> tokens, size_t pages,
-                                uint32_t page_tokens) {
-  std::vector<PageHash> hashes;
-  hashes.reserve(pages);
-  PageHash hash = hasher.Seed(ns);
-  for (size_t i = 0; i < pages; ++i) {
-    const std::span<const Token> page =
-        tokens.subspan(i * page_tokens, page_tokens + LookaheadOf(ns));
-    hash = hasher.Next(hash, page, ns.bigram);
-    hashes.push_back(hash);
-  }
-  return hashes;
-}
 
 }  // namespace
 
@@ -74,12 +51,16 @@ TierLoads::~TierLoads() {
 // The tokens before a handle are not known here, so that what follows it has no
 // hash.
 bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
-                      absl::Time deadline) {
+                      LoadAction action, absl::Time deadline) {
   if (query.after != PrefixHandle()) return false;
   const size_t pages = WantedPages(query, page_tokens_);
   const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
-  if (!score.ok() || score->is_pending ||
-      pages * page_tokens_ < score->matched_tokens + size_t{min_load_tokens_}) {
+  if (!score.ok()) return false;
+  // A call that just waits does so for whoever computes the next page.
+  const bool may_load = action != LoadAction::kAwait || !score->is_pending;
+  const size_t least =
+      action == LoadAction::kAwait ? min_load_tokens_ : page_tokens_;
+  if (!may_load || pages * page_tokens_ < score->matched_tokens + least) {
     return false;
   }
   {
@@ -91,16 +72,18 @@ bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
                         .ns = query.ns,
                         .tokens = {query.tokens.begin(), query.tokens.end()},
                         .pages = pages,
+                        .action = action,
                         .generation = mover_->generation()});
     by_lookup_[last_lookup_] = &call;
   }
   if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
-  by_call_[&call] = {
-      .call = &call, .lookup = last_lookup_, .deadline = deadline};
+  by_call_[&call] = {.call = &call,
+                     .lookup = last_lookup_,
+                     .looked_up = {.deadline = deadline}};
   return true;
 }
 
-std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
+std::optional<LookedUp> TierLoads::End(const WaitingCall& call) {
   const auto it = by_call_.find(&call);
   if (it == by_call_.end()) return std::nullopt;
   const Waiting waiting = it->second;
@@ -108,7 +91,7 @@ std::optional<absl::Time> TierLoads::End(const WaitingCall& call) {
   if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
   absl::MutexLock hold(&mutex_);
   by_lookup_.erase(waiting.lookup);
-  return waiting.deadline;
+  return waiting.looked_up;
 }
 
 void TierLoads::ForgetSoon(std::optional<NamespaceKey> ns) {
@@ -127,9 +110,16 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
   has_forgotten_ = true;
 }
 
-bool TierLoads::IsWanted(const Lookup& lookup) {
+bool TierLoads::HasCall(uint64_t lookup) {
   absl::MutexLock hold(&mutex_);
-  return by_lookup_.contains(lookup.id);
+  return by_lookup_.contains(lookup);
+}
+
+bool TierLoads::IsWanted(const Load& load) {
+  if (load.action == LoadAction::kStart) return true;
+  // Only within a turn may a call have ended its lookup and not yet wait.
+  absl::MutexLock turn(&mover_->turn());
+  return HasCall(load.lookup) || mover_->IsAwaited(load.reservation.lock);
 }
 
 void TierLoads::ResumeAll() { ResumeWithDeadlineUntil(absl::InfiniteFuture()); }
@@ -138,25 +128,27 @@ void TierLoads::ResumeAll() { ResumeWithDeadlineUntil(absl::InfiniteFuture()); }
 void TierLoads::ResumeWithDeadlineUntil(absl::Time deadline) {
   std::vector<WaitingCall*> calls;
   for (const auto& [_, waiting] : by_call_) {
-    if (waiting.deadline <= deadline) calls.push_back(waiting.call);
+    if (waiting.looked_up.deadline <= deadline) calls.push_back(waiting.call);
   }
   for (WaitingCall* call : calls) call->Resume();
 }
 
 void TierLoads::ResumeLookedUp() {
-  std::vector<uint64_t> looked_up;
+  std::vector<Result> looked_up;
   {
     absl::MutexLock hold(&mutex_);
     looked_up.swap(looked_up_);
   }
-  for (const uint64_t lookup : looked_up) {
+  for (const auto& [lookup, kept_tokens] : looked_up) {
     WaitingCall* call = nullptr;
     {
       absl::MutexLock hold(&mutex_);
       const auto it = by_lookup_.find(lookup);
       if (it != by_lookup_.end()) call = it->second;
     }
-    if (call != nullptr) call->Resume();
+    if (call == nullptr) continue;
+    by_call_.at(call).looked_up.kept_tokens = kept_tokens;
+    call->Resume();
   }
 }
 
@@ -178,50 +170,89 @@ void TierLoads::RunLookups() {
     }
     for (const std::optional<NamespaceKey>& ns : flushed) ForgetNow(ns);
     if (!lookup.has_value()) continue;
-    LookUp(*lookup);
+    const uint32_t kept_tokens = LookUp(*lookup);
     {
       absl::MutexLock hold(&mutex_);
-      looked_up_.push_back(lookup->id);
+      looked_up_.push_back({lookup->id, kept_tokens});
     }
     looked_up_wakeup_->Request();
   }
 }
 
-void TierLoads::LookUp(const Lookup& lookup) {
+uint32_t TierLoads::LookUp(const Lookup& lookup) {
   std::vector<PageHash> hashes =
       HashPages(hasher_, lookup.ns, lookup.tokens, lookup.pages, page_tokens_);
   // Others may have cached more of it meanwhile, or begun to. What changes
   // after this, the reservation and the load find out.
   const absl::StatusOr<PrefixScore> score =
       mover_->cache().Score({.ns = lookup.ns, .tokens = lookup.tokens});
-  if (!score.ok() || score->is_pending) return;
+  if (!score.ok()) return 0;
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
-  const size_t spare = SparePages();
-  const size_t wanted =
-      std::min(hashes.size() - cached, spare - std::min(spare, cached));
+  const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
+  const size_t on_disk = tiers_->CountOnDisk(rest);
+  const bool is_wanted =
+      lookup.action == LoadAction::kStart ||
+      (lookup.action == LoadAction::kAwait && HasCall(lookup.id));
+  if (is_wanted && !score->is_pending) {
+    BeginLoad(lookup, std::move(hashes), cached);
+  }
+  return on_disk == 0
+             ? 0
+             : static_cast<uint32_t>((cached + on_disk) * page_tokens_);
+}
+
+void TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
+                          size_t cached) {
+  const size_t wanted = std::min(hashes.size() - cached, SparePages(cached));
   const uint64_t ns_digest = NamespaceDigest(hasher_, lookup.ns);
   const size_t loadable = tiers_->CountLoadable(
       ns_digest, std::span(hashes).subspan(cached, wanted));
-  if (loadable == 0 || !IsWanted(lookup) ||
-      loadable * page_tokens_ < min_load_tokens_)
-    return;
+  if (!IsWorthALoad(loadable)) return;
   std::optional<Mover::Reservation> reservation = mover_->Reserve(
       lookup.ns, lookup.tokens, cached + loadable, lookup.generation);
   if (!reservation.has_value()) return;
   hashes.resize(cached + loadable);
   absl::MutexLock hold(&mutex_);
-  loads_.push_back({.ns = lookup.ns,
+  loads_.push_back({.lookup = lookup.id,
+                    .action = lookup.action,
+                    .ns = lookup.ns,
                     .ns_digest = ns_digest,
                     .hashes = std::move(hashes),
                     .reservation = *std::move(reservation)});
   locked_pages_ += loads_.back().locked_pages();
 }
 
-size_t TierLoads::SparePages() {
+size_t TierLoads::SparePages(size_t cached) {
   absl::MutexLock hold(&mutex_);
   if (loads_.size() >= kMaxLoads) return 0;
-  return max_locked_pages_ - std::min(max_locked_pages_, locked_pages_);
+  return max_locked_pages_ -
+         std::min(max_locked_pages_, locked_pages_ + cached);
+}
+
+uint32_t TierLoads::CountKept(const PrefixQuery& query) {
+  PageHasher hasher;
+  const size_t pages = WantedPages(query, page_tokens_);
+  const std::vector<PageHash> hashes =
+      HashPages(hasher, query.ns, query.tokens, pages, page_tokens_);
+  const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
+  if (!score.ok()) return 0;
+  const size_t cached =
+      std::min<size_t>(score->matched_tokens / page_tokens_, pages);
+  const size_t on_disk = tiers_->CountOnDisk(std::span(hashes).subspan(cached));
+  return on_disk == 0
+             ? 0
+             : static_cast<uint32_t>((cached + on_disk) * page_tokens_);
+}
+
+LoadObstacle TierLoads::FindObstacle(uint32_t matched_tokens,
+                                     uint32_t kept_tokens) {
+  const size_t cached = matched_tokens / page_tokens_;
+  const size_t stored = kept_tokens / page_tokens_ - cached;
+  if (!IsWorthALoad(stored)) return LoadObstacle::kTooFew;
+  return IsWorthALoad(std::min(stored, SparePages(cached)))
+             ? LoadObstacle::kNone
+             : LoadObstacle::kNoRoom;
 }
 
 void TierLoads::RunLoads() {
@@ -248,6 +279,11 @@ void TierLoads::RunLoads() {
 }
 
 void TierLoads::LoadAndPublish(const Load& load) {
+  if (!IsWanted(load)) {
+    mover_->Publish(load.ns, load.reservation.lock, load.reservation.pages, 0,
+                    true);
+    return;
+  }
   std::span<const PageHash> hashes(load.hashes);
   tiers_->Touch(hashes);
   hashes = hashes.subspan(load.reservation.matched_pages);

@@ -36,9 +36,12 @@ class TierLoads final : public PrefixLoader {
             uint32_t min_load_tokens);
   ~TierLoads() override;
 
-  bool Begin(WaitingCall& call, const PrefixQuery& query,
+  bool Begin(WaitingCall& call, const PrefixQuery& query, LoadAction action,
              absl::Time deadline) override;
-  std::optional<absl::Time> End(const WaitingCall& call) override;
+  std::optional<LookedUp> End(const WaitingCall& call) override;
+  uint32_t CountKept(const PrefixQuery& query) override;
+  LoadObstacle FindObstacle(uint32_t matched_tokens,
+                            uint32_t kept_tokens) override;
   std::shared_ptr<const void> Pause() override { return mover_->Pause(); }
   // Loads that have begun end. The index forgets soon after this, before the
   // next lookup.
@@ -52,10 +55,13 @@ class TierLoads final : public PrefixLoader {
     uint64_t id;
     NamespaceKey ns;
     std::vector<Token> tokens;
-    size_t pages;         // that the tokens spell, and the caller wants
+    size_t pages;  // that the tokens spell, and the caller wants
+    LoadAction action;
     uint64_t generation;  // of the mover
   };
   struct Load {
+    uint64_t lookup;
+    LoadAction action;
     NamespaceKey ns;
     uint64_t ns_digest;
     std::vector<PageHash> hashes;  // of the prompt up to what is loaded
@@ -68,7 +74,12 @@ class TierLoads final : public PrefixLoader {
   struct Waiting {
     WaitingCall* call;
     uint64_t lookup;
-    absl::Time deadline;
+    LookedUp looked_up;
+  };
+  // What a lookup found out.
+  struct Result {
+    uint64_t lookup;
+    uint32_t kept_tokens;
   };
 
   // Runs the handlers of those that were looked up again.
@@ -77,11 +88,23 @@ class TierLoads final : public PrefixLoader {
   void RunLookups();
   void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
-  void LookUp(const Lookup& lookup);
-  // Whether a call still waits for it.
-  bool IsWanted(const Lookup& lookup);
-  // How many pages may be locked or reserved beside those of other loads.
-  size_t SparePages();
+  // Returns how many tokens of the prompt are cached or on disk; none if
+  // nothing of it is on disk.
+  uint32_t LookUp(const Lookup& lookup);
+  // Begins to load what follows the cached pages, as far as it is stored and
+  // there is room for it.
+  void BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
+                 size_t cached);
+  // Whether a call still waits for this lookup.
+  bool HasCall(uint64_t lookup);
+  // Whether what has not begun is still to be loaded.
+  bool IsWanted(const Load& load);
+  bool IsWorthALoad(size_t pages) const {
+    return pages > 0 && pages * page_tokens_ >= min_load_tokens_;
+  }
+  // How many pages may be loaded after `cached` ones of a prompt, beside those
+  // that other loads have locked or reserved.
+  size_t SparePages(size_t cached);
   void RunLoads();
   void LoadAndPublish(const Load& load);
   bool HasLookup() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -118,7 +141,7 @@ class TierLoads final : public PrefixLoader {
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
   // The tiers have blocks to be erased.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<uint64_t> looked_up_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Result> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
   size_t locked_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;

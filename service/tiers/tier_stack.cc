@@ -4,11 +4,15 @@ namespace pando {
 
 size_t TierStack::CountLoadable(uint64_t ns_digest,
                                 std::span<const PageHash> run) {
-  size_t pages = disk_ == nullptr ? 0 : disk_->CountStored(run);
+  size_t pages = CountOnDisk(run);
   if (remote_ != nullptr) {
     pages += remote_->CountPresent(ns_digest, run.subspan(pages));
   }
   return pages;
+}
+
+size_t TierStack::CountOnDisk(std::span<const PageHash> run) const {
+  return disk_ == nullptr ? 0 : disk_->CountStored(run);
 }
 
 // What is loaded from the shared store is touched there when it enters the

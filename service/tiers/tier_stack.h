@@ -25,6 +25,9 @@ class TierStack {
   // How many pages at the front of `run` can be loaded. Asks the shared store,
   // for a fraction of a second at most.
   size_t CountLoadable(uint64_t ns_digest, std::span<const PageHash> run);
+  // How many of them are on disk, which is known without asking anybody.
+  // Thread-safe.
+  size_t CountOnDisk(std::span<const PageHash> run) const;
   // A prompt is in use.
   void Touch(std::span<const PageHash> prompt);
   // Fills `pages` with the blocks of `run`. Returns how many from the front

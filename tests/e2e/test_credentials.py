@@ -418,6 +418,15 @@ def test_a_reader_may_match_but_not_lock(pandod):
         assert raw.failure(method, request) == ("PERMISSION_DENIED", "ROLE_REFUSED")
 
 
+def test_a_reader_may_not_start_a_load(pandod):
+    with calls(pandod, "reader") as raw:
+        method = f"{PREFIXES}/MatchPrefix"
+        request = prefix_cache_pb2.MatchPrefixRequest(tokens=TOKENS, load="LOAD_NO")
+        assert raw.unary(method, request) != b""
+        request.load = prefix_cache_pb2.LOAD_START
+        assert raw.failure(method, request) == ("PERMISSION_DENIED", "ROLE_REFUSED")
+
+
 def test_a_session_is_for_the_credential_that_opened_it(pandod):
     with calls(pandod, "worker") as mine, calls(pandod, "admin") as theirs:
         with mine.session() as session:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pando/events.h"
+#include "pando/types.h"
 
 namespace pando {
 inline namespace client {
@@ -86,6 +87,18 @@ enum class MatchEnd {
   kNeverCached,
 };
 
+// Why what a tier has is not loaded.
+enum class NotLoaded {
+  // There is nothing to load, or it is being loaded.
+  kNone,
+  // No match has asked for it: see Load.
+  kNotAsked,
+  // It is less than --tier-min-load-tokens.
+  kTooFew,
+  // Other loads, or what is cached of the prompt, leave no room for it.
+  kNoRoom,
+};
+
 // Why a prompt matches as far as it does, and no further.
 struct Explanation {
   uint32_t matched_tokens = 0;
@@ -102,6 +115,10 @@ struct Explanation {
   std::vector<uint64_t> longer_in_namespaces = {};
   // Locks on what matched, at most 100.
   std::vector<LockInfo> locks = {};
+  // How many tokens after the match a tier has, and which one.
+  uint32_t loadable_tokens = 0;
+  Tier loadable_tier = Tier::kNone;
+  NotLoaded not_loaded = NotLoaded::kNone;
 };
 
 // A run of pages in the tree.

@@ -14,6 +14,17 @@
 namespace pando {
 inline namespace client {
 
+// What is done about tokens that are not cached any more, but kept in a tier.
+// Matches that begin after a handle are not looked up there.
+enum class Load {
+  // They are loaded for matches that lock and have a pending_wait.
+  kServerPolicy,
+  // Nothing is loaded; Match::loadable_tokens says what could be.
+  kNo,
+  // A load begins, whether this match waits for it or not.
+  kStart,
+};
+
 struct MatchOptions {
   Namespace ns = {};
   // Caps the match, in tokens. An engine must compute at least one token of a
@@ -36,6 +47,7 @@ struct MatchOptions {
   // for it instead of computing the page again, at most ten minutes. Needs
   // lock. It is added to the deadline of the call. Zero: do not wait.
   absl::Duration pending_wait = absl::ZeroDuration();
+  Load load = Load::kServerPolicy;
 };
 
 // Whether the page after the match was pending (another request was computing
@@ -53,6 +65,8 @@ enum class PendingOutcome {
   kOwnerLost,
   // MatchOptions::pending_wait passed.
   kTimedOut,
+  // It was loaded from a tier while this one waited.
+  kLoaded,
 };
 
 struct Match {
@@ -72,6 +86,10 @@ struct Match {
   // Where the match ended.
   PrefixHandle handle;
   PendingOutcome pending = PendingOutcome::kNone;
+  // How many tokens after the match a tier has, and which one. Zero when the
+  // match was not looked up there (see Load).
+  uint32_t loadable_tokens = 0;
+  Tier loadable_tier = Tier::kNone;
 };
 
 // One prompt of a waiting queue; the fields are those of MatchPrefix.

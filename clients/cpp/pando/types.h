@@ -62,6 +62,12 @@ struct ReservedPages {
   std::vector<PageId> ids = {};
 };
 
+// Where copies of pages are kept outside the pool.
+enum class Tier {
+  kNone,
+  kDisk,
+};
+
 }  // namespace client
 }  // namespace pando
 

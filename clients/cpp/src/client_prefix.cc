@@ -84,6 +84,7 @@ void FillMatch(const MatchOptions& options, const PrefixHandle& after,
   request.set_lock(options.lock);
   request.set_reserve_tokens(options.reserve_tokens);
   if (!options.touch) request.set_touch(false);
+  request.set_load(ToProto(options.load));
 }
 
 void FillQuery(const PrefixQuery& query, const PrefixHandle& after,
@@ -120,7 +121,8 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
                                           Exchange* exchange) {
   RETURN_IF_ERROR(CheckAfter(options.after, tokens.size()));
   Session session = connection_->session();
-  const bool needs_session = options.lock || options.reserve_tokens > 0;
+  const bool needs_session = options.lock || options.reserve_tokens > 0 ||
+                             options.load == Load::kStart;
   if (needs_session) {
     ASSIGN_OR_RETURN(session, connection_->PresentSession());
   }
@@ -160,6 +162,8 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
   }
   match.handle = FromProto(response.handle());
   match.pending = FromProto(response.pending());
+  match.loadable_tokens = response.loadable_tokens();
+  match.loadable_tier = FromProto(response.loadable_tier());
   if (response.lock_id() != 0) {
     match.lock = Lock(connection_, session.id, response.lock_id(),
                       match.matched_tokens, match.handle);

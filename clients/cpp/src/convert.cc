@@ -156,9 +156,27 @@ PendingOutcome FromProto(v1::PendingOutcome outcome) {
       return PendingOutcome::kOwnerLost;
     case v1::PENDING_OUTCOME_TIMED_OUT:
       return PendingOutcome::kTimedOut;
+    case v1::PENDING_OUTCOME_LOADED:
+      return PendingOutcome::kLoaded;
     default:
       return PendingOutcome::kNone;
   }
+}
+
+Tier FromProto(v1::Tier tier) {
+  return tier == v1::TIER_DISK ? Tier::kDisk : Tier::kNone;
+}
+
+v1::Load ToProto(Load load) {
+  switch (load) {
+    case Load::kServerPolicy:
+      return v1::LOAD_UNSPECIFIED;
+    case Load::kNo:
+      return v1::LOAD_NO;
+    case Load::kStart:
+      return v1::LOAD_START;
+  }
+  return v1::LOAD_UNSPECIFIED;
 }
 
 EvictionReason FromProto(v1::EvictionReason reason) {

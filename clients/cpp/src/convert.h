@@ -26,6 +26,8 @@ inline namespace client {
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
 Stats FromProto(const v1::GetStatsResponse& stats);
 PendingOutcome FromProto(v1::PendingOutcome outcome);
+Tier FromProto(v1::Tier tier);
+v1::Load ToProto(Load load);
 EvictionReason FromProto(v1::EvictionReason reason);
 Gauges FromGaugePage(const lane::Gauges& gauges);
 

@@ -23,6 +23,19 @@ MatchEnd FromProto(v1::MatchEnd end) {
   }
 }
 
+NotLoaded FromProto(v1::NotLoaded reason) {
+  switch (reason) {
+    case v1::NOT_LOADED_NOT_ASKED:
+      return NotLoaded::kNotAsked;
+    case v1::NOT_LOADED_TOO_FEW:
+      return NotLoaded::kTooFew;
+    case v1::NOT_LOADED_NO_ROOM:
+      return NotLoaded::kNoRoom;
+    default:
+      return NotLoaded::kNone;
+  }
+}
+
 }  // namespace
 
 NamespaceInfo FromProto(const v1::NamespaceInfo& ns) {
@@ -88,7 +101,10 @@ Explanation FromProto(const v1::ExplainMatchResponse& answer) {
           .is_pending = answer.is_pending(),
           .longer_in_namespaces = {answer.longer_in_namespaces().begin(),
                                    answer.longer_in_namespaces().end()},
-          .locks = AllFromProto<LockInfo>(answer.locks())};
+          .locks = AllFromProto<LockInfo>(answer.locks()),
+          .loadable_tokens = answer.loadable_tokens(),
+          .loadable_tier = FromProto(answer.loadable_tier()),
+          .not_loaded = FromProto(answer.not_loaded())};
 }
 
 }  // namespace client

@@ -80,9 +80,21 @@ const EVICTED_FOR = {
   EVICTION_REASON_FLUSH: "by a flush",
 };
 
+const NOT_LOADED = {
+  NOT_LOADED_NOT_ASKED: "no call has asked for it",
+  NOT_LOADED_TOO_FEW: "that is less than --tier-min-load-tokens",
+  NOT_LOADED_NO_ROOM: "loads may take no more room now",
+};
+
 function notes(answer) {
   const notes = [];
   if (answer.is_pending) notes.push("Another call is computing the next page.");
+  if (answer.loadable_tokens) {
+    const why = NOT_LOADED[answer.not_loaded];
+    notes.push(`${plural(answer.loadable_tokens, "token")} after that ` +
+      `${answer.loadable_tokens === 1 ? "is" : "are"} on disk` +
+      (why ? `, not loaded because ${why}.` : "."));
+  }
   if (answer.longer_in_namespaces.length) {
     const word = answer.longer_in_namespaces.length === 1 ? "namespace" : "namespaces";
     notes.push(

@@ -346,6 +346,13 @@ def _tiers(q: Queries) -> list[Panel]:
             ],
         ),
         Graph(
+            "Tokens found by tier",
+            "Tokens a second that matches found: on disk where a load brought them "
+            "back and they were found first, else in the pool (device).",
+            "short",
+            [Query(q.rate("pando_prefix_hit_tokens_total", by), "{{tier}}")],
+        ),
+        Graph(
             "Not stored, not loaded",
             "Pages a second that a tier dropped, because it was too slow or they were "
             "evicted first; and copies that could not be written or read, or were "

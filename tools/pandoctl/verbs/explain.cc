@@ -49,6 +49,25 @@ std::string EndText(const v1::ExplainMatchResponse& answer) {
   }
 }
 
+std::string NotLoadedText(v1::NotLoaded reason) {
+  switch (reason) {
+    case v1::NOT_LOADED_NOT_ASKED:
+      return ", not loaded: no call has asked for it";
+    case v1::NOT_LOADED_TOO_FEW:
+      return ", not loaded: that is less than --tier-min-load-tokens";
+    case v1::NOT_LOADED_NO_ROOM:
+      return ", not loaded: loads may take no more room now";
+    default:
+      return "";
+  }
+}
+
+std::string OnDiskText(const v1::ExplainMatchResponse& answer) {
+  if (answer.loadable_tokens() == 0) return "no more of it";
+  return absl::StrCat(Counted(answer.loadable_tokens(), "token"), " more",
+                      NotLoadedText(answer.not_loaded()));
+}
+
 std::string ExplanationText(const v1::ExplainMatchResponse& answer,
                             size_t asked) {
   const std::string end = v1::MatchEnd_Name(answer.end());
@@ -58,6 +77,7 @@ std::string ExplanationText(const v1::ExplainMatchResponse& answer,
                             EndText(answer))},
        {"pending",
         answer.is_pending() ? "another call computes the next page" : "no"},
+       {"on disk", OnDiskText(answer)},
        {"more in",
         answer.longer_in_namespaces().empty()
             ? "no other namespace"

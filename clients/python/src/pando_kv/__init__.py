@@ -46,6 +46,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    NotLoaded,
     QuarantineInfo,
     SessionInfo,
     TreeDump,
@@ -58,6 +59,7 @@ from pando_kv.results import (
     Flush,
     Gauges,
     Insert,
+    Load,
     Match,
     Namespace,
     PageRoom,
@@ -69,6 +71,7 @@ from pando_kv.results import (
     QuotaClass,
     ReuseStats,
     Stats,
+    Tier,
 )
 from pando_kv.tls import Tls
 from pando_kv.torch_views import TorchViews
@@ -101,6 +104,7 @@ __all__ = [
     "LayoutMismatchError",
     "LayoutOrder",
     "Listing",
+    "Load",
     "Lock",
     "LockInDoubtError",
     "LockInfo",
@@ -111,6 +115,7 @@ __all__ = [
     "Namespace",
     "NamespaceInfo",
     "NotAllowedError",
+    "NotLoaded",
     "Operator",
     "PageNotOwnedError",
     "PageRoom",
@@ -136,6 +141,7 @@ __all__ = [
     "Shard",
     "SnapshotEnd",
     "Stats",
+    "Tier",
     "Tls",
     "TorchViews",
     "TreeDump",

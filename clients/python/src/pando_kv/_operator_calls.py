@@ -15,6 +15,7 @@ from pando_kv.operators import (
     LockInfo,
     MatchEnd,
     NamespaceInfo,
+    NotLoaded,
     QuarantineInfo,
     SessionInfo,
     TreeNode,
@@ -27,6 +28,7 @@ from pando_kv.results import (
     QuotaClass,
     ReuseStats,
     Stats,
+    Tier,
     from_message,
 )
 
@@ -165,6 +167,8 @@ def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:
             evicted_for=EvictionReason(response.evicted_for),
             longer_in_namespaces=list(response.longer_in_namespaces),
             locks=[from_message(LockInfo, each) for each in response.locks],
+            loadable_tier=Tier(response.loadable_tier),
+            not_loaded=NotLoaded(response.not_loaded),
         )
 
     return Call(plain(_SERVICE + "ExplainMatch"), encode(request, lists), parse)

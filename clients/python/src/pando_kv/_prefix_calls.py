@@ -33,6 +33,7 @@ from pando_kv._wire import Uint32Array, as_uint32, is_uint32
 from pando_kv.results import (
     ExpectedReuse,
     Insert,
+    Load,
     Match,
     Namespace,
     PageRoom,
@@ -40,6 +41,7 @@ from pando_kv.results import (
     PrefixHandle,
     PrefixQuery,
     PrefixScore,
+    Tier,
     made,
 )
 
@@ -49,6 +51,7 @@ LockT = TypeVar("LockT", bound=LockHandle)
 LockMaker = Callable[[Session, int, int, "PrefixHandle | None"], LockT]
 
 _PENDING = {outcome.value: outcome for outcome in PendingOutcome}
+_TIERS = {tier.value: tier for tier in Tier}
 _KEEP, _RELOCK, _UNLOCK = (
     prefix_cache_pb2.LOCK_ACTION_UNSPECIFIED,
     prefix_cache_pb2.LOCK_ACTION_RELOCK,
@@ -91,6 +94,7 @@ def match_prefix(
     reserve_tokens: int = 0,
     touch: bool = True,
     pending_wait: float = 0.0,
+    load: Load = Load.SERVER_POLICY,
 ) -> Call[Match[LockT]]:
     session = sessions.current()
     prompt = as_uint32(tokens, "tokens")
@@ -110,6 +114,7 @@ def match_prefix(
                 touch=touch,
                 after=handle_values(place.after),
                 request_id=session.next_request_id() if lock else 0,
+                load=load.value,
             ),
             lambda answer: _match(sessions, session, make_lock, place, answer),
             answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages,
@@ -129,7 +134,8 @@ def _match(
     place: Place,
     answer: Any,
 ) -> Match[LockT]:
-    matched, page_ids, lock_id, reserved, ends_at, pending, free, evictable, *_ = answer
+    matched, page_ids, lock_id, reserved, ends_at, pending, *rest = answer
+    free, evictable, loadable, tier, *_ = rest
     sessions.room = made(PageRoom, free=free, evictable=evictable)
     handle = _handle(ends_at)
     return made(
@@ -143,6 +149,8 @@ def _match(
         handle=handle,
         pending=_PENDING.get(pending, PendingOutcome.NONE),
         generation=session.generation,
+        loadable_tokens=loadable,
+        loadable_tier=_TIERS.get(tier, Tier.NONE),
     )
 
 

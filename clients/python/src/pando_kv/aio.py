@@ -23,6 +23,7 @@ from pando_kv.results import (
     ExpectedReuse,
     Gauges,
     Insert,
+    Load,
     Match,
     Namespace,
     PageRoom,
@@ -151,6 +152,7 @@ class AsyncClient(AsyncOperatorClient):
         reserve_tokens: int = 0,
         touch: bool = True,
         pending_wait: float = 0.0,
+        load: Load = Load.SERVER_POLICY,
     ) -> Match[AsyncLock]:
         """Finds the longest cached prefix of the prompt, in whole pages.
 
@@ -168,6 +170,8 @@ class AsyncClient(AsyncOperatorClient):
         `pending_wait` is for the case that another call computes the page after the
         match: how many seconds, at most 600, to wait for it instead of computing the
         page again. It is added to the timeout, and needs `lock`.
+
+        `load` says what is done about tokens that only a tier has.
         """
         call = _prefix_calls.match_prefix(
             self._sessions,
@@ -180,6 +184,7 @@ class AsyncClient(AsyncOperatorClient):
             reserve_tokens=reserve_tokens,
             touch=touch,
             pending_wait=pending_wait,
+            load=load,
         )
         return await self._connection.send(call)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pando_kv.results import WireEnum
+from pando_kv.results import Tier, WireEnum
 
 T = TypeVar("T")
 
@@ -110,6 +110,19 @@ class MatchEnd(WireEnum):
     """The next page is not known: never cached, or evicted long ago."""
 
 
+class NotLoaded(WireEnum):
+    """Why what a tier has is not loaded."""
+
+    NONE = 0
+    """There is nothing to load, or it is being loaded."""
+    NOT_ASKED = 1
+    """No match has asked for it: see `Load`."""
+    TOO_FEW = 2
+    """It is less than `--tier-min-load-tokens`."""
+    NO_ROOM = 3
+    """Other loads, or what is cached of the prompt, leave no room for it."""
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why a prompt matches as far as it does, and no further."""
@@ -128,6 +141,10 @@ class Explanation:
     """Numbers of namespaces that have more of these tokens; at most 16."""
     locks: list[LockInfo]
     """Locks on what matched, at most 100."""
+    loadable_tokens: int
+    """Tokens after the match that a tier has."""
+    loadable_tier: Tier
+    not_loaded: NotLoaded
 
 
 @dataclass(frozen=True)

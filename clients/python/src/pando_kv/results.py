@@ -81,6 +81,25 @@ class ExpectedReuse(WireEnum):
     `retain_seconds` for as long as its quota class may."""
 
 
+class Load(WireEnum):
+    """What is done about tokens that are not cached any more, but kept in a tier.
+    Matches that begin after a handle are not looked up there."""
+
+    SERVER_POLICY = 0
+    """They are loaded for matches that lock and have a `pending_wait`."""
+    NO = 1
+    """Nothing is loaded; `loadable_tokens` says what could be."""
+    START = 2
+    """A load begins, whether this match waits for it or not."""
+
+
+class Tier(WireEnum):
+    """Where copies of pages are kept outside the pool."""
+
+    NONE = 0
+    DISK = 1
+
+
 class PendingOutcome(WireEnum):
     """Whether another call was computing the page after a match, and how the wait for
     it ended."""
@@ -96,6 +115,8 @@ class PendingOutcome(WireEnum):
     """The session of its owner ended."""
     TIMED_OUT = 5
     """`pending_wait` passed."""
+    LOADED = 6
+    """It was loaded from a tier meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +142,9 @@ class Match(Generic[LockT]):
     pending: PendingOutcome
     generation: int
     """The session (`client.generation`) in which these page ids are valid."""
+    loadable_tokens: int = 0
+    """Tokens after the match that a tier has; 0 when it was not looked up there."""
+    loadable_tier: Tier = Tier.NONE
 
 
 @dataclass(frozen=True, eq=False)

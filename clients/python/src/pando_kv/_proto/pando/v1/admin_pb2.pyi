@@ -12,6 +12,10 @@ MATCH_END_EVICTED: MatchEnd
 MATCH_END_NEVER_CACHED: MatchEnd
 MATCH_END_PAGE_FLOOR: MatchEnd
 MATCH_END_UNSPECIFIED: MatchEnd
+NOT_LOADED_NOT_ASKED: NotLoaded
+NOT_LOADED_NO_ROOM: NotLoaded
+NOT_LOADED_TOO_FEW: NotLoaded
+NOT_LOADED_UNSPECIFIED: NotLoaded
 
 class CacheCounters(_message.Message):
     __slots__ = ["allocated_pages", "allocation_failures", "duplicate_pages", "evicted_pages_for_allocation", "evicted_pages_for_quota", "evicted_pages_for_watermark", "evicted_pages_on_request", "hit_tokens", "inserted_pages", "inserts", "locks_released", "locks_taken", "matches", "pending_waits", "pending_waits_given_up", "pending_waits_published", "pending_waits_timed_out", "quarantined_pages", "query_tokens", "quota_rejections", "repeated_requests", "sessions_closed", "sessions_lost", "sessions_opened"]
@@ -110,24 +114,30 @@ class ExplainMatchRequest(_message.Message):
     def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ExplainMatchResponse(_message.Message):
-    __slots__ = ["diverged_at", "end", "evicted_for", "evicted_ms_ago", "is_pending", "locks", "longer_in_namespaces", "matched_tokens"]
+    __slots__ = ["diverged_at", "end", "evicted_for", "evicted_ms_ago", "is_pending", "loadable_tier", "loadable_tokens", "locks", "longer_in_namespaces", "matched_tokens", "not_loaded"]
     DIVERGED_AT_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     EVICTED_FOR_FIELD_NUMBER: _ClassVar[int]
     EVICTED_MS_AGO_FIELD_NUMBER: _ClassVar[int]
     IS_PENDING_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TIER_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
     LONGER_IN_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     MATCHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    NOT_LOADED_FIELD_NUMBER: _ClassVar[int]
     diverged_at: int
     end: MatchEnd
     evicted_for: _types_pb2.EvictionReason
     evicted_ms_ago: int
     is_pending: bool
+    loadable_tier: _types_pb2.Tier
+    loadable_tokens: int
     locks: _containers.RepeatedCompositeFieldContainer[LockInfo]
     longer_in_namespaces: _containers.RepeatedScalarFieldContainer[int]
     matched_tokens: int
-    def __init__(self, matched_tokens: _Optional[int] = ..., end: _Optional[_Union[MatchEnd, str]] = ..., diverged_at: _Optional[int] = ..., evicted_for: _Optional[_Union[_types_pb2.EvictionReason, str]] = ..., evicted_ms_ago: _Optional[int] = ..., is_pending: bool = ..., longer_in_namespaces: _Optional[_Iterable[int]] = ..., locks: _Optional[_Iterable[_Union[LockInfo, _Mapping]]] = ...) -> None: ...
+    not_loaded: NotLoaded
+    def __init__(self, matched_tokens: _Optional[int] = ..., end: _Optional[_Union[MatchEnd, str]] = ..., diverged_at: _Optional[int] = ..., evicted_for: _Optional[_Union[_types_pb2.EvictionReason, str]] = ..., evicted_ms_ago: _Optional[int] = ..., is_pending: bool = ..., longer_in_namespaces: _Optional[_Iterable[int]] = ..., locks: _Optional[_Iterable[_Union[LockInfo, _Mapping]]] = ..., loadable_tokens: _Optional[int] = ..., loadable_tier: _Optional[_Union[_types_pb2.Tier, str]] = ..., not_loaded: _Optional[_Union[NotLoaded, str]] = ...) -> None: ...
 
 class FlushRequest(_message.Message):
     __slots__ = ["namespace", "namespace_number"]
@@ -414,4 +424,7 @@ class TreeNode(_message.Message):
     def __init__(self, node: _Optional[int] = ..., parent: _Optional[int] = ..., namespace_number: _Optional[int] = ..., depth: _Optional[int] = ..., begin_token: _Optional[int] = ..., tokens: _Optional[int] = ..., pages: _Optional[int] = ..., locks: _Optional[int] = ..., hits: _Optional[int] = ..., priority: _Optional[int] = ..., age_accesses: _Optional[int] = ...) -> None: ...
 
 class MatchEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
+
+class NotLoaded(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []

@@ -9,10 +9,14 @@ DESCRIPTOR: _descriptor.FileDescriptor
 EXPECTED_REUSE_ENDED: ExpectedReuse
 EXPECTED_REUSE_SOON: ExpectedReuse
 EXPECTED_REUSE_UNSPECIFIED: ExpectedReuse
+LOAD_NO: Load
+LOAD_START: Load
+LOAD_UNSPECIFIED: Load
 LOCK_ACTION_RELOCK: LockAction
 LOCK_ACTION_UNLOCK: LockAction
 LOCK_ACTION_UNSPECIFIED: LockAction
 PENDING_OUTCOME_GIVEN_UP: PendingOutcome
+PENDING_OUTCOME_LOADED: PendingOutcome
 PENDING_OUTCOME_NOT_AWAITED: PendingOutcome
 PENDING_OUTCOME_OWNER_LOST: PendingOutcome
 PENDING_OUTCOME_PUBLISHED: PendingOutcome
@@ -106,8 +110,9 @@ class LockResponse(_message.Message):
     def __init__(self, lock_id: _Optional[int] = ..., locked_tokens: _Optional[int] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ...) -> None: ...
 
 class MatchPrefixRequest(_message.Message):
-    __slots__ = ["after", "lock", "max_tokens", "namespace", "pending_wait_ms", "request_id", "reserve_tokens", "session_id", "tokens", "touch"]
+    __slots__ = ["after", "load", "lock", "max_tokens", "namespace", "pending_wait_ms", "request_id", "reserve_tokens", "session_id", "tokens", "touch"]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
     LOCK_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +123,7 @@ class MatchPrefixRequest(_message.Message):
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     TOUCH_FIELD_NUMBER: _ClassVar[int]
     after: _types_pb2.PrefixHandle
+    load: Load
     lock: bool
     max_tokens: int
     namespace: _types_pb2.Namespace
@@ -127,13 +133,15 @@ class MatchPrefixRequest(_message.Message):
     session_id: int
     tokens: _containers.RepeatedScalarFieldContainer[int]
     touch: bool
-    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., max_tokens: _Optional[int] = ..., lock: bool = ..., reserve_tokens: _Optional[int] = ..., touch: bool = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending_wait_ms: _Optional[int] = ..., request_id: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., max_tokens: _Optional[int] = ..., lock: bool = ..., reserve_tokens: _Optional[int] = ..., touch: bool = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending_wait_ms: _Optional[int] = ..., request_id: _Optional[int] = ..., load: _Optional[_Union[Load, str]] = ...) -> None: ...
 
 class MatchPrefixResponse(_message.Message):
-    __slots__ = ["evictable_pages", "free_pages", "handle", "lock_id", "matched_tokens", "page_ids", "pending", "reserved_page_ids"]
+    __slots__ = ["evictable_pages", "free_pages", "handle", "loadable_tier", "loadable_tokens", "lock_id", "matched_tokens", "page_ids", "pending", "reserved_page_ids"]
     EVICTABLE_PAGES_FIELD_NUMBER: _ClassVar[int]
     FREE_PAGES_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TIER_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOCK_ID_FIELD_NUMBER: _ClassVar[int]
     MATCHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PAGE_IDS_FIELD_NUMBER: _ClassVar[int]
@@ -142,12 +150,14 @@ class MatchPrefixResponse(_message.Message):
     evictable_pages: int
     free_pages: int
     handle: _types_pb2.PrefixHandle
+    loadable_tier: _types_pb2.Tier
+    loadable_tokens: int
     lock_id: int
     matched_tokens: int
     page_ids: _containers.RepeatedScalarFieldContainer[int]
     pending: PendingOutcome
     reserved_page_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, matched_tokens: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., reserved_page_ids: _Optional[_Iterable[int]] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending: _Optional[_Union[PendingOutcome, str]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
+    def __init__(self, matched_tokens: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., reserved_page_ids: _Optional[_Iterable[int]] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending: _Optional[_Union[PendingOutcome, str]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ..., loadable_tokens: _Optional[int] = ..., loadable_tier: _Optional[_Union[_types_pb2.Tier, str]] = ...) -> None: ...
 
 class MatchPrefixesRequest(_message.Message):
     __slots__ = ["queries"]
@@ -196,6 +206,9 @@ class UnlockRequest(_message.Message):
 class UnlockResponse(_message.Message):
     __slots__ = []
     def __init__(self) -> None: ...
+
+class Load(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
 
 class PendingOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []

@@ -21,6 +21,8 @@ EVICTION_REASON_WATERMARK: EvictionReason
 LAYOUT_ORDER_LAYER_FIRST: LayoutOrder
 LAYOUT_ORDER_PAGE_FIRST: LayoutOrder
 LAYOUT_ORDER_UNSPECIFIED: LayoutOrder
+TIER_DISK: Tier
+TIER_UNSPECIFIED: Tier
 
 class KvLayout(_message.Message):
     __slots__ = ["dtype", "head_size", "head_stride", "heads", "kv_planes", "kv_stride", "layer_stride", "layers", "order", "page_format", "page_stride", "page_tokens", "piece_bytes", "token_stride"]
@@ -107,4 +109,7 @@ class DType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
 
 class LayoutOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
+
+class Tier(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
