@@ -53,8 +53,10 @@ def test_the_documentation_is_what_the_catalogue_says():
     subprocess.run([sys.executable, generator, "--check", binary()], check=True)
 
 
-def test_what_is_served_is_what_the_catalogue_says(started):
-    _, page = started(learn_reuse="yes")  # what is learnt has metrics, too
+def test_what_is_served_is_what_the_catalogue_says(started, tmp_path):
+    # What is learnt has metrics, and so has a tier.
+    tier = {"model": "m", "tier_disk": tmp_path / "tier", "tier_disk_bytes": "1MiB"}
+    _, page = started(learn_reuse="yes", **tier)
     seen = page()
     families = {s.name for s in seen.series}
     for metric in catalogue():

@@ -180,16 +180,16 @@ def test_only_a_session_may_start_a_load(tiered):
         assert refused[1] == "SESSION_LOST"
 
 
-def test_an_unknown_load_is_refused(pandod):
-    with protocol_worker(pandod.address) as worker:
+def test_an_unknown_load_is_refused(start_pandod):
+    with protocol_worker(start_pandod().address) as worker:
         assert worker.failure("MatchPrefix", load=7) == (
             "INVALID_ARGUMENT",
             "INVALID_FIELD",
         )
 
 
-def test_without_a_tier_nothing_is_loadable(pandod):
-    with protocol_worker(pandod.address) as worker:
+def test_without_a_tier_nothing_is_loadable(start_pandod):
+    with protocol_worker(start_pandod().address) as worker:
         for load in ("LOAD_NO", "LOAD_START"):
             match = worker.call("MatchPrefix", tokens=PROMPT, load=load)
             assert (match.matched_tokens, match.loadable_tokens) == (0, 0)
