@@ -55,23 +55,14 @@ TEST_F(MeasurementsTest, AMatchThatSplitsANodeIsPartial) {
 }
 
 TEST_F(MeasurementsTest, LoadedTokensAreCountedWhenTheyAreHitFirst) {
-  Publish("a");
+  const auto pages = Concat(Publish("a"), Allocate(3));
   const auto tokens = Spell("abcd");
-  const auto pages = *cache_.Allocate({.session = session_, .pages = 3});
-  const auto whole = cache_.Match({.session = session_,
+  EXPECT_EQ(Outcome(cache_.Insert({.session = session_,
                                    .ns = kNoNamespace,
                                    .tokens = tokens,
-                                   .lock = true,
-                                   .touch = false});
-  EXPECT_EQ(
-      Outcome(cache_.Insert({.session = session_,
-                             .ns = kNoNamespace,
-                             .tokens = std::span(tokens).subspan(kPageTokens),
-                             .pages = pages.pages,
-                             .anchor = whole->lock,
-                             .lock_action = LockAction::kUnlock,
-                             .is_load = true})),
-      "OK");
+                                   .pages = pages,
+                                   .is_load = true})),
+            "OK");
   const auto loaded_hit_pages = [&] {
     return Measured().classes.at(0).loaded_hit_tokens / kPageTokens;
   };
