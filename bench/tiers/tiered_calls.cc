@@ -77,7 +77,8 @@ absl::Status TieredCalls::Load(std::span<const Token> prompt) {
                .pages = match->reserved,
                .anchor = match->lock,
                .lock_action = LockAction::kUnlock,
-               .prompt_tokens = static_cast<uint32_t>(pages * page_tokens())})
+               .prompt_tokens = static_cast<uint32_t>(pages * page_tokens()),
+               .is_load = true})
       .status();
 }
 
