@@ -23,7 +23,7 @@ std::string TypeName(prometheus::MetricType type) {
 MetricsSnapshot Specimen() {
   MetricsSnapshot snapshot;
   snapshot.cache.reuse.emplace();
-  snapshot.tiers.capacity_pages = 1;
+  snapshot.disk_tier.capacity_pages = 1;
   return snapshot;
 }
 

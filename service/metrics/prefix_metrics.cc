@@ -30,20 +30,22 @@ std::vector<Metric> PrefixMetrics() {
               "hit ratio is hit tokens by these.",
               {NamespaceClassLabel()},
               ByClass([](const auto& t) { return t.query_tokens; })),
-      Counter(
-          "pando_prefix_hit_tokens_total",
-          "Of the tokens asked for, those that were cached, by where: those "
-          "that a tier brought back count for it when they are hit first.",
-          {NamespaceClassLabel(), {"tier", ""}},
-          [](const Snapshot& s, Samples& out) {
-            for (const auto& c : s.classes) {
-              const uint64_t loaded = c.traffic.loaded_hit_tokens;
-              out.Add({c.name, "device"},
-                      static_cast<double>(c.traffic.hit_tokens - loaded));
-              if (s.tiers.capacity_pages == 0) continue;
-              out.Add({c.name, "disk"}, static_cast<double>(loaded));
-            }
-          }),
+      Counter("pando_prefix_hit_tokens_total",
+              "Of the tokens asked for, those that were cached; `loaded` are "
+              "those that a tier brought back, when they are hit first.",
+              {NamespaceClassLabel(), {"tier", ""}},
+              [](const Snapshot& s, Samples& out) {
+                const bool has_tiers =
+                    s.disk_tier.capacity_pages > 0 || s.remote_tier.has_value();
+                for (const auto& c : s.classes) {
+                  const uint64_t loaded = c.traffic.loaded_hit_tokens;
+                  out.Add({c.name, "device"},
+                          static_cast<double>(c.traffic.hit_tokens - loaded));
+                  if (has_tiers) {
+                    out.Add({c.name, "loaded"}, static_cast<double>(loaded));
+                  }
+                }
+              }),
       Counter(
           "pando_prefix_match_requests_total",
           "MatchPrefix calls that matched all the pages they could (full), "

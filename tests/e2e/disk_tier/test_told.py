@@ -95,11 +95,11 @@ def test_what_was_loaded_counts_once_as_hit_on_disk(tiered):
     tiered.store(PROMPT, seed=1)
     before = hit_tokens(tiered, "device")
     tiered.read(PROMPT[: 5 * PAGE_TOKENS])
-    assert hit_tokens(tiered, "disk") == 5 * PAGE_TOKENS
+    assert hit_tokens(tiered, "loaded") == 5 * PAGE_TOKENS
     tiered.read(PROMPT)
-    assert hit_tokens(tiered, "disk") == PROMPT.size
+    assert hit_tokens(tiered, "loaded") == PROMPT.size
     tiered.read(PROMPT)
-    assert hit_tokens(tiered, "disk") == PROMPT.size
+    assert hit_tokens(tiered, "loaded") == PROMPT.size
     assert hit_tokens(tiered, "device") - before == PROMPT.size + 5 * PAGE_TOKENS
 
 

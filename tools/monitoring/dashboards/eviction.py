@@ -347,7 +347,7 @@ def _tiers(q: Queries) -> list[Panel]:
         ),
         Graph(
             "Tokens found by tier",
-            "Tokens a second that matches found: on disk where a load brought them "
+            "Tokens a second that matches found: loaded where a tier brought them "
             "back and they were found first, else in the pool (device).",
             "short",
             [Query(q.rate("pando_prefix_hit_tokens_total", by), "{{tier}}")],
