@@ -13,7 +13,7 @@
 namespace pando {
 
 // How long a call that does not wait may be looked up.
-inline constexpr absl::Duration kLookupTime = absl::Milliseconds(10);
+inline constexpr absl::Duration kLookupTime = absl::Seconds(1);
 
 // What a call wants of the tokens that are kept outside the cache.
 enum class LoadAction {

@@ -23,7 +23,7 @@ from pando_kv.aio import AsyncClient
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, POOL_PAGES
 from protocol_worker import protocol_worker
-from tiered import PAGES, PROMPT, WAIT_MS, Tiered, wait_for
+from tiered import PAGES, PROMPT, Tiered, wait_for
 
 OTHER = PROMPT + 1000
 
@@ -67,14 +67,17 @@ def test_a_call_that_waits_may_refuse_a_load(tiered):
     assert tiered.copied("load") == 0
 
 
-def test_a_wait_for_a_load_says_so(tiered):
+def test_a_wait_for_a_load_says_so(stallable):
+    tiered, disk = stallable
     tiered.store(PROMPT, seed=1)
-    with tiered.client() as client:
-        match = client.match_prefix(PROMPT, lock=True, pending_wait=WAIT_MS / 1000)
-        with match.lock:
-            assert match.matched_tokens == PROMPT.size
-            assert match.pending == PendingOutcome.LOADED
-            assert match.loadable_tokens == 0
+    disk.stall()
+    with protocol_worker(tiered.pandod.address) as worker:
+        waiting = wait_for(worker, PROMPT)
+        eventually(lambda: worker.stats().waiting_matches == 1)
+        disk.go_on()
+        match = waiting.get()
+        assert (match.matched_tokens, match.loadable_tokens) == (PROMPT.size, 0)
+        assert match.pending == PendingOutcome.LOADED.value
 
 
 def test_a_load_can_be_started_without_waiting_for_it(tiered):
@@ -162,7 +165,7 @@ def test_a_load_that_nobody_waits_for_any_more_goes_on_if_it_was_started(
         eventually(lambda: worker.stats().pages.reserved == PAGES)
         short = OTHER[: few * PAGE_TOKENS]
         impatient = worker.call(
-            "MatchPrefix", tokens=short, lock=True, pending_wait_ms=100, load=load
+            "MatchPrefix", tokens=short, lock=True, pending_wait_ms=2000, load=load
         )
         assert (impatient.matched_tokens, impatient.loadable_tokens) == (0, short.size)
         disk.go_on()
