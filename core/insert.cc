@@ -63,14 +63,23 @@ absl::Status CheckContinuation(const Target& target, const SegmentRef& segment,
                    "insert continues");
 }
 
+// How many of the pages that the insert lists first are the cache's own there:
+// nearly always the whole overlap.
+size_t CountCanonical(const InsertRequest& request,
+                      std::span<const PageId> canonical) {
+  return std::ranges::mismatch(request.pages, canonical).in1 -
+         request.pages.begin();
+}
+
 // A page of the overlap is the cache's own or a duplicate; every other page is
 // reserved by the session. No page is listed twice.
 absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
                         const Session& session,
                         std::span<const PageId> canonical) {
+  const size_t first = CountCanonical(request, canonical);
   std::vector<PageId> own;
-  own.reserve(request.pages.size() + request.free_pages.size());
-  for (size_t i = 0; i < request.pages.size(); ++i) {
+  own.reserve(request.pages.size() - first + request.free_pages.size());
+  for (size_t i = first; i < request.pages.size(); ++i) {
     const bool is_canonical =
         i < canonical.size() && request.pages[i] == canonical[i];
     if (!is_canonical) own.push_back(request.pages[i]);
@@ -145,7 +154,8 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
 uint32_t FreeDuplicates(CacheParts& parts, const InsertRequest& request,
                         Session& session, std::span<const PageId> canonical) {
   uint32_t freed = 0;
-  for (size_t i = 0; i < canonical.size(); ++i) {
+  for (size_t i = CountCanonical(request, canonical); i < canonical.size();
+       ++i) {
     if (request.pages[i] == canonical[i]) continue;
     ++parts.journal.counters().duplicate_pages;
     if (request.keep_duplicates) continue;
