@@ -42,8 +42,8 @@ class PrefixLoader {
   // Finds out whether more of a prompt than is cached can be loaded. If so, and
   // if `action` says so, it begins to: then the page after the match is
   // pending, as if a worker computed it. Returns whether it looks at all; if it
-  // does, it runs the handler of `call` again when it knows, in some
-  // microseconds, or when the deadline is over.
+  // does, it runs the handler of `call` again when it knows, in microseconds
+  // unless a shared store is slow, or when the deadline is over.
   virtual bool Begin(WaitingCall& call, const PrefixQuery& query,
                      LoadAction action, absl::Time deadline) = 0;
   // To be called when the handler of `call` runs again, whatever the reason.

@@ -46,6 +46,9 @@ absl::Status CheckFolder(const std::string& folder) {
         "right to write",
         folder, status.st_mode & 07777));
   }
+  if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, "tier-folder: read and write " + folder);
+  }
   return absl::OkStatus();
 }
 

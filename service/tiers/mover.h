@@ -28,8 +28,9 @@ namespace pando {
 // publishes later: EndAll ends all that was begun.
 class Mover {
  public:
-  // The part of the pool that stores may lock, and the part that loads may lock
-  // and reserve, is one of so many: a slow disk leaves the rest to the workers.
+  // The part of the pool that the stores of a tier may lock, and the part that
+  // loads may lock and reserve, is one of so many: a slow disk leaves the rest
+  // to the workers.
   static constexpr size_t kPoolParts = 4;
 
   // A prefix that stays what it is until its lock is released.

@@ -68,15 +68,18 @@ RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store)
       putters_(kPartThreads) {}
 
 bool RemoteTier::MayLoad() const {
-  return !eraser_.is_erasing() && load_breaker_.Admits(MonotonicNow());
+  const absl::Time now = MonotonicNow();
+  return !eraser_.is_erasing() && ask_breaker_.Admits(now) &&
+         load_breaker_.Admits(now);
 }
 
 bool RemoteTier::MayStore() const {
   return !eraser_.is_erasing() && store_breaker_.Admits(MonotonicNow());
 }
 
-void RemoteTier::LoadFailed(size_t pages, const absl::Status& status) {
-  load_breaker_.Failed(MonotonicNow());
+void RemoteTier::LoadFailed(CircuitBreaker& breaker, size_t pages,
+                            const absl::Status& status) {
+  breaker.Failed(MonotonicNow());
   failed_reads_ += pages;
   Log(LogLevel::kError, "shared pages cannot be read",
       {{"pages", pages}, {"error", status.message()}});
@@ -106,14 +109,21 @@ size_t RemoteTier::CountPresent(uint64_t ns_digest,
         question->present = store_->CountPresent(question->keys, deadline);
       }},
       kAskTimeout);
-  if (is_in_time && question->present.ok()) {
-    load_breaker_.Succeeded();
-    // Others may have erased what was known.
-    known_.Remove(run.subspan(*question->present));
-    return *question->present;
+  if (!is_in_time || !question->present.ok()) {
+    LoadFailed(ask_breaker_, run.size(),
+               is_in_time ? question->present.status() : Timeout());
+    return 0;
   }
-  LoadFailed(run.size(), is_in_time ? question->present.status() : Timeout());
-  return 0;
+  const size_t present = *question->present;
+  if (present < run.size() && MonotonicNow() >= deadline) {
+    // Others wait to be looked up meanwhile.
+    ask_breaker_.Failed(MonotonicNow());
+    return present;
+  }
+  ask_breaker_.Succeeded();
+  // Others may have erased what was known.
+  known_.Remove(run.subspan(present));
+  return present;
 }
 
 size_t RemoteTier::Load(uint64_t ns_digest, std::span<const PageHash> run,
@@ -144,7 +154,7 @@ size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
                    }),
                    kGetTimeout);
   if (!is_in_time) {
-    LoadFailed(run.size(), Timeout());
+    LoadFailed(load_breaker_, run.size(), Timeout());
     return 0;
   }
   EndLoad(*window);
@@ -180,18 +190,19 @@ void RemoteTier::EndLoad(const Window& window) {
     }
   }
   if (failed > 0) {
-    LoadFailed(failed, status);
+    LoadFailed(load_breaker_, failed, status);
   } else {
     load_breaker_.Succeeded();
   }
 }
 
-void RemoteTier::Erase(const BlockKey& key) {
+bool RemoteTier::Erase(const BlockKey& key) {
   known_.Remove({&key.hash, 1});
   const absl::Status erased = store_->Erase(key);
-  if (erased.ok()) return;
+  if (erased.ok()) return true;
   Log(LogLevel::kError, "a shared page cannot be erased",
       {{"error", erased.message()}});
+  return false;
 }
 
 void RemoteTier::Forget(std::optional<uint64_t> ns_digest) {
@@ -281,7 +292,12 @@ void RemoteTier::Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
                      absl::Time deadline, uint64_t generation) {
   store_->Put(blocks, used, deadline);
   if (generation == known_.generation()) return;
-  for (const RemoteStore::Transfer& block : blocks) Erase(block.key);
+  bool are_erased = true;
+  for (const RemoteStore::Transfer& block : blocks) {
+    are_erased &= Erase(block.key);
+  }
+  // All of a window is of one namespace, which is erased again.
+  if (!are_erased) eraser_.Erase(blocks.front().key.ns_digest);
 }
 
 void RemoteTier::EndStore(const Window& window, uint64_t generation) {
@@ -304,15 +320,16 @@ void RemoteTier::EndStore(const Window& window, uint64_t generation) {
 }
 
 TierFigures RemoteTier::figures() const {
-  return {.page_bytes = values_.page_bytes(),
-          .stored_pages = stored_,
-          .loaded_pages = loaded_,
-          .dropped_pages = dropped_,
-          .failed_reads = failed_reads_,
-          .failed_writes = failed_writes_,
-          .damaged_pages = damaged_,
-          .are_loads_refused = load_breaker_.is_open(),
-          .are_stores_refused = store_breaker_.is_open()};
+  return {
+      .page_bytes = values_.page_bytes(),
+      .stored_pages = stored_,
+      .loaded_pages = loaded_,
+      .dropped_pages = dropped_,
+      .failed_reads = failed_reads_,
+      .failed_writes = failed_writes_,
+      .damaged_pages = damaged_,
+      .are_loads_refused = ask_breaker_.is_open() || load_breaker_.is_open(),
+      .are_stores_refused = store_breaker_.is_open()};
 }
 
 }  // namespace pando

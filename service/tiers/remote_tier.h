@@ -30,9 +30,10 @@ namespace pando {
 // buffers, so that they are locked no longer than that takes, however slow the
 // store is.
 //
-// Each call has a timeout; when calls fail one after the other, those in the
-// same direction are not tried for a while. Owned by Tiers. One thread stores,
-// one asks, one loads, at the same time; all else is thread-safe.
+// Each call has a timeout; when calls fail one after the other, those of the
+// same kind (asking, loading, storing) are not tried for a while. Owned by
+// Tiers. One thread stores, one asks, one loads, at the same time; all else is
+// thread-safe.
 class RemoteTier final : public StoreTarget {
  public:
   RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store);
@@ -82,14 +83,17 @@ class RemoteTier final : public StoreTarget {
   void Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
            absl::Time deadline, uint64_t generation);
   void EndStore(const Window& window, uint64_t generation);
-  void Erase(const BlockKey& key);
-  void LoadFailed(size_t pages, const absl::Status& status);
+  // Whether the store has erased the block.
+  bool Erase(const BlockKey& key);
+  void LoadFailed(CircuitBreaker& breaker, size_t pages,
+                  const absl::Status& status);
   void StoreFailed(size_t pages, const absl::Status& status);
 
   const BlockValues values_;
   const std::unique_ptr<RemoteStore> store_;
   const size_t window_blocks_;
   KnownBlocks known_;
+  CircuitBreaker ask_breaker_;
   CircuitBreaker load_breaker_;
   CircuitBreaker store_breaker_;
   std::atomic<uint64_t> stored_ = 0;

@@ -15,7 +15,7 @@ namespace {
 // Published at once; the readers work on so many side by side.
 constexpr size_t kChunkPages = 32;
 // More tokens than this do not wait to be looked up, so that a lookup is over
-// in milliseconds.
+// in milliseconds, if it need not wait for a shared store.
 constexpr size_t kMaxLookupTokens = size_t{256} * 1024;
 // More loads than this do not wait to begin.
 constexpr size_t kMaxLoads = 64;

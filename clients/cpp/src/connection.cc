@@ -211,6 +211,7 @@ void Connection::SettleIfUnknown(const absl::Status& status,
   if (!MayHaveActed(status)) return;
   v1::MatchPrefixRequest whole = request;
   whole.clear_pending_wait_ms();
+  whole.clear_load();
   Fill(tokens, whole.mutable_tokens());
   settlements_.Add([this, again = std::move(whole),
                     free_id = NextRequestId()]() mutable {

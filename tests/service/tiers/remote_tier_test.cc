@@ -255,6 +255,17 @@ TEST_F(RemoteTierTest, AStoreThatFailsIsLeftAlone) {
   EXPECT_EQ(tier_->figures().failed_reads, 6u * CircuitBreaker::kFailures);
 }
 
+TEST_F(RemoteTierTest, AStoreThatSaysWhatItHasAndDoesNotGiveItIsLeftAlone) {
+  Store(prompt_);
+  orders_.get = absl::UnavailableError("gone");
+  for (int i = 0; i < CircuitBreaker::kFailures; ++i) {
+    EXPECT_FALSE(tier_->figures().are_loads_refused);
+    EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 6u);
+    EXPECT_EQ(Load(prompt_), 0u);
+  }
+  EXPECT_TRUE(tier_->figures().are_loads_refused);
+}
+
 TEST_F(RemoteTierTest, WhatCannotBeReadEndsALoad) {
   Store(prompt_);
   orders_.get = absl::UnavailableError("gone");

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -28,6 +27,7 @@ from pando_kv._call import (
     after_settling,
     first_request,
     is_unsettled,
+    without_wait,
 )
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
@@ -276,7 +276,7 @@ class Connection:
         """Repeats a call until the server says what became of it. At the end of the
         session there is nothing left of it."""
         waits = call.pending_wait > 0
-        call = replace(call, pending_wait=0.0)
+        call = without_wait(call) if waits else call
         answer: Awaitable[Any] = taking
         if waits and not taking.done():
             # Nobody wants what it waits for. Nothing tells a lane that its task is

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -150,6 +150,12 @@ def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
 def _is_broken(error: PandoError) -> bool:
     """No answer of the server, as opposed to one that refuses the call."""
     return isinstance(error, UnavailableError) and error.reason in _NO_ANSWER
+
+
+def without_wait(call: Call[T]) -> Call[T]:
+    """What is sent to learn what became of a call that waited: the same, but it waits
+    for nothing, and loads nothing."""
+    return replace(call, pending_wait=0.0, request=call.request._replace(load=0))
 
 
 def first_request(call: Call[Any]) -> Any:

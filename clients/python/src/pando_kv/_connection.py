@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -30,6 +29,7 @@ from pando_kv._call import (
     after_settling,
     first_request,
     is_unsettled,
+    without_wait,
 )
 from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
 from pando_kv._lane import (
@@ -273,7 +273,7 @@ class Connection:
         there is nothing left of it."""
         if call.pending_wait:
             # Nobody wants what it waits for: sent again, it waits no longer.
-            call, first = replace(call, pending_wait=0.0), None
+            call, first = without_wait(call), None
         unsettled: Call[Any] | None = call
         while unsettled is not None:
             call = unsettled
