@@ -14,8 +14,10 @@ GhostList::Place PlaceAfter(const Node& node) {
 
 }  // namespace
 
-CacheJournal::CacheJournal(uint32_t capacity_pages, uint32_t quota_classes)
+CacheJournal::CacheJournal(uint32_t capacity_pages, uint32_t quota_classes,
+                           uint32_t first_told_hit)
     : capacity_pages_(capacity_pages),
+      first_told_hit_(first_told_hit),
       events_(capacity_pages),
       churn_(capacity_pages) {
   measured_.classes.resize(quota_classes);
@@ -61,6 +63,18 @@ void CacheJournal::NoteReuse(const Node& end, uint32_t now) {
     pages += node->page_count;
   }
   if (pages > 0) measured_.reuse_gap_seconds.Record(SecondsOf(gap), pages);
+}
+
+// A node has had at least as many hits as those below it; the insert that made
+// it is counted as the first, and is none. While the tree is described, the log
+// may not know the page; a later hit tells of it.
+void CacheJournal::NoteHit(const Node& end) {
+  if (first_told_hit_ == 0 || description_.has_value()) return;
+  const Node* node = &end;
+  while (!node->is_root() && node->hit_count <= first_told_hit_) {
+    node = node->parent;
+  }
+  if (!node->is_root()) events_.Hit(node->pages().back());
 }
 
 void CacheJournal::NoteRejectedQuota(uint32_t quota_class) {

@@ -29,7 +29,9 @@ namespace pando {
 class CacheJournal {
  public:
   // For a cache of `capacity_pages` pages, page 0 included.
-  CacheJournal(uint32_t capacity_pages, uint32_t quota_classes);
+  // Events tell of hits from the `first_told_hit` of a page on; 0: of none.
+  CacheJournal(uint32_t capacity_pages, uint32_t quota_classes,
+               uint32_t first_told_hit);
 
   // The time that evictions, locks and sessions are dated with; it stands still
   // between two calls of PrefixCache::ExpireSessions.
@@ -50,6 +52,8 @@ class CacheJournal {
   // `end` and its ancestors are about to be used, at `now` in tenths of a
   // second.
   void NoteReuse(const Node& end, uint32_t now);
+  // An insert has counted a hit of `end` and its ancestors.
+  void NoteHit(const Node& end);
   void NoteRejectedQuota(uint32_t quota_class);
   void NoteLockEnd(LockEnd end, absl::Time taken_at);
 
@@ -85,6 +89,7 @@ class CacheJournal {
   uint64_t& EvictedPages(EvictionReason reason);
 
   const uint32_t capacity_pages_;
+  const uint32_t first_told_hit_;
   absl::Time time_ = absl::UnixEpoch();
   CacheCounters counters_;
   Measurements measured_;

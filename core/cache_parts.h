@@ -25,11 +25,11 @@ struct CacheParts {
   // `classes` outlives this.
   CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
              EvictionPolicyKind policy, const QuotaClasses* classes,
-             const ReuseOptions& reuse)
+             const ReuseOptions& reuse, uint32_t first_told_hit)
       : quota_classes(*classes),
         tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
         pool(capacity_pages, classes->count()),
-        journal(capacity_pages, classes->count()),
+        journal(capacity_pages, classes->count(), first_told_hit),
         pending(&tree, capacity_pages) {}
   CacheParts(const CacheParts&) = delete;
   CacheParts& operator=(const CacheParts&) = delete;

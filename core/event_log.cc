@@ -39,6 +39,12 @@ void EventLog::Removed(std::span<const PageId> pages, EvictionReason reason) {
   Count(pages.size());
 }
 
+void EventLog::Hit(PageId last) {
+  if (!is_keeping()) return;
+  events_.emplace_back(PagesHit{last});
+  Count(1);
+}
+
 void EventLog::Cleared() {
   if (is_keeping()) events_.emplace_back(AllCleared{});
 }

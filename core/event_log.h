@@ -41,10 +41,16 @@ struct PagesRemoved {
   EvictionReason reason;
 };
 
+// `last` and the pages before it in its prompt, which are in the tree, were
+// hit.
+struct PagesHit {
+  PageId last;
+};
+
 // Nothing is cached any more.
 struct AllCleared {};
 
-using RawEvent = std::variant<PagesStored, PagesRemoved, AllCleared>;
+using RawEvent = std::variant<PagesStored, PagesRemoved, PagesHit, AllCleared>;
 
 // Keeps what entered and left the tree, in order, until a reader takes it.
 // Logging an event copies no tokens and hashes nothing.
@@ -67,6 +73,7 @@ class EventLog {
               uint32_t page_count, PageId parent,
               const std::shared_ptr<const NamespaceKey>& ns);
   void Removed(std::span<const PageId> pages, EvictionReason reason);
+  void Hit(PageId last);
   // REQUIRES: nothing is cached.
   void Cleared();
 

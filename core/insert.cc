@@ -304,7 +304,9 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
                          canonical.size(), facts);
   if (target.anchor != nullptr) target.anchor->request = facts;
   if (position.node != nullptr) {
-    TakeHints(parts, request, position.LastWholeNode());
+    Node& end = position.LastWholeNode();
+    if (request.lock_action != LockAction::kRelock) parts.journal.NoteHit(end);
+    TakeHints(parts, request, end);
   }
   if (position.node != nullptr && position.pages() > 0) {
     result.handle = HandleTo(parts.tree, position);

@@ -88,7 +88,8 @@ PrefixCache::PrefixCache(const Options& options)
     : options_(options),
       quotas_(options.quota_classes),
       parts_(options.page_tokens, options.capacity_pages,
-             options.eviction_policy, &quotas_, options.reuse) {
+             options.eviction_policy, &quotas_, options.reuse,
+             options.first_told_hit) {
   parts_.sessions.SetLimits(options.session_limits);
   parts_.budget.SetQuotas(options.quota_classes);
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);

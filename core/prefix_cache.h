@@ -67,6 +67,9 @@ class PrefixCache {
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     SessionLimits session_limits = {};
+    // Events tell of the hits of a page from this one on: inserts of other
+    // requests that contain it. 0: of none.
+    uint32_t first_told_hit = 0;
     // Called for each wait that ends, unless it was cancelled. It is called
     // outside the mutex, by the thread that ended the wait, maybe before the
     // Match that began the wait has returned. Must be set when matches wait.

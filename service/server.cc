@@ -48,6 +48,16 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .model = options.model};
 }
 
+bool HasTiers(const Options& options) {
+  return !options.tier_disk.empty() || !options.tier_folder.empty();
+}
+
+// The hit at which the tiers store a page; 0: they store it at once.
+uint32_t StoringHit(const Options& options) {
+  if (!HasTiers(options) || options.tier_write == "at-once") return 0;
+  return options.tier_write == "first-hit" ? 1 : 2;
+}
+
 // Adds to the error of an address that is taken which option chooses another.
 absl::Status WithOption(const absl::Status& status, absl::string_view option) {
   if (!absl::IsAlreadyExists(status) && !absl::IsUnavailable(status)) {
@@ -115,6 +125,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
               .high_free_pages = options.high_free_pages,
               .quota_classes = options.quotas,
               .session_limits = SessionLimitsOf(options),
+              .first_told_hit = StoringHit(options),
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -208,15 +219,14 @@ absl::Status Server::StartKvEvents() {
 }
 
 absl::Status Server::StartTiers() {
-  if (options_.tier_disk.empty() && options_.tier_folder.empty()) {
-    return absl::OkStatus();
-  }
+  if (!HasTiers(options_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       tiers_, Tiers::Start({.model = options_.model,
                             .disk_folder = options_.tier_disk,
                             .disk_bytes = options_.tier_disk_bytes,
                             .shared_folder = options_.tier_folder,
-                            .min_load_tokens = options_.tier_min_load_tokens},
+                            .min_load_tokens = options_.tier_min_load_tokens,
+                            .stores_at_once = StoringHit(options_) == 0},
                            {.cache = &cache_,
                             .policy = &policy_,
                             .verifier = verifier_.get(),

@@ -71,6 +71,8 @@ void EventPublisher::Publish(const RawEvent& event) {
       sink->Removed(*pages_, removed->pages, removed->reason);
     }
     pages_->Remove(removed->pages);
+  } else if (const auto* hit = std::get_if<PagesHit>(&event)) {
+    for (EventSink* sink : sinks_) sink->Hit(*pages_, hit->last);
   } else {
     pages_->Clear();
     for (EventSink* sink : sinks_) sink->Cleared();

@@ -22,6 +22,8 @@ class EventSink {
   virtual void Removed(const CachedPages& pages,
                        std::span<const PageId> removed,
                        EvictionReason reason) = 0;
+  // `last` and the pages before it were hit, if the cache tells of hits.
+  virtual void Hit(const CachedPages&, PageId /*last*/) {}
   // Nothing is cached any more.
   virtual void Cleared() = 0;
   // Comes every few milliseconds, after the events that there were. `pages` is

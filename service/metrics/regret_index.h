@@ -55,6 +55,7 @@ class RegretIndex {
   using Hash = uint64_t;
 
   void Apply(const PagesStored& stored, absl::Time now);
+  void Apply(const PagesHit&, absl::Time) {}
   void Apply(const PagesRemoved& removed, absl::Time now);
   // Events were missed. Pages that are not known then stay unknown until they
   // are stored again.

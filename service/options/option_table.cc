@@ -396,6 +396,10 @@ std::vector<OptionSpec> MakeOptionTable() {
            "on NFS; must exist; for pools in host memory; off when empty"),
       Number("tier-min-load-tokens", &Options::tier_min_load_tokens, 1,
              kMaxInt32, "Fewer tokens than this are not loaded, but computed"),
+      Choice("tier-write", &Options::tier_write,
+             {"at-once", "first-hit", "second-hit"},
+             "When a page is copied: as soon as it is cached, or when other "
+             "requests use it for the first or the second time"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
                 "How long to wait for the workers after SIGTERM")),
       Live(Time("check-invariants-every", &Options::check_invariants_every,

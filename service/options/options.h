@@ -116,6 +116,7 @@ struct Options {
   uint64_t tier_disk_bytes = 0;
   std::string tier_folder;
   uint32_t tier_min_load_tokens = 256;
+  std::string tier_write = "at-once";
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

@@ -32,9 +32,10 @@ size_t TierStores::Prompt::bytes() const {
          tokens.size() * sizeof(Token) + hashes.size() * sizeof(PageHash);
 }
 
-TierStores::TierStores(Mover* mover, StoreTarget* tier)
+TierStores::TierStores(Mover* mover, StoreTarget* tier, bool stores_at_once)
     : mover_(mover),
       tier_(tier),
+      stores_at_once_(stores_at_once),
       max_pages_(MaxPages(mover->cache(), *tier)),
       thread_([this] { Run(); }) {}
 
@@ -65,11 +66,24 @@ TierStores::Prompt TierStores::PromptOf(const CachedPages& pages, PageId last) {
 }
 
 void TierStores::Stored(const CachedPages& pages, std::span<const PageId> run) {
+  if (!stores_at_once_) return;
   Prompt prompt = PromptOf(pages, run.back());
   if (tier_->TouchIfStored(prompt.hashes)) return;  // it was loaded
+  Queue(std::move(prompt), run.size());
+}
+
+void TierStores::Hit(const CachedPages& pages, PageId last) {
+  Prompt prompt = PromptOf(pages, last);
+  if (tier_->TouchIfStored(prompt.hashes)) return;
+  const size_t new_pages =
+      prompt.hashes.size() - tier_->CountStored(prompt.hashes);
+  Queue(std::move(prompt), new_pages);
+}
+
+void TierStores::Queue(Prompt prompt, size_t new_pages) {
   absl::MutexLock hold(&mutex_);
   if (queued_bytes_ + prompt.bytes() > kMaxQueuedBytes) {
-    tier_->CountDropped(run.size());
+    tier_->CountDropped(new_pages);
     return;
   }
   queued_bytes_ += prompt.bytes();

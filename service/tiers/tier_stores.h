@@ -17,23 +17,25 @@
 
 namespace pando {
 
-// Stores what enters the cache, on a thread of its own. Nobody waits for it,
-// and eviction least of all: what comes faster than the tier can write, or is
-// evicted before its turn, is not stored. Owned by Tiers.
+// Stores what enters the cache, or what is hit there, on a thread of its own.
+// Nobody waits for it, and eviction least of all: what comes faster than the
+// tier can write, or is evicted before its turn, is not stored. Owned by Tiers.
 class TierStores final : public EventSink {
  public:
-  // Both outlive this.
-  TierStores(Mover* mover, StoreTarget* tier);
+  // Both outlive this. `stores_at_once`: what enters the cache, and not only
+  // what is hit.
+  TierStores(Mover* mover, StoreTarget* tier, bool stores_at_once);
   ~TierStores() override;
 
   void Stored(const CachedPages& pages, std::span<const PageId> run) override;
+  void Hit(const CachedPages& pages, PageId last) override;
   void Removed(const CachedPages&, std::span<const PageId>,
                EvictionReason) override {}
   void Cleared() override {}
   bool EndTurn(const CachedPages*) override { return true; }
 
  private:
-  // A prompt of which something is new.
+  // A prompt of which something is not stored.
   struct Prompt {
     NamespaceKey ns;
     std::vector<Token> tokens;
@@ -43,6 +45,8 @@ class TierStores final : public EventSink {
   };
 
   static Prompt PromptOf(const CachedPages& pages, PageId last);
+  // `new_pages` of it are not stored.
+  void Queue(Prompt prompt, size_t new_pages);
   void Run();
   void Store(const Prompt& prompt);
   // False: it is not cached any more, or may not be locked.
@@ -57,6 +61,7 @@ class TierStores final : public EventSink {
 
   Mover* const mover_;
   StoreTarget* const tier_;
+  const bool stores_at_once_;
   const size_t max_pages_;  // of one prompt
   absl::Mutex mutex_;
   PageHasher hasher_;  // the thread's alone

@@ -59,8 +59,12 @@ Tiers::Tiers(std::unique_ptr<DiskTier> disk, std::unique_ptr<RemoteTier> remote,
       stack_(disk_.get(), remote_.get()),
       mover_(parts.cache, parts.policy, parts.verifier),
       loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
-  if (disk_ != nullptr) disk_stores_.emplace(&mover_, disk_.get());
-  if (remote_ != nullptr) remote_stores_.emplace(&mover_, remote_.get());
+  if (disk_ != nullptr) {
+    disk_stores_.emplace(&mover_, disk_.get(), config.stores_at_once);
+  }
+  if (remote_ != nullptr) {
+    remote_stores_.emplace(&mover_, remote_.get(), config.stores_at_once);
+  }
 }
 
 std::vector<EventSink*> Tiers::stores() {

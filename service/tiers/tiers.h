@@ -27,6 +27,8 @@ class Tiers {
     uint64_t disk_bytes = 0;
     std::string shared_folder;
     uint32_t min_load_tokens = 0;
+    // What enters the cache is stored, not only what is hit there.
+    bool stores_at_once = true;
   };
   // All outlive the tiers. `verifier` may be null; `server` has not started.
   struct Parts {

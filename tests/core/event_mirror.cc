@@ -46,4 +46,10 @@ void EventMirror::Apply(const PagesRemoved& removed) {
   }
 }
 
+void EventMirror::Apply(const PagesHit& hit) {
+  if (pages_.contains(hit.last)) return;
+  impossible_.push_back(absl::StrCat("events: page ", hit.last.value(),
+                                     " is hit, but not there"));
+}
+
 }  // namespace pando

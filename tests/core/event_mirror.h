@@ -28,6 +28,7 @@ class EventMirror {
  private:
   void Apply(const PagesStored& stored);
   void Apply(const PagesRemoved& removed);
+  void Apply(const PagesHit& hit);
   void Apply(const AllCleared&) { pages_.clear(); }
 
   const uint32_t page_tokens_;

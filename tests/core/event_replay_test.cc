@@ -60,6 +60,9 @@ class Follower {
       EXPECT_EQ(pages_.erase(page), 1u) << page << " was not there";
     }
   }
+  void operator()(const PagesHit& hit) {
+    EXPECT_TRUE(pages_.contains(hit.last)) << hit.last << " is not there";
+  }
   void operator()(const AllCleared&) { pages_.clear(); }
 
   const uint32_t page_tokens_;

@@ -56,7 +56,7 @@ class PageBudgetTest : public testing::Test {
   const QuotaClasses classes_{{{"a", "a"}, {"b", "b"}}};
   RadixTree tree_{1, kPages + 1, EvictionPolicyKind::kLru, &classes_};
   PagePool pool_{kPages + 1, classes_.count()};
-  CacheJournal journal_{kPages + 1, classes_.count()};
+  CacheJournal journal_{kPages + 1, classes_.count(), 0};
   PageBudget budget_{&classes_, &tree_, &pool_, &journal_};
   PageOwner owner_;
   Token last_token_ = 0;

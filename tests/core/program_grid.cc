@@ -30,7 +30,8 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
                                .eviction_policy = point.policy,
                                .reuse = {.warmup_ticks = 8},
                                .low_free_pages = pages / 6,
-                               .high_free_pages = pages / 3};
+                               .high_free_pages = pages / 3,
+                               .first_told_hit = 1};
   if (point.has_quotas) {
     options.quota_classes = {
         {.name = "most",

@@ -64,6 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"--eviction-policy=random",
                  "eviction policy is 'random'; it may be lru, lfu, fifo, mru, "
                  "filo, priority, slru, reuse"},
+        BadValue{"--tier-write=write_back",
+                 "tier-write is 'write_back'; must be one of "
+                 "at-once, first-hit, second-hit"},
         BadValue{"--low-free-pages=5",
                  "low-free-pages is 5 and high-free-pages is 0; give both, or "
                  "neither"},
