@@ -1,5 +1,6 @@
 """A pandod under load, watched by a real Prometheus with the rules that are shipped."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,11 +35,15 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
     quotas.write_text(QUOTAS)
     config = write_config(folder, http)
     tcp = free_address()
+    shared = folder / "shared"
+    shared.mkdir(mode=0o700)
     options = {"http": http, "tcp": tcp, "tcp_insecure": "yes", "config": quotas}
+    options |= {"tier_folder": shared, "model": "a-model"}
     with (
         serving(folder, **options, **OPTIONS) as pandod,
         scraping(config, folder) as prometheus,
     ):
+        shutil.rmtree(shared)  # it fails from now on
         wait_for_scrapes(prometheus, 1)
         start = time.time()
         with traffic(pandod, tcp, folder) as load:

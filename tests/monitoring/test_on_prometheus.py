@@ -27,12 +27,10 @@ ZERO = {
     "pando-calls: Violated invariants A",
     "pando-sessions: Events that watchers missed A",
     "pando-fleet: Dropped frames A",
-    # There is no tier.
+    # There is no disk, and the shared folder was taken away.
     "pando-eviction: Copies held A",
     "pando-eviction: Copies held B",
     "pando-eviction: Bytes stored and loaded A",
-    "pando-eviction: Not stored, not loaded A",
-    "pando-eviction: Not stored, not loaded B",
     "pando-overview: Draining A",
     "pando-fleet: Servers L",
 }

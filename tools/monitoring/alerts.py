@@ -179,6 +179,16 @@ def _of_tiers(q: Queries) -> list[Alert]:
             q.over("15m").increase("pando_tier_failures_total", ["tier", "step"]),
             "> 0",
         ),
+        Alert(
+            "PandoTierRefused",
+            WARNING,
+            "A shared store does not work, so that machines do not share pages.",
+            "has refused the shared store ({{ $labels.direction }}) for 10 minutes, as "
+            "it failed again and again.",
+            q.now("pando_tier_remote_refused", ["direction"]),
+            "> 0",
+            lasts="10m",
+        ),
     ]
 
 

@@ -366,4 +366,11 @@ def _tiers(q: Queries) -> list[Panel]:
                 ),
             ],
         ),
+        Graph(
+            "Shared store refused",
+            "1 while pandod leaves the shared store alone because it failed again and "
+            "again; it is tried from time to time. Empty without one.",
+            "short",
+            [Query(q.now("pando_tier_remote_refused", ["direction"]), "{{direction}}")],
+        ),
     ]
