@@ -79,12 +79,13 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
   const size_t first = CountCanonical(request, canonical);
   std::vector<PageId> own;
   own.reserve(request.pages.size() - first + request.free_pages.size());
-  for (size_t i = first; i < request.pages.size(); ++i) {
-    const bool is_canonical =
-        i < canonical.size() && request.pages[i] == canonical[i];
-    if (!is_canonical) own.push_back(request.pages[i]);
+  for (size_t i = first; i < canonical.size(); ++i) {
+    if (request.pages[i] != canonical[i]) own.push_back(request.pages[i]);
   }
-  own.insert(own.end(), request.free_pages.begin(), request.free_pages.end());
+  for (std::span<const PageId> pages :
+       {request.pages.subspan(canonical.size()), request.free_pages}) {
+    own.insert(own.end(), pages.begin(), pages.end());
+  }
   return parts.pool.CheckReserved(session.reserved, own);
 }
 
@@ -145,8 +146,8 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
   for (PageId page : added) {
     // If another pending page was to be written here, it never will be.
     parts.pending.EndReserved(parts.pool.reservation(page));
-    parts.pool.Seal(session.reserved, page);
   }
+  parts.pool.Seal(session.reserved, added);
   NoteStored(parts.journal, parent, leaf);
   return EndOf(leaf);
 }

@@ -30,56 +30,56 @@ void PagePool::Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
     free_.pop_back();
     PageRecord& record = Record(page);
     record.quota_class = static_cast<uint16_t>(quota_class);
-    Move(page, PageState::kReserved);
     record.position = static_cast<uint32_t>(owner.pages.size());
     owner.pages.push_back(page);
-    out.push_back(page);
   }
+  const std::span<const PageId> pages = std::span(owner.pages).last(n);
+  out.insert(out.end(), pages.begin(), pages.end());
+  reserved_[quota_class] += n;
+  Move(pages, PageState::kFree, PageState::kReserved);
 }
 
 void PagePool::Release(PageOwner& owner, PageId page) {
   TakeFromOwner(owner, page);
-  PushFree(page);
+  Free({&page, 1}, PageState::kReserved);
 }
 
-void PagePool::Seal(PageOwner& owner, PageId page) {
-  TakeFromOwner(owner, page);
-  ++Record(page).generation;
-  Move(page, PageState::kSealed);
+void PagePool::Seal(PageOwner& owner, std::span<const PageId> pages) {
+  for (PageId page : pages) {
+    TakeFromOwner(owner, page);
+    ++Record(page).generation;
+  }
+  Move(pages, PageState::kReserved, PageState::kSealed);
 }
 
 void PagePool::FreeSealed(std::span<const PageId> pages) {
-  for (PageId page : pages) {
-    CHECK(state(page) == PageState::kSealed);
-    PushFree(page);
-  }
+  Free(pages, PageState::kSealed);
 }
 
 std::vector<PageId> PagePool::Quarantine(PageOwner& owner) {
-  for (PageId page : owner.pages) Move(page, PageState::kQuarantined);
+  for (PageId page : owner.pages) --reserved_[quota_class(page)];
+  Move(owner.pages, PageState::kReserved, PageState::kQuarantined);
   return std::exchange(owner.pages, {});
 }
 
 void PagePool::FreeQuarantined(std::span<const PageId> pages) {
-  for (PageId page : pages) {
-    CHECK(state(page) == PageState::kQuarantined);
-    PushFree(page);
-  }
+  Free(pages, PageState::kQuarantined);
 }
 
 absl::Status PagePool::CheckReserved(const PageOwner& owner,
                                      std::span<const PageId> pages) {
-  absl::Status status;
   size_t marked = 0;
-  for (; marked < pages.size(); ++marked) {
-    status = CheckAndMark(owner, pages[marked]);
-    if (!status.ok()) break;
+  while (marked < pages.size() && IsInRange(pages[marked]) &&
+         IsReservedBy(owner, pages[marked]) &&
+         !std::exchange(Record(pages[marked]).is_marked, true)) {
+    ++marked;
   }
   for (PageId page : pages.first(marked)) Record(page).is_marked = false;
-  return status;
+  if (marked == pages.size()) return absl::OkStatus();
+  return WhyRefused(owner, pages[marked]);
 }
 
-absl::Status PagePool::CheckAndMark(const PageOwner& owner, PageId page) {
+absl::Status PagePool::WhyRefused(const PageOwner& owner, PageId page) const {
   if (!IsInRange(page)) {
     return MakeError(
         Reason::kPageOutOfRange,
@@ -91,35 +91,42 @@ absl::Status PagePool::CheckAndMark(const PageOwner& owner, PageId page) {
                      absl::StrCat("page ", page.value(),
                                   " is not reserved by this session"));
   }
-  if (std::exchange(Record(page).is_marked, true)) {
-    return MakeError(Reason::kDuplicatePage,
-                     absl::StrCat("page ", page.value(), " is listed twice"));
+  return MakeError(Reason::kDuplicatePage,
+                   absl::StrCat("page ", page.value(), " is listed twice"));
+}
+
+void PagePool::Move(std::span<const PageId> pages, PageState from,
+                    PageState to) {
+  const uint32_t n = static_cast<uint32_t>(pages.size());
+  counts_[static_cast<size_t>(from)] -= n;
+  counts_[static_cast<size_t>(to)] += n;
+  for (PageId page : pages) {
+    PageRecord& record = Record(page);
+    CHECK(record.state == from);
+    record.state = to;
   }
-  return absl::OkStatus();
+  if (audit_ == nullptr) return;
+  for (PageId page : pages) {
+    if (!audit_->HasCounted(page)) continue;
+    audit_->Remove(from, quota_class(page));
+    audit_->Add(to, quota_class(page));
+  }
 }
 
-void PagePool::Move(PageId page, PageState to) {
-  PageRecord& record = Record(page);
-  const bool is_audited = audit_ != nullptr && audit_->HasCounted(page);
-  if (is_audited) audit_->Remove(record.state, record.quota_class);
-  --counts_[static_cast<size_t>(record.state)];
-  ++counts_[static_cast<size_t>(to)];
-  if (record.state == PageState::kReserved) --reserved_[record.quota_class];
-  if (to == PageState::kReserved) ++reserved_[record.quota_class];
-  record.state = to;
-  if (is_audited) audit_->Add(record.state, record.quota_class);
-}
-
-void PagePool::PushFree(PageId page) {
-  ++Record(page).generation;
-  Move(page, PageState::kFree);
-  Record(page).position = static_cast<uint32_t>(free_.size());
-  free_.push_back(page);
+void PagePool::Free(std::span<const PageId> pages, PageState from) {
+  for (PageId page : pages) {
+    PageRecord& record = Record(page);
+    ++record.generation;
+    record.position = static_cast<uint32_t>(free_.size());
+    free_.push_back(page);
+  }
+  Move(pages, from, PageState::kFree);
 }
 
 // The last page of the list takes the place of the one that leaves.
 void PagePool::TakeFromOwner(PageOwner& owner, PageId page) {
   CHECK(IsReservedBy(owner, page));
+  --reserved_[quota_class(page)];
   const uint32_t position = Record(page).position;
   const PageId last = owner.pages.back();
   owner.pages[position] = last;

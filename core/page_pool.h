@@ -89,8 +89,8 @@ class PagePool {
                std::vector<PageId>& out);
   // Frees a reserved page. REQUIRES: `owner` has reserved it.
   void Release(PageOwner& owner, PageId page);
-  // The page is in the tree from now on. REQUIRES: `owner` has reserved it.
-  void Seal(PageOwner& owner, PageId page);
+  // The pages are in the tree from now on. REQUIRES: `owner` has reserved them.
+  void Seal(PageOwner& owner, std::span<const PageId> pages);
   // The pages have left the tree.
   void FreeSealed(std::span<const PageId> pages);
   // Puts all pages of `owner` into quarantine, and returns them; `owner` has
@@ -129,10 +129,12 @@ class PagePool {
 
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
-  absl::Status CheckAndMark(const PageOwner& owner, PageId page);
-  // Changes the state of the page, and the counts with it.
-  void Move(PageId page, PageState to);
-  void PushFree(PageId page);
+  // Why CheckReserved refuses this page.
+  absl::Status WhyRefused(const PageOwner& owner, PageId page) const;
+  // Changes the state of the pages, which is `from`, and the counts with it.
+  void Move(std::span<const PageId> pages, PageState from, PageState to);
+  void Free(std::span<const PageId> pages, PageState from);
+  // Its state is changed by the caller.
   void TakeFromOwner(PageOwner& owner, PageId page);
 
   std::vector<PageRecord> records_;

@@ -197,7 +197,7 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
   leaf.page_count = segment->page_count();
   leaf.segment = std::move(segment);
   leaf.priority = use.priority;
-  ForgetEnd(parent);
+  if (parent.has_ended) ForgetEnd(parent);
   const bool was_leaf = parent.is_leaf();
   {
     const AuditedChange change(*this, parent);
@@ -257,7 +257,7 @@ void RadixTree::Touch(Node& node, const Use& use) {
 void RadixTree::TouchPath(Node& node, const Use& use) {
   OrderOf(node).BeforeUse(node);
   for (Node* n = &node; !n->is_root(); n = n->parent) {
-    ForgetEnd(*n);
+    if (n->has_ended) ForgetEnd(*n);
     n->last_access = now_;
     n->used_at = time_;
     n->hit_count += use.is_hit;
@@ -271,10 +271,10 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
 }
 
 void RadixTree::Lock(Node& node, const Node* ancestor) {
+  if (node.is_ended_leaf()) EndedOf(node).Remove(node);
   EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
   for (Node* n = &node; n != ancestor; n = n->parent) {
-    if (n->is_ended_leaf()) EndedOf(*n).Remove(*n);
     const AuditedChange change(*this, *n);
     if (n->lock_count++ > 0 || n->is_root()) continue;
     order.Remove(*n);
@@ -299,8 +299,8 @@ void RadixTree::Unlock(Node& node) {
   for (Node* n = &node; !n->is_root() && !n->is_locked(); n = n->parent) {
     if (learner_ != nullptr) learner_->EndUse(*n);
     order.Add(*n);
-    if (n->is_ended_leaf()) EndedOf(*n).Add(*n);
   }
+  if (node.is_ended_leaf()) EndedOf(node).Add(node);
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
 }
 

@@ -245,7 +245,7 @@ class RadixTree {
   Node* NextVictim(std::span<const uint32_t> limits) const;
   Node& SpareRetained(Node& first, uint32_t& spared_by_call);
   void PrefetchAfter(const Node& victim) const;
-  // The node is used, or gets a child.
+  // A node that had ended is used, or gets a child.
   void ForgetEnd(Node& node);
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
   void TrimTail(Node& leaf, uint32_t pages, bool is_evicted, TrimVisitor visit,

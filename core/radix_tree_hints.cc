@@ -39,7 +39,6 @@ void RadixTree::Retain(Node& end, uint16_t seconds) {
 }
 
 void RadixTree::ForgetEnd(Node& node) {
-  if (!node.has_ended) return;
   if (node.is_ended_leaf()) EndedOf(node).Remove(node);
   const AuditedChange change(*this, node);
   node.has_ended = false;

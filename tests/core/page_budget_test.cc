@@ -46,7 +46,7 @@ class PageBudgetTest : public testing::Test {
       const PageId page = owner_.pages.back();
       tree_.AddLeaf(*tree_.FindOrMakeNamespace(ns).root,
                     SegmentRef::Copy({{++last_token_}}, {{page}}), {});
-      pool_.Seal(owner_, page);
+      pool_.Seal(owner_, {&page, 1});
     }
   }
 

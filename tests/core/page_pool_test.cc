@@ -52,14 +52,14 @@ TEST_F(PagePoolTest, KnowsTheOwnerOfAReservedPage) {
   PageOwner other;
   EXPECT_TRUE(pool_.IsReservedBy(owner_, pages[0]));
   EXPECT_FALSE(pool_.IsReservedBy(other, pages[0]));
-  pool_.Seal(owner_, pages[0]);
+  pool_.Seal(owner_, {&pages[0], 1});
   EXPECT_FALSE(pool_.IsReservedBy(owner_, pages[0]));
 }
 
 TEST_F(PagePoolTest, PagesLeaveTheOwnersListInAnyOrder) {
   const auto pages = Reserve(5);
   pool_.Release(owner_, pages[1]);
-  pool_.Seal(owner_, pages[4]);
+  pool_.Seal(owner_, {&pages[4], 1});
   pool_.Release(owner_, pages[0]);
   EXPECT_THAT(owner_.pages, UnorderedElementsAreArray({pages[2], pages[3]}));
   pool_.Release(owner_, pages[3]);
@@ -69,7 +69,7 @@ TEST_F(PagePoolTest, PagesLeaveTheOwnersListInAnyOrder) {
 TEST_F(PagePoolTest, GenerationChangesWhenAPageIsSealedAndWhenItIsFreed) {
   const PageId page = Reserve(1)[0];
   const uint32_t reserved = pool_.generation(page);
-  pool_.Seal(owner_, page);
+  pool_.Seal(owner_, {&page, 1});
   const uint32_t sealed = pool_.generation(page);
   EXPECT_NE(sealed, reserved);
   pool_.FreeSealed(std::vector{page});
