@@ -40,9 +40,14 @@ def roomy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def copies(roomy, reference, model, tmp_path_factory):
-    """Two engines that copy."""
+    """Two engines that copy. Copies of the second have a stream of their own, and are
+    late."""
     folder = tmp_path_factory.mktemp("copies")
-    pair = [start_engine(name, model, roomy, folder) for name in "ab"]
+    aside = {"pando_async_copies": True}
+    pair = [
+        start_engine("a", model, roomy, folder),
+        start_engine("b", model, roomy, folder, connector=aside, late=4),
+    ]
     with closing_all(pair):
         yield pair
         for engine in pair:

@@ -1,6 +1,7 @@
 """vLLM's LLM, with its engine core in this process.
 
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
+With "late": n copies with a stream of their own are done late.
 
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
@@ -19,6 +20,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from engines.meters import Stopwatch, WireMeter
+from engines.vllm.late_stream import LateStream
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -50,6 +52,8 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     if given.pop("multiprocessing", False):
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
+    if "late" in given:
+        do_copies_late(given.pop("late"))
     pando = given.pop("pando", None)
     extra = given.pop("connector", {})
     arguments = ARGUMENTS | given
@@ -67,6 +71,12 @@ def main() -> None:
     for line in sys.stdin:
         engine.obey(json.loads(line))
     engine.close()
+
+
+def do_copies_late(late: int) -> None:
+    from pando_kv.vllm import copy_worker
+
+    copy_worker.stream_of = lambda device, is_own: LateStream(late)
 
 
 class Engine:
@@ -107,6 +117,7 @@ class Engine:
                 self._sampling(command, prompts),
                 use_tqdm=False,
             )
+            self._publish_the_rest()
             self.say(
                 seconds=time.perf_counter() - begin,
                 outputs=[list(output.outputs[0].token_ids) for output in outputs],
@@ -145,6 +156,12 @@ class Engine:
             )
         else:
             self.say(**self.look())
+
+    def _publish_the_rest(self) -> None:
+        """As an engine that serves does: LLM stops when all outputs are there."""
+        connector = self.scheduler.connector if self.scheduler is not None else None
+        while connector is not None and connector.has_pending_push_work():
+            self.llm.llm_engine.step()
 
     def _prompts(self, prompts: list[list[int]], command: dict) -> list[dict]:
         salt = {"cache_salt": command["salt"]} if "salt" in command else {}

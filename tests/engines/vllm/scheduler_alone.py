@@ -31,7 +31,7 @@ MOST_STEPS = 2000
 
 
 class SchedulerAlone:
-    """`blocks` are vLLM's; with zero copy those of the pool."""
+    """`blocks` are vLLM's; with zero copy those of the pool. `options` are Pando's."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class SchedulerAlone:
         *,
         zero_copy: bool,
         blocks: int,
+        options: dict[str, Any] | None = None,
         **arguments: Any,
     ) -> None:
         config = EngineArgs(
@@ -54,11 +55,13 @@ class SchedulerAlone:
             kv_transfer_config=KVTransferConfig(
                 kv_connector="PandoConnector",
                 kv_role="kv_both",
+                kv_load_failure_policy="recompute",
                 kv_connector_extra_config={
                     "pando_address": address,
                     "pando_page_format": PAGE_FORMAT,
                     "pando_zero_copy": zero_copy,
-                },
+                }
+                | (options or {}),
             ),
             **({"max_num_batched_tokens": 64, "max_num_seqs": 4} | arguments),
         ).create_engine_config()
@@ -95,22 +98,26 @@ class SchedulerAlone:
         output = self.scheduler.schedule()
         self.preempted += output.preempted_req_ids or ()
         names = list(output.num_scheduled_tokens)
-        plan = output.kv_connector_metadata
-        if isinstance(plan, CopyPlan):
-            self.loads += plan.loads.values()
-            report: Any = CopyReport(dict.fromkeys([*plan.saves, *plan.loads], 1))
-        else:
-            report = StepDone()
+        done = self.work(output)
         self.scheduler.update_from_output(
             output,
             ModelRunnerOutput(
                 req_ids=names,
                 req_id_to_index={name: n for n, name in enumerate(names)},
                 sampled_token_ids=[self._sampled(name) for name in names],
-                kv_connector_output=KVConnectorOutput(kv_connector_worker_meta=report),
+                kv_connector_output=done,
             ),
         )
         return output.num_scheduled_tokens
+
+    def work(self, output: Any) -> KVConnectorOutput:
+        """What a worker does of a step, and says of it."""
+        plan = output.kv_connector_metadata
+        report: Any = StepDone()
+        if isinstance(plan, CopyPlan):
+            self.loads += plan.loads.values()
+            report = CopyReport(dict.fromkeys([*plan.saves, *plan.loads], 1))
+        return KVConnectorOutput(kv_connector_worker_meta=report)
 
     def _sampled(self, name: str) -> list[int]:
         """Nothing within a prompt."""

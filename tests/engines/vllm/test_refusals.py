@@ -79,6 +79,23 @@ def test_another_version_is_refused_by_the_connector(model, roomy, monkeypatch):
         SchedulerAlone(model, roomy.address, zero_copy=False, blocks=64)
 
 
+@pytest.mark.parametrize(
+    ("zero_copy", "value", "said"),
+    [
+        (False, "true", "pando_async_copies is 'true'; must be true or false"),
+        (True, True, "pando_async_copies together with pando_zero_copy"),
+    ],
+)
+def test_copies_of_their_own_stream_are_for_copies(
+    model, roomy, zero_copy, value, said
+):
+    options = {"pando_async_copies": value}
+    with pytest.raises(ValueError, match=said):
+        SchedulerAlone(
+            model, roomy.address, zero_copy=zero_copy, blocks=64, options=options
+        )
+
+
 # The seams of the zero-copy mode.
 
 

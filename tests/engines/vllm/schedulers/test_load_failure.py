@@ -6,6 +6,7 @@ import contextlib
 import pytest
 import torch
 from engines.models import LAYERS
+from engines.vllm.faults import another_pool, device_without_memory
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.steps import Request, Step, tokens
@@ -42,39 +43,21 @@ def run(scheduler, worker, plan, fault=contextlib.nullcontext):
     return bad
 
 
-@contextlib.contextmanager
-def another_pool(plan):
-    """That of the load is no more."""
-    plan.epoch += 1
-    yield
-    plan.epoch -= 1
-
-
-@contextlib.contextmanager
-def device_without_memory(plan):
-    def fail(*_):
-        raise torch.OutOfMemoryError("out of memory")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch.Tensor, "index_select", fail)
-        yield
-
-
 @pytest.mark.parametrize("fault", [another_pool, device_without_memory])
 def test_what_is_computed_from_a_load_that_failed_is_not_published(
     scheduler, worker, operator, fault
 ):
     first = Request("1", tokens(100))
     scheduler.matched_tokens(first, 0)
-    scheduler.will_load(first, 0)
+    scheduler.will_load(first, [1, 2, 3, 4], 0)
     plan = scheduler.plan(Step(new=[(first, [1, 2, 3, 4], 0, 100)]))
     assert run(scheduler, worker, plan) == set()
     scheduler.end("1")
     assert operator.match_prefix(tokens(170)).matched_tokens == 96
 
     second = Request("2", tokens(170))
-    scheduler.will_load(second, scheduler.matched_tokens(second, 0))
     blocks = [5, 6, 7, 8, 9, 10]
+    scheduler.will_load(second, blocks, scheduler.matched_tokens(second, 0))
     plan = scheduler.plan(Step(new=[(second, blocks, 96, 74)]))
     assert plan.saves
     assert run(scheduler, worker, plan, fault) == {5, 6, 7}
@@ -100,9 +83,9 @@ def test_what_the_next_step_computes_from_a_failed_load_is_not_published(
     scheduler.end("1")
 
     second, third = Request("2", tokens(128)), Request("3", tokens(40, start=300))
-    scheduler.will_load(second, scheduler.matched_tokens(second, 0))
-    scheduler.matched_tokens(third, 0)
     blocks = [5, 6, 7, 8]
+    scheduler.will_load(second, blocks, scheduler.matched_tokens(second, 0))
+    scheduler.matched_tokens(third, 0)
     new = [(second, blocks, 96, 15), (third, [9, 10], 0, 40)]
     failing = scheduler.plan(Step(new=new))
     following = scheduler.plan(Step(cached=[(second, [], 111, 17)]))

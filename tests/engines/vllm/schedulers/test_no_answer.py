@@ -41,7 +41,7 @@ def unanswered(cutter, client):
 
 def begun(scheduler, request, blocks, upto):
     scheduler.matched_tokens(request, 0)
-    scheduler.will_load(request, 0)
+    scheduler.will_load(request, blocks, 0)
     return scheduler.plan(Step(new=[(request, blocks, 0, upto)]))
 
 

@@ -22,7 +22,7 @@ def scheduler(pandod):
 def serve(scheduler, request, blocks):
     """All of a request in one step, saved and published."""
     matched = scheduler.matched_tokens(request, 0)
-    scheduler.will_load(request, matched)
+    scheduler.will_load(request, blocks, matched)
     plan = scheduler.plan(
         Step(new=[(request, blocks, matched, request.num_tokens - matched)])
     )
@@ -51,7 +51,7 @@ def test_only_what_the_engine_has_not_itself_is_loaded(scheduler):
     serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
     request = Request("2", tokens(100))
     assert scheduler.matched_tokens(request, 64) == 32
-    scheduler.will_load(request, 32)
+    scheduler.will_load(request, [5, 6, 7, 8], 32)
     plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 96, 4)]))
     (load,) = plan.loads.values()
     assert load.block_ids == [7]
@@ -60,7 +60,7 @@ def test_only_what_the_engine_has_not_itself_is_loaded(scheduler):
 def test_a_chunked_prefill_is_published_chunk_by_chunk(scheduler, operator):
     request = Request("1", tokens(150))
     assert scheduler.matched_tokens(request, 0) == 0
-    scheduler.will_load(request, 0)
+    scheduler.will_load(request, [1, 2], 0)
     plan = scheduler.plan(Step(new=[(request, [1, 2], 0, 64)]))
     scheduler.take(written(plan))
     assert operator.match_prefix(tokens(150)).matched_tokens == 64
@@ -103,8 +103,9 @@ def test_what_is_loaded_stays_locked_after_an_abort(scheduler, operator):
     """The copy may be under way on the device."""
     serve(scheduler, Request("1", tokens(100)), [1, 2, 3, 4])
     request = Request("2", tokens(100))
-    scheduler.will_load(request, scheduler.matched_tokens(request, 0))
-    plan = scheduler.plan(Step(new=[(request, [5, 6, 7, 8], 96, 4)]))
+    blocks = [5, 6, 7, 8]
+    scheduler.will_load(request, blocks, scheduler.matched_tokens(request, 0))
+    plan = scheduler.plan(Step(new=[(request, blocks, 96, 4)]))
     scheduler.end("2")
     assert operator.stats().locks == 1
     scheduler.take(written(plan))
@@ -198,13 +199,14 @@ def test_a_reset_that_preempts_loads_all_that_is_told_to_be_cached(scheduler, op
     """The request is preempted and begins again in one step."""
     serve(scheduler, Request("1", tokens(64)), [1, 2])
     request = Request("2", tokens(100))
-    scheduler.will_load(request, scheduler.matched_tokens(request, 0))
-    before = scheduler.plan(Step(new=[(request, [3, 4, 5, 6], 64, 36)]))
+    blocks = [3, 4, 5, 6]
+    scheduler.will_load(request, blocks, scheduler.matched_tokens(request, 0))
+    before = scheduler.plan(Step(new=[(request, blocks, 64, 36)]))
     request.num_preemptions += 1
-    matched = scheduler.matched_tokens(request, 0)
-    scheduler.will_load(request, matched)
+    matched, blocks = scheduler.matched_tokens(request, 0), [7, 8, 9, 10]
+    scheduler.will_load(request, blocks, matched)
     plan = scheduler.plan(
-        Step(resumed=[(request, [7, 8, 9, 10], matched, 36)], preempted=["2"])
+        Step(resumed=[(request, blocks, matched, 36)], preempted=["2"])
     )
     assert matched == 64
     assert [copy.block_ids for copy in plan.loads.values()] == [[7, 8]]

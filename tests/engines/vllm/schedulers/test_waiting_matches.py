@@ -63,7 +63,7 @@ def on_disk_alone(start_scheduler, operator, http, disk):
     scheduler = start_scheduler()
     request = Request("computed", PROMPT)
     eventually(lambda: scheduler.matched_tokens(request, 0) == 0)
-    scheduler.will_load(request, 0)
+    scheduler.will_load(request, BLOCKS, 0)
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 0, len(PROMPT))]))
     scheduler.take(written(plan))
     scheduler.end(request.request_id)
@@ -106,7 +106,7 @@ def test_what_is_loaded_is_copied_as_any_match(on_disk_alone, disk):
     disk.go_on()
     request = Request("1", PROMPT)
     eventually(lambda: scheduler.matched_tokens(request, 0) is not None)
-    scheduler.will_load(request, 3 * BLOCK_TOKENS)
+    scheduler.will_load(request, BLOCKS, 3 * BLOCK_TOKENS)
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
     (load,) = plan.loads.values()
     assert load.block_ids == BLOCKS[:3]
@@ -199,7 +199,7 @@ def test_pages_of_a_session_that_is_over_are_not_loaded(
     assert scheduler.matched_tokens(request, 0) is None
     disk.go_on()
     eventually(lambda: scheduler.matched_tokens(request, 0) == 3 * BLOCK_TOKENS)
-    scheduler.will_load(request, 3 * BLOCK_TOKENS)
+    scheduler.will_load(request, BLOCKS, 3 * BLOCK_TOKENS)
     pandod.kill()
     start_anew(pandod, client, operator)
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
@@ -215,7 +215,7 @@ def test_a_plan_without_a_session_loads_nothing(
     assert scheduler.matched_tokens(request, 0) is None
     disk.go_on()
     eventually(lambda: scheduler.matched_tokens(request, 0) == 3 * BLOCK_TOKENS)
-    scheduler.will_load(request, 3 * BLOCK_TOKENS)
+    scheduler.will_load(request, BLOCKS, 3 * BLOCK_TOKENS)
     client.close()
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
     assert not plan.loads

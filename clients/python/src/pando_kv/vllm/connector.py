@@ -40,12 +40,14 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     ) -> None:
         super().__init__(vllm_config, role, kv_cache_config)
         require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
-        self._is_zero_copy = self._option("pando_zero_copy", False)
-        if not isinstance(self._is_zero_copy, bool):
-            raise ValueError(
-                f"pando_zero_copy is {self._is_zero_copy!r}; must be true or false"
-            )
+        self._is_zero_copy = self._switch("pando_zero_copy")
+        self._is_async = self._switch("pando_async_copies")
         _refuse_what_is_not_supported(vllm_config, kv_cache_config, self._is_zero_copy)
+        if self._is_async and self._is_zero_copy:
+            raise ValueError(
+                f"{CONNECTOR} does not support pando_async_copies together with "
+                "pando_zero_copy"
+            )
         self._wait_seconds = (
             _wait_ms(self._option("pando_wait_ms", 0), self._is_zero_copy) / 1000
         )
@@ -79,11 +81,17 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     def _make_worker(self, kv_cache_config: Any) -> CopyWorker | ZeroWorker:
         pages = StatedPages(self._model, self._option("pando_page_format", ""))
         if not self._is_zero_copy:
-            return CopyWorker(self._client, _rank(), pages)
+            return CopyWorker(self._client, _rank(), pages, self._is_async)
         return ZeroWorker(self._client, _rank(), pages, kv_cache_config)
 
     def _option(self, name: str, default: Any) -> Any:
         return self._kv_transfer_config.get_from_extra_config(name, default)
+
+    def _switch(self, name: str) -> bool:
+        value = self._option(name, False)
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}; must be true or false")
+        return value
 
     def _connect(self) -> Client:
         address = self._option("pando_address", os.environ.get("PANDO_ADDRESS", ""))
@@ -115,12 +123,17 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         assert self._worker is not None
         self._worker.register(kv_caches, self._block_tokens)
 
+    def handle_preemptions(self, kv_connector_metadata: Any) -> None:
+        """The first that vLLM calls for a step."""
+        assert self._worker is not None
+        self._worker.begin(kv_connector_metadata)
+
     def start_load_kv(self, forward_context: Any, **_: Any) -> None:
         assert self._worker is not None
         self._worker.load(self._get_connector_metadata())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
-        """Nothing: loads are on the stream before the step."""
+        """Nothing: what a step reads is loaded before it is queued."""
 
     def save_kv_layer(
         self, layer_name: str, kv_layer: torch.Tensor, attn_metadata: Any, **_: Any
@@ -130,6 +143,12 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     def wait_for_save(self) -> None:
         assert self._worker is not None
         self._worker.save(self._get_connector_metadata())
+
+    def get_finished(
+        self, finished_req_ids: set[str]
+    ) -> tuple[set[str] | None, set[str] | None]:
+        assert self._worker is not None
+        return None, self._worker.take_received()
 
     def get_block_ids_with_load_errors(self) -> set[int]:
         assert self._worker is not None
@@ -150,13 +169,15 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         self, request: Any, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
         assert self._scheduler is not None
-        return self._scheduler.matched_tokens(request, num_computed_tokens), False
+        matched = self._scheduler.matched_tokens(request, num_computed_tokens)
+        return matched, self._is_async and bool(matched)
 
     def update_state_after_alloc(
         self, request: Any, blocks: Any, num_external_tokens: int
     ) -> None:
         assert self._scheduler is not None
-        self._scheduler.will_load(request, num_external_tokens)
+        (block_ids,) = blocks.get_block_ids()
+        self._scheduler.will_load(request, list(block_ids), num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
         assert self._scheduler is not None
@@ -177,6 +198,11 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         self, request: Any, block_ids: tuple[list[int], ...]
     ) -> tuple[bool, dict[str, Any] | None]:
         return self.request_finished(request, block_ids[0])
+
+    def has_pending_push_work(self) -> bool:
+        """While it has, vLLM goes on with steps, and so asks the workers."""
+        assert self._scheduler is not None
+        return self._scheduler.has_copies_under_way
 
     def reset_cache(self) -> bool:
         if self._scheduler is not None:

@@ -26,11 +26,13 @@ class CopyPlan(KVConnectorMetadata):  # type: ignore[misc]
     session_id: int = 0
     """The scheduler's, which has reserved the pages that the workers write."""
     loads: dict[int, Copy] = field(default_factory=dict)
-    """Before the step; by a number that is never used again."""
+    """Before the step, or beside it; by a number that is never used again."""
     lost_loads: list[Copy] = field(default_factory=list)
     """Of a session that is over: their pages may be others' by now."""
     saves: dict[int, Copy] = field(default_factory=dict)
     """After the step; numbered likewise."""
+    overwritten: set[int] = field(default_factory=set)
+    """Earlier saves of blocks that are others' from this step on."""
 
 
 @dataclass

@@ -4,6 +4,10 @@ vLLM keeps its own KV memory. What Pando has of a prompt is copied into vLLM's b
 before the request's first step; what a step has computed is copied into pages of Pando
 after it, and published once every worker has written its part. Pando's room is never a
 condition: what finds none is not saved.
+
+Where copies have a stream of their own, vLLM holds a request back until its load is
+over. For saves nothing is held back: a plan names those that read blocks which are
+given out anew, and the workers let the step come after them.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ class CopyScheduler:
         self._block_tokens = block_tokens
         self._workers = workers
         self._tracked: dict[str, Tracked] = {}
+        self._to_load: list[Tracked] = []  # with the next plan
         self._ending: list[Tracked] = []  # over, but with copies under way
         self._given_up: list[GivenUp] = []
         self._done: dict[int, int] = {}  # by copy: workers that are done
@@ -68,10 +73,12 @@ class CopyScheduler:
         tracked.load_from = computed
         return max(0, tracked.matched - computed)
 
-    def will_load(self, request: Any, tokens: int) -> None:
+    def will_load(self, request: Any, block_ids: list[int], tokens: int) -> None:
+        """`block_ids` are all of the request, so far."""
         tracked = self._tracked.get(request.request_id)
-        if tracked is not None:
-            tracked.load_tokens = tokens
+        if tracked is not None and tokens:
+            tracked.block_ids, tracked.load_tokens = block_ids, tokens
+            self._to_load.append(tracked)
 
     def plan(self, output: Any) -> CopyPlan:
         if self._waiting is not None:
@@ -94,14 +101,16 @@ class CopyScheduler:
             if request_id not in cached.resumed_req_ids:
                 blocks = self._blocks(request_id) + blocks
             scheduled.append((request_id, blocks, cached.num_computed_tokens[index]))
-        plan = CopyPlan()
+        plan = CopyPlan(overwritten=self._overwritten(output))
+        for tracked in self._to_load:
+            self._plan_load(tracked, plan, session)
+        self._to_load.clear()
         wanted: list[tuple[Tracked, int]] = []
         for request_id, blocks, computed in scheduled:
             tracked = self._tracked.get(request_id)
             if tracked is None:
                 continue
             tracked.block_ids = blocks
-            self._plan_load(tracked, plan, session)
             known = min(
                 computed + output.num_scheduled_tokens[request_id],
                 tracked.request.num_tokens,
@@ -124,9 +133,14 @@ class CopyScheduler:
         self._ending = [t for t in self._ending if t.saves or t.loading]
         self._free_given_up()
 
+    @property
+    def has_copies_under_way(self) -> bool:
+        """Of requests that are over: their end is to be heard of."""
+        return bool(self._ending or self._given_up)
+
     def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
-        """The request is finished, aborted or preempted. Its blocks may be used anew at
-        once: copies of them are queued before whatever writes to them."""
+        """The request is finished, aborted or preempted. Its blocks may be given out
+        anew at once, but for those that vLLM still holds back for a load."""
         tracked = self._tracked.pop(request_id, None)
         if tracked is None:
             return
@@ -207,14 +221,25 @@ class CopyScheduler:
         tracked = self._tracked.get(request_id)
         return tracked.block_ids if tracked is not None else []
 
+    def _overwritten(self, output: Any) -> set[int]:
+        """Saves under way of blocks that the step may write to, as they were given out
+        anew. A load into such blocks comes after the saves as it is."""
+        given_out: set[int] = set()
+        for new in output.scheduled_new_reqs:
+            given_out.update(new.block_ids[0])
+        for added in output.scheduled_cached_reqs.new_block_ids:
+            if added is not None:
+                given_out.update(added[0])
+        saves = [given_up.save for given_up in self._given_up]
+        for tracked in [*self._tracked.values(), *self._ending]:
+            saves += tracked.saves
+        return {s.number for s in saves if not given_out.isdisjoint(s.block_ids)}
+
     def _plan_load(
         self, tracked: Tracked, plan: CopyPlan, session: Session | None
     ) -> None:
-        if not tracked.load_tokens:
-            return
         first = tracked.load_from // self._block_tokens
         last = first + tracked.load_tokens // self._block_tokens
-        tracked.load_tokens = 0
         load = Copy(
             tracked.request.request_id,
             tracked.page_ids[first:last].tolist(),
@@ -257,11 +282,11 @@ class CopyScheduler:
             taken, pages = pages[:count], pages[count:]
             self._last_copy += 1
             tracked.saved += count * self._block_tokens
-            tracked.saves.append(Save(self._last_copy, tracked.saved, taken))
+            blocks = tracked.block_ids[first : first + count]
+            save = Save(self._last_copy, tracked.saved, taken, blocks)
+            tracked.saves.append(save)
             plan.saves[self._last_copy] = Copy(
-                tracked.request.request_id,
-                taken.tolist(),
-                tracked.block_ids[first : first + count],
+                tracked.request.request_id, taken.tolist(), blocks
             )
 
     def _publish(self, tracked: Tracked) -> None:
@@ -308,7 +333,10 @@ class CopyScheduler:
         what was computed from a load that failed."""
         for tracked in [*self._tracked.values(), *self._ending]:
             first = 0
-            if tracked.loading not in numbers:
+            if tracked.loading in numbers:
+                # vLLM may ask again: what has failed once is computed.
+                tracked.matched = 0
+            else:
                 saved = [save.number not in numbers for save in tracked.saves]
                 first = saved.index(False) if False in saved else len(saved)
             dropped = tracked.saves[first:]

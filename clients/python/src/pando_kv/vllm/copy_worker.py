@@ -1,14 +1,15 @@
 """The copy mode in vLLM's workers: copies between vLLM's blocks and Pando's pages.
 
-Copies are queued where the model's steps are, on the same stream, so that nothing of
-vLLM's has to be held back for them; a save is reported once the device has done it.
+Copies are queued on the stream of the model's steps, or on one of their own; a copy is
+reported once the device has done it. With a stream of their own, loads are
+asynchronous: vLLM holds a request back until its load is reported.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -16,6 +17,7 @@ from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionL
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
+from pando_kv.vllm.copy_stream import CopyStream, Event, Over, stream_of
 
 _log = logging.getLogger("pando_kv.vllm")
 
@@ -32,12 +34,25 @@ class StatedPages:
     """Names the inside of a page; empty: what is seen of vLLM's tensors."""
 
 
+@dataclass(frozen=True)
+class _UnderWay:
+    numbers: list[int]
+    event: Event
+    receivers: set[str] = field(default_factory=set)
+    """Requests that are held back for it."""
+
+
 class CopyWorker:
     """Owned by a worker's connector; its thread alone calls it."""
 
-    def __init__(self, client: Client, shard: int, pages: StatedPages) -> None:
+    def __init__(
+        self, client: Client, shard: int, pages: StatedPages, is_async: bool = False
+    ) -> None:
+        """`is_async`: copies have a stream of their own."""
         self._client = client
         self._shard = shard
+        self._is_async = is_async
+        self._stream: CopyStream | None = None
         self._model = pages.model
         self._page_format = pages.format
         self._blocks: list[torch.Tensor] = []  # of a layer: (blocks, bytes)
@@ -45,7 +60,9 @@ class CopyWorker:
         self._pool: MappedPool | None = None
         self._linked_to = 0
         self._link: SessionLink | None = None
-        self._under_way: list[tuple[list[int], Callable[[], bool]]] = []
+        self._under_way: list[_UnderWay] = []
+        self._done: list[int] = []
+        self._received: set[str] = set()
         self._failed: set[int] = set()
         self._bad_blocks: set[int] = set()
 
@@ -56,6 +73,7 @@ class CopyWorker:
         layer_bytes = {blocks.shape[1] for blocks in self._blocks}
         if len(layer_bytes) != 1:
             raise ValueError(f"layers have blocks of {sorted(layer_bytes)} bytes")
+        self._stream = stream_of(self._blocks[0].device, self._is_async)
         first = next(iter(kv_caches.values()))
         self._page_format = self._page_format or format_of(first)
         self._attach(block_tokens)
@@ -87,51 +105,63 @@ class CopyWorker:
         require_same_device(self._pages[0].device, self._blocks[0].device)
         self._block_tokens = block_tokens
 
+    def begin(self, plan: CopyPlan) -> None:
+        """Before anything of the step is queued: what it may write to is read first."""
+        for each in self._under_way:
+            if not plan.overwritten.isdisjoint(each.numbers):
+                each.event.wait()
+
     def load(self, plan: CopyPlan) -> None:
         for lost in plan.lost_loads:
             self._bad_blocks.update(lost.block_ids)
+        if self._is_async:
+            self._received.update(lost.request_id for lost in plan.lost_loads)
         if not plan.loads:
             return
-        try:
-            if self._is_ready(plan):
-                for copy in plan.loads.values():
-                    self._copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
-            else:
-                self._refuse(plan.loads)
-        except RuntimeError:
-            _log.exception("a load failed")
+        receivers = {copy.request_id for copy in plan.loads.values()}
+        event: Event = Over()
+        if self._is_ready(plan):
+            event = self._queue(plan.loads, self._load, self._refuse)
+        else:
             self._refuse(plan.loads)
-        self._under_way.append((list(plan.loads), self._is_done()))
+        self._under_way.append(
+            _UnderWay(list(plan.loads), event, receivers if self._is_async else set())
+        )
 
     def save(self, plan: CopyPlan) -> None:
         if not plan.saves:
             return
-        try:
-            if self._is_ready(plan):
-                for copy in plan.saves.values():
-                    self._copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
-            else:
-                self._failed |= plan.saves.keys()
-        except RuntimeError:
-            _log.exception("a save failed")
-            self._failed |= plan.saves.keys()
-        # Also of a save that failed a part may be under way.
-        self._under_way.append((list(plan.saves), self._is_done()))
+        event: Event = Over()
+        if self._is_ready(plan):
+            event = self._queue(plan.saves, self._save, self._failed.update)
+        else:
+            self._failed.update(plan.saves)
+        self._under_way.append(_UnderWay(list(plan.saves), event))
+
+    def take_received(self) -> set[str]:
+        """Requests whose loads have come to their end, well or not."""
+        self._collect()
+        received, self._received = self._received, set()
+        return received
 
     def report(self) -> CopyReport | None:
         """What has come to its end since the last report."""
-        done: list[int] = []
-        while self._under_way and self._under_way[0][1]():
-            done += self._under_way.pop(0)[0]
-        if not done and not self._failed:
+        self._collect()
+        if not self._done and not self._failed:
             return None
-        report = CopyReport(dict.fromkeys(done, 1), self._failed)
-        self._failed = set()
+        report = CopyReport(dict.fromkeys(self._done, 1), self._failed)
+        self._done, self._failed = [], set()
         return report
 
     def take_bad_blocks(self) -> set[int]:
         bad, self._bad_blocks = self._bad_blocks, set()
         return bad
+
+    def _collect(self) -> None:
+        while self._under_way and self._under_way[0].event.query():
+            over = self._under_way.pop(0)
+            self._done += over.numbers
+            self._received |= over.receivers
 
     def _refuse(self, loads: dict[int, Copy]) -> None:
         """vLLM computes these anew; what they were to be computed from is not
@@ -148,11 +178,12 @@ class CopyWorker:
             if self._pool.epoch != plan.epoch:
                 if self._client.epoch != plan.epoch:
                     return False
+                self._finish()
                 self._pages = []
                 self._attach(self._block_tokens)
             if self._linked_to != plan.session_id:
                 self._link_to(plan.session_id)
-        except (PandoError, ValueError) as error:
+        except (PandoError, RuntimeError, ValueError) as error:
             _log.warning("pandod: %s; going on without it", error)
             return False
         return True
@@ -161,30 +192,58 @@ class CopyWorker:
         link = self._client.link_session(session_id)
         if self._link is not None:
             # No copy into the pages of the lost session is under way any more.
-            if self._blocks[0].is_cuda:
-                torch.cuda.synchronize(self._blocks[0].device)
+            self._finish()
             self._link.close()
         self._link, self._linked_to = link, session_id
 
-    def _copy(
-        self,
-        from_layers: list[torch.Tensor],
-        from_ids: list[int],
-        to_layers: list[torch.Tensor],
-        to_ids: list[int],
-    ) -> None:
-        device = from_layers[0].device
-        source = torch.tensor(from_ids, dtype=torch.int64, device=device)
-        target = torch.tensor(to_ids, dtype=torch.int64, device=device)
-        for from_layer, to_layer in zip(from_layers, to_layers, strict=True):
-            to_layer.index_copy_(0, target, from_layer.index_select(0, source))
+    def _finish(self) -> None:
+        for each in self._under_way:
+            each.event.synchronize()
 
-    def _is_done(self) -> Callable[[], bool]:
-        device = self._blocks[0].device
-        if device.type == "cpu":
-            return lambda: True
-        event = torch.cuda.current_stream(device).record_event()
-        return event.query  # type: ignore[no-any-return]
+    def _queue(
+        self,
+        copies: dict[int, Copy],
+        copy: Callable[[Copy], None],
+        fail: Callable[[dict[int, Copy]], object],
+    ) -> Event:
+        """Of copies that fail a part may be under way, too: there is an end to wait for
+        in any case."""
+
+        def copy_all() -> None:
+            try:
+                for each in copies.values():
+                    copy(each)
+            except RuntimeError:
+                _log.exception("copies failed")
+                fail(copies)
+
+        assert self._stream is not None
+        return self._stream.queue(copy_all)
+
+    def _load(self, copy: Copy) -> None:
+        _copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
+
+    def _save(self, copy: Copy) -> None:
+        _copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
+
+
+def _copy(
+    from_layers: list[torch.Tensor],
+    from_ids: list[int],
+    to_layers: list[torch.Tensor],
+    to_ids: list[int],
+) -> None:
+    device = from_layers[0].device
+    source, target = _on(device, from_ids), _on(device, to_ids)
+    for from_layer, to_layer in zip(from_layers, to_layers, strict=True):
+        to_layer.index_copy_(0, target, from_layer.index_select(0, source))
+
+
+def _on(device: torch.device, ids: list[int]) -> torch.Tensor:
+    """A GPU takes them from pinned memory in its own time: nobody waits for it."""
+    is_pinned = device.type == "cuda"
+    found = torch.tensor(ids, dtype=torch.int64, pin_memory=is_pinned)
+    return found.to(device, non_blocking=True)
 
 
 def _blocks_of(name: str, kv: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ class Save:
     end: int
     """Tokens of the request up to which it goes; it begins where the last one ends."""
     page_ids: Uint32Array
+    block_ids: list[int]
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,12 @@ class ZeroScheduler:
         """Nothing is to be loaded: what is cached is in its place."""
         return 0
 
-    def will_load(self, request: Any, tokens: int) -> None:
+    def will_load(self, request: Any, block_ids: list[int], tokens: int) -> None:
         pass
+
+    @property
+    def has_copies_under_way(self) -> bool:
+        return False
 
     def plan(self, output: Any) -> ZeroPlan:
         self._require_session()

@@ -67,6 +67,9 @@ class ZeroWorker:
                     "Use the copy mode."
                 )
 
+    def begin(self, plan: ZeroPlan) -> None:
+        pass
+
     def load(self, plan: ZeroPlan) -> None:
         if self._linked_to != plan.session_id:
             try:
@@ -77,6 +80,9 @@ class ZeroWorker:
 
     def save(self, plan: ZeroPlan) -> None:
         """Nothing: what is computed is where it is published."""
+
+    def take_received(self) -> set[str]:
+        return set()
 
     def report(self) -> StepDone:
         return StepDone()
