@@ -49,7 +49,8 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
 }
 
 bool HasTiers(const Options& options) {
-  return !options.tier_disk.empty() || !options.tier_folder.empty();
+  return !options.tier_disk.empty() || !options.tier_folder.empty() ||
+         !options.tier_redis.empty();
 }
 
 // The hit at which the tiers store a page; 0: they store it at once.
@@ -221,17 +222,25 @@ absl::Status Server::StartKvEvents() {
 absl::Status Server::StartTiers() {
   if (!HasTiers(options_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
-      tiers_, Tiers::Start({.model = options_.model,
-                            .disk_folder = options_.tier_disk,
-                            .disk_bytes = options_.tier_disk_bytes,
-                            .shared_folder = options_.tier_folder,
-                            .min_load_tokens = options_.tier_min_load_tokens,
-                            .stores_at_once = StoringHit(options_) == 0},
-                           {.cache = &cache_,
-                            .policy = &policy_,
-                            .verifier = verifier_.get(),
-                            .server = &rpc_,
-                            .pool = pool_.get()}));
+      tiers_, Tiers::Start(
+                  {.model = options_.model,
+                   .disk_folder = options_.tier_disk,
+                   .disk_bytes = options_.tier_disk_bytes,
+                   .shared_folder = options_.tier_folder,
+                   .redis = {.urls = options_.tier_redis,
+                             .user = options_.tier_redis_user,
+                             .password_file = options_.tier_redis_password_file,
+                             .tls = {options_.tier_redis_ca,
+                                     options_.tier_redis_certificate,
+                                     options_.tier_redis_key},
+                             .ttl = options_.tier_redis_ttl},
+                   .min_load_tokens = options_.tier_min_load_tokens,
+                   .stores_at_once = StoringHit(options_) == 0},
+                  {.cache = &cache_,
+                   .policy = &policy_,
+                   .verifier = verifier_.get(),
+                   .server = &rpc_,
+                   .pool = pool_.get()}));
   return absl::OkStatus();
 }
 

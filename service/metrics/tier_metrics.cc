@@ -11,7 +11,8 @@ constexpr const char* kDisk = "disk";
 
 // Those of the shared store are there where there is one.
 MetricLabel TierLabel() {
-  return {"tier", "`disk`; with `--tier-folder` also `remote`"};
+  return {"tier",
+          "`disk`; with `--tier-folder` or `--tier-redis` also `remote`"};
 }
 
 Metric::Collect OfDisk(uint64_t TierFigures::*number) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "service/options/option_checks_kv_events.h"
 
@@ -160,9 +161,15 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s is given, which needs %s", given, missing));
   }
-  absl::Status status = CheckTier("tier-disk", options.tier_disk, options);
-  return status.ok() ? CheckTier("tier-folder", options.tier_folder, options)
-                     : status;
+  const std::string redis = absl::StrJoin(options.tier_redis, ",");
+  if (!options.tier_folder.empty() && !redis.empty()) {
+    return absl::InvalidArgumentError(
+        "tier-folder and tier-redis are given; pages are shared in one of "
+        "them");
+  }
+  RETURN_IF_ERROR(CheckTier("tier-disk", options.tier_disk, options));
+  RETURN_IF_ERROR(CheckTier("tier-folder", options.tier_folder, options));
+  return CheckTier("tier-redis", redis, options);
 }
 
 // Checks the options that depend on pool_pages.

@@ -394,6 +394,26 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("tier-folder", &Options::tier_folder, "FOLDER",
            "Where copies of cached pages are kept that many machines share, as "
            "on NFS; must exist; for pools in host memory; off when empty"),
+      List("tier-redis", &Options::tier_redis, "LIST",
+           "The same on a server of Redis or Valkey, or a cluster of them: "
+           "redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:///PATH; "
+           "some nodes of a cluster, separated by commas; off when empty"),
+      Text("tier-redis-user", &Options::tier_redis_user, "TEXT",
+           "User of that server; the default one when empty"),
+      Text("tier-redis-password-file", &Options::tier_redis_password_file,
+           "PATH",
+           "File with the user's password, read for each connection; none when "
+           "empty"),
+      Text("tier-redis-ca", &Options::tier_redis_ca, "PATH",
+           "PEM file with the authority that signs certificates of rediss:// "
+           "servers; the system's when empty"),
+      Text("tier-redis-certificate", &Options::tier_redis_certificate, "PATH",
+           "PEM file with pandod's certificate for rediss:// servers, and its "
+           "chain; none when empty"),
+      Text("tier-redis-key", &Options::tier_redis_key, "PATH",
+           "PEM file with the key of that certificate"),
+      Time("tier-redis-ttl", &Options::tier_redis_ttl, hour, absl::Hours(8760),
+           "How long a page stays on that server after its last use"),
       Number("tier-min-load-tokens", &Options::tier_min_load_tokens, 1,
              kMaxInt32, "Fewer tokens than this are not loaded, but computed"),
       Choice("tier-write", &Options::tier_write,

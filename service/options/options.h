@@ -109,12 +109,19 @@ struct Options {
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
-  // Folders for copies of pages: one of this pandod, and one that many machines
-  // share. Empty: there is no such tier; without any, the other tier options
-  // have no effect.
+  // Where copies of pages are kept: a folder of this pandod, and a folder or
+  // servers that many machines share. Empty: there is no such tier, and the
+  // other options of its kind have no effect.
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
   std::string tier_folder;
+  std::vector<std::string> tier_redis;
+  std::string tier_redis_user;
+  std::string tier_redis_password_file;
+  std::string tier_redis_ca;
+  std::string tier_redis_certificate;
+  std::string tier_redis_key;
+  absl::Duration tier_redis_ttl = absl::Hours(24);
   uint32_t tier_min_load_tokens = 256;
   std::string tier_write = "at-once";
   absl::Duration drain_timeout = absl::Seconds(25);

@@ -27,17 +27,27 @@ absl::StatusOr<std::unique_ptr<DiskTier>> OpenDisk(const Tiers::Config& config,
   return disk;
 }
 
-absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
-    const Tiers::Config& config, const KvPool& pool) {
-  if (config.shared_folder.empty()) return nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
-  const uint64_t digest = pages->Digest(config.model);
+absl::StatusOr<std::unique_ptr<RemoteStore>> OpenStore(
+    const Tiers::Config& config, uint64_t digest) {
+  if (config.shared_folder.empty()) {
+    return RedisStore::Open(config.redis, digest);
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> folder,
                    FolderStore::Open(config.shared_folder, digest));
   Log(LogLevel::kInfo, "shared folder opened",
       {{"folder", config.shared_folder}});
+  return folder;
+}
+
+absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
+    const Tiers::Config& config, const KvPool& pool) {
+  if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
+  const uint64_t digest = pages->Digest(config.model);
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
+                   OpenStore(config, digest));
   return std::make_unique<RemoteTier>(BlockValues(std::move(pages), digest),
-                                      std::move(folder));
+                                      std::move(store));
 }
 
 }  // namespace

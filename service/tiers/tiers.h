@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "service/tiers/disk_tier.h"
 #include "service/tiers/mover.h"
+#include "service/tiers/redis/redis_store.h"
 #include "service/tiers/remote_tier.h"
 #include "service/tiers/tier_loads.h"
 #include "service/tiers/tier_stack.h"
@@ -25,7 +26,9 @@ class Tiers {
     // Empty: there is no such tier.
     std::string disk_folder;
     uint64_t disk_bytes = 0;
+    // One of them at most.
     std::string shared_folder;
+    RedisStore::Config redis;
     uint32_t min_load_tokens = 0;
     // What enters the cache is stored, not only what is hit there.
     bool stores_at_once = true;

@@ -1,0 +1,126 @@
+"""Who may use a shared store: users, passwords, certificates."""
+
+import numpy as np
+import pytest
+from certificates import Authority
+from eventually import eventually
+from metrics_page import free_address
+from protocol_worker import protocol_worker
+from tiered import PROMPT
+
+SECRET = "a-password-that-nobody-may-read"
+# All that docs/tiers.md says pandod needs.
+RIGHTS = (
+    "~pando:1:* -@all +get +set +exists +pexpireat +unlink +scan +cluster|slots +asking"
+)
+
+
+@pytest.fixture
+def guarded(start_server, machines_of):
+    """Machines of a server with a user `pando`, who may do what is needed."""
+    server = start_server()
+    server.db.execute_command(
+        "ACL", "SETUSER", "pando", "on", f">{SECRET}", *RIGHTS.split()
+    )
+    server.db.execute_command("ACL", "SETUSER", "default", "resetpass", f">{SECRET}2")
+    return machines_of(server)
+
+
+@pytest.fixture
+def password_file(tmp_path):
+    path = tmp_path / "password"
+    path.write_text(f"{SECRET}\n")
+    return path
+
+
+def test_a_user_needs_no_more_rights_than_the_docs_say(guarded, password_file):
+    access = {"tier_redis_user": "pando", "tier_redis_password_file": password_file}
+    one, other = guarded.start(**access), guarded.start(**access)
+    computed = one.cache(PROMPT, seed=1)
+    np.testing.assert_array_equal(other.read()[1], computed)
+    with protocol_worker(one.pandod.address) as worker:
+        worker.call("Flush")
+    eventually(lambda: one.held_pages() == 0)
+    assert guarded.start(**access).read()[0] == 0
+    assert one.failures("read") == one.failures("write") == 0
+
+
+def test_a_password_may_do_without_a_user_and_may_change(guarded, password_file):
+    one = guarded.start(tier_redis_password_file=password_file)
+    assert one.read()[0] == 0
+    assert one.failures("read") > 0
+    eventually(lambda: "WRONGPASS" in one.pandod.log())
+    password_file.write_text(f"{SECRET}2")
+    eventually(lambda: one.read()[0] == 0 and one.refused("load") == 0)
+    computed = one.cache(PROMPT, seed=1)
+    other = guarded.start(tier_redis_password_file=password_file)
+    np.testing.assert_array_equal(other.read()[1], computed)
+    assert SECRET not in one.pandod.log() + other.pandod.log()
+
+
+def test_a_server_that_wants_a_password_gives_nothing_without(guarded):
+    one = guarded.start()
+    assert one.read()[0] == 0
+    assert one.failures("read") > 0
+    eventually(lambda: "NOAUTH" in one.pandod.log())
+
+
+@pytest.fixture
+def encrypted(start_server, machines_of, tmp_path):
+    """Machines of a server that wants certificates, and who signs them."""
+    authority = Authority(tmp_path / "authority")
+    tls = authority.sign("server")
+    server = start_server(
+        tls_port=free_address().rsplit(":", 1)[1],
+        tls_cert_file=tls.certificate,
+        tls_key_file=tls.key,
+        tls_ca_cert_file=tls.ca,
+    )
+    return machines_of(server), authority
+
+
+def tls_options(machines, tls, host="127.0.0.1") -> dict:
+    return {
+        "tier_redis": f"rediss://{host}:{machines.server.option('tls-port')}",
+        "tier_redis_ca": tls.ca,
+        "tier_redis_certificate": tls.certificate,
+        "tier_redis_key": tls.key,
+    }
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_what_is_shared_may_be_encrypted_on_its_way(encrypted, host):
+    machines, authority = encrypted
+    options = tls_options(machines, authority.sign("client"), host)
+    one, other = machines.start(**options), machines.start(**options)
+    computed = one.cache(PROMPT, seed=1)
+    np.testing.assert_array_equal(other.read()[1], computed)
+    assert other.failures("read") == other.failures("verify") == 0
+
+
+def test_a_server_with_a_strange_certificate_gets_nothing(encrypted, tmp_path):
+    machines, authority = encrypted
+    strange = Authority(tmp_path / "strange").sign("client")
+    options = tls_options(machines, authority.sign("client"))
+    one = machines.start(**options | {"tier_redis_ca": strange.ca})
+    assert one.read()[0] == 0
+    eventually(lambda: "certificate verify failed" in one.pandod.log())
+
+
+def test_a_server_with_a_certificate_for_another_name_gets_nothing(encrypted):
+    machines, authority = encrypted
+    options = tls_options(machines, authority.sign("client"), host="127.0.0.2")
+    machines.server.db.config_set("bind", "127.0.0.1 127.0.0.2")
+    one = machines.start(**options)
+    assert one.read()[0] == 0
+    eventually(lambda: "certificate verify failed" in one.pandod.log())
+
+
+def test_a_client_without_a_certificate_gets_nothing(encrypted):
+    machines, authority = encrypted
+    options = tls_options(machines, authority.sign("client"))
+    one = machines.start(
+        **options | {"tier_redis_certificate": "", "tier_redis_key": ""}
+    )
+    assert one.read()[0] == 0
+    assert one.failures("read") > 0

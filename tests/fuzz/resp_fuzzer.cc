@@ -1,0 +1,59 @@
+// Bytes are what a server of Redis sends, and in which parts: whatever it is,
+// what is read from it ends, has its limits, and is written where it may be.
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "service/tiers/redis/redis_slots.h"
+#include "service/tiers/redis/resp_reader.h"
+#include "tests/service/tiers/byte_stream_of.h"
+
+namespace {
+
+constexpr size_t kMaxValue = 300;
+
+void Expect(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Counts what the limit of a reply counts.
+size_t SizeOf(const pando::RespReply& reply) {
+  size_t size = reply.text.size();
+  for (const pando::RespReply& element : reply.elements) {
+    size += pando::RespReader::kElementBytes + SizeOf(element);
+  }
+  return size;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  FuzzedDataProvider bytes(data, size);
+  const auto part_bytes = bytes.ConsumeIntegralInRange<size_t>(1, 40'000);
+  const auto value_bytes = bytes.ConsumeIntegralInRange<size_t>(1, kMaxValue);
+  const auto values = bytes.ConsumeIntegral<uint8_t>();
+  pando::ByteStreamOf stream(bytes.ConsumeRemainingBytesAsString(), part_bytes);
+  pando::RespReader reader(&stream);
+  for (int i = 0;; i = (i + 1) % 8) {
+    // On the heap, so that the sanitizer sees what is written beside it.
+    std::vector<std::byte> value(value_bytes);
+    const bool is_value = (values >> i & 1) != 0;
+    const absl::StatusOr<pando::RespReply> reply =
+        is_value ? reader.ReadInto(value, absl::InfiniteFuture())
+                 : reader.Read(absl::InfiniteFuture());
+    if (!reply.ok()) return 0;
+    Expect(SizeOf(*reply) <=
+           pando::RespReader::kMaxReply + pando::RespReader::kMaxLine);
+    const pando::RedisAddress asked = {.host = "a", .port = 1};
+    const auto slots = pando::RedisSlots::Parse(*reply, asked);
+    if (slots.ok()) {
+      Expect(!slots->nodes().empty());
+      slots->NodeOf(reply->text);
+    }
+    pando::RedisRedirection::Parse(reply->text, asked);
+  }
+}

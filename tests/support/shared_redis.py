@@ -1,0 +1,48 @@
+"""Several pandod that share a store of Redis or Valkey."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from pandod_process import serving
+from redis_server import RedisCluster, RedisServer
+from tiered import Tiered
+
+
+class Sharing(Tiered):
+    """One of those that share."""
+
+    def __init__(
+        self, start, server: RedisServer | RedisCluster, **options: object
+    ) -> None:
+        self._server = server
+        super().__init__(
+            start, Path(), **{"tier_disk": None, "tier_disk_bytes": None} | options
+        )
+
+    def held_pages(self) -> int:
+        return len(self._server.blocks())
+
+    def refused(self, direction: str) -> int:
+        return self.figure("remote_refused", direction=direction)
+
+
+class Machines:
+    """Starts each pandod as if on a machine of its own, with one shared store."""
+
+    def __init__(self, stack: ExitStack, folder: Path, server, url: str) -> None:
+        self._stack = stack
+        self._folder = folder
+        self._started = 0
+        self.server = server
+        self._url = url
+
+    def start(self, **options: object) -> Sharing:
+        return Sharing(
+            self._serving, self.server, **{"tier_redis": self._url} | options
+        )
+
+    def _serving(self, **options: object):
+        self._started += 1
+        folder = self._folder / f"machine-{self._started}"
+        folder.mkdir()
+        return self._stack.enter_context(serving(folder, **options))
