@@ -75,6 +75,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"tier-redis-key", "/redis/tls.key"},
           {"tier-redis-ttl", "2h"},
           {"tier-min-load-tokens", "100"},
+          {"tier-write", "second-hit"},
           {"drain-timeout", "0"},
           {"check-invariants-every", "30s"},
           {"verify-pages", "0.25"},
