@@ -100,6 +100,42 @@ def test_what_the_next_step_computes_from_a_failed_load_is_not_published(
     assert (stats.locks, stats.pages.reserved) == (0, 0)
 
 
+def test_what_another_computes_from_blocks_of_a_failed_load_is_not_published(
+    scheduler, worker, operator
+):
+    """vLLM's own prefix cache gives it blocks of the one that loads, in the same step."""
+    first = Request("1", tokens(100))
+    scheduler.matched_tokens(first, 0)
+    plan = scheduler.plan(Step(new=[(first, [1, 2, 3, 4], 0, 100)]))
+    assert run(scheduler, worker, plan) == set()
+    scheduler.end("1")
+
+    second, third = Request("2", tokens(100)), Request("3", tokens(170))
+    blocks = [5, 6, 7, 8]
+    scheduler.will_load(second, blocks, scheduler.matched_tokens(second, 0))
+    assert scheduler.matched_tokens(third, 96) == 0
+    sharing = [*blocks[:3], 9, 10, 11]
+    new = [(second, blocks, 96, 4), (third, sharing, 96, 74)]
+    plan = scheduler.plan(Step(new=new))
+    (save,) = plan.saves.values()
+    assert save.request_id == "3"
+    with device_without_memory(plan):
+        worker.load(plan)
+    worker.save(plan)
+    assert worker.take_bad_blocks() == {5, 6, 7}
+    scheduler.take(worker.report())
+    assert operator.match_prefix(tokens(170)).matched_tokens == 96
+
+    # vLLM computes both anew.
+    again = [(second, [], 0, 100), (third, [], 96, 74)]
+    assert run(scheduler, worker, scheduler.plan(Step(cached=again))) == set()
+    scheduler.end("2")
+    scheduler.end("3")
+    assert operator.match_prefix(tokens(170)).matched_tokens == 160
+    stats = operator.stats()
+    assert (stats.locks, stats.pages.reserved) == (0, 0)
+
+
 def test_blocks_whose_pages_are_lost_are_computed_anew(worker):
-    worker.load(CopyPlan(lost_loads=[Copy("1", [1, 2], [5, 6])]))
+    worker.load(CopyPlan(lost_loads={1: Copy("1", [1, 2], [5, 6])}))
     assert worker.take_bad_blocks() == {5, 6}

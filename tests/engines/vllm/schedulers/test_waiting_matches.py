@@ -204,7 +204,7 @@ def test_pages_of_a_session_that_is_over_are_not_loaded(
     start_anew(pandod, client, operator)
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
     assert not plan.loads
-    assert [load.block_ids for load in plan.lost_loads] == [BLOCKS[:3]]
+    assert [load.block_ids for load in plan.lost_loads.values()] == [BLOCKS[:3]]
 
 
 def test_a_plan_without_a_session_loads_nothing(
@@ -220,7 +220,7 @@ def test_a_plan_without_a_session_loads_nothing(
     plan = scheduler.plan(Step(new=[(request, BLOCKS, 3 * BLOCK_TOKENS, 4)]))
     assert not plan.loads
     assert not plan.saves
-    assert [load.block_ids for load in plan.lost_loads] == [BLOCKS[:3]]
+    assert [load.block_ids for load in plan.lost_loads.values()] == [BLOCKS[:3]]
 
 
 @pytest.mark.parametrize("value", [-1, 600_001, "5", True, None])

@@ -27,8 +27,9 @@ class CopyPlan(KVConnectorMetadata):  # type: ignore[misc]
     """The scheduler's, which has reserved the pages that the workers write."""
     loads: dict[int, Copy] = field(default_factory=dict)
     """Before the step, or beside it; by a number that is never used again."""
-    lost_loads: list[Copy] = field(default_factory=list)
-    """Of a session that is over: their pages may be others' by now."""
+    lost_loads: dict[int, Copy] = field(default_factory=dict)
+    """Numbered likewise. Of a session that is over: their pages may be others' by
+    now."""
     saves: dict[int, Copy] = field(default_factory=dict)
     """After the step; numbered likewise."""
     overwritten: set[int] = field(default_factory=set)

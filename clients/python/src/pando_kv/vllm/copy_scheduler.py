@@ -240,17 +240,16 @@ class CopyScheduler:
     ) -> None:
         first = tracked.load_from // self._block_tokens
         last = first + tracked.load_tokens // self._block_tokens
-        load = Copy(
-            tracked.request.request_id,
-            tracked.page_ids[first:last].tolist(),
-            tracked.block_ids[first:last],
-        )
-        if session is None or tracked.generation != session.generation:
-            plan.lost_loads.append(load)
-            return
+        tracked.loading_into = tracked.block_ids[first:last]
         self._last_copy += 1
         tracked.loading = self._last_copy
-        plan.loads[tracked.loading] = load
+        is_lost = session is None or tracked.generation != session.generation
+        loads = plan.lost_loads if is_lost else plan.loads
+        loads[tracked.loading] = Copy(
+            tracked.request.request_id,
+            tracked.page_ids[first:last].tolist(),
+            tracked.loading_into,
+        )
 
     def _plan_saves(
         self, wanted: list[tuple[Tracked, int]], plan: CopyPlan, session: Session
@@ -330,13 +329,18 @@ class CopyScheduler:
 
     def _give_up(self, numbers: set[int]) -> None:
         """What was not saved, and what comes after it, cannot be published; nor can
-        what was computed from a load that failed."""
-        for tracked in [*self._tracked.values(), *self._ending]:
-            first = 0
+        what anybody computed from blocks whose load failed: with its prefix cache vLLM
+        gives them to several requests."""
+        everyone = [*self._tracked.values(), *self._ending]
+        bad: set[int] = set()
+        for tracked in everyone:
             if tracked.loading in numbers:
+                bad.update(tracked.loading_into)
                 # vLLM may ask again: what has failed once is computed.
                 tracked.matched = 0
-            else:
+        for tracked in everyone:
+            first = 0
+            if bad.isdisjoint(tracked.block_ids):
                 saved = [save.number not in numbers for save in tracked.saves]
                 first = saved.index(False) if False in saved else len(saved)
             dropped = tracked.saves[first:]

@@ -112,21 +112,17 @@ class CopyWorker:
                 each.event.wait()
 
     def load(self, plan: CopyPlan) -> None:
-        for lost in plan.lost_loads:
-            self._bad_blocks.update(lost.block_ids)
-        if self._is_async:
-            self._received.update(lost.request_id for lost in plan.lost_loads)
+        if plan.lost_loads:
+            self._refuse(plan.lost_loads)
+            self._begin(plan.lost_loads, Over())
         if not plan.loads:
             return
-        receivers = {copy.request_id for copy in plan.loads.values()}
         event: Event = Over()
         if self._is_ready(plan):
             event = self._queue(plan.loads, self._load, self._refuse)
         else:
             self._refuse(plan.loads)
-        self._under_way.append(
-            _UnderWay(list(plan.loads), event, receivers if self._is_async else set())
-        )
+        self._begin(plan.loads, event)
 
     def save(self, plan: CopyPlan) -> None:
         if not plan.saves:
@@ -156,6 +152,11 @@ class CopyWorker:
     def take_bad_blocks(self) -> set[int]:
         bad, self._bad_blocks = self._bad_blocks, set()
         return bad
+
+    def _begin(self, loads: dict[int, Copy], event: Event) -> None:
+        requests = {load.request_id for load in loads.values()}
+        held_back = requests if self._is_async else set()
+        self._under_way.append(_UnderWay(list(loads), event, held_back))
 
     def _collect(self) -> None:
         while self._under_way and self._under_way[0].event.query():

@@ -59,6 +59,8 @@ class Tracked:
     load_tokens: int = 0
     loading: int = 0
     """The number of the load that is under way."""
+    loading_into: list[int] = field(default_factory=list)
+    """Its blocks."""
     block_ids: list[int] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
     """Under way, in order."""
