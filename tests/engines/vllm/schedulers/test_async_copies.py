@@ -133,6 +133,23 @@ def test_an_engine_without_requests_goes_on_until_its_saves_are_published(
     assert nothing_is_held(operator, engine)
 
 
+def test_a_reset_under_a_load_lets_it_end_and_nothing_more_is_published(
+    computed, start, operator
+):
+    engine, tokens = start(late=NEVER), PROMPT + prompt(100, seed=54)
+    engine.add("1", tokens)
+    engine.step()
+    with pytest.raises(RuntimeError, match="remote KV transfer"):
+        engine.scheduler.reset_prefix_cache(reset_running_requests=True)
+    engine.scheduler.reset_prefix_cache(reset_connector=True)
+    engine.stream.late = 0
+    assert not engine.step()
+    assert engine.step() == {"1": 64}
+    engine.run()
+    assert operator.match_prefix(tokens).matched_tokens == WHOLE
+    assert nothing_is_held(operator, engine)
+
+
 def test_a_pandod_that_is_killed_under_a_load_costs_no_token(
     computed, start, operator, pandod
 ):
