@@ -71,15 +71,16 @@ TEST_F(CudaStandInClientTest, BytesWrittenByOneWorkerAreReadByAnother) {
 
 TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
   const auto client = Connect();
+  // The kernel gives these to nobody who does not ask for them.
   std::vector<std::byte*> addresses;
-  {
-    const auto pool = client->AttachPool();
-    ASSERT_TRUE(pool.ok()) << pool.status();
-    for (uint32_t i : {0, 1}) addresses.push_back(pool->shard(i).data());
+  for (uintptr_t address : {0x2000'0000'0000, 0x2001'0000'0000}) {
+    addresses.push_back(reinterpret_cast<std::byte*>(address));
   }
-  const auto again = client->AttachPool({.addresses = addresses});
-  ASSERT_TRUE(again.ok()) << again.status();
-  for (uint32_t i : {0, 1}) EXPECT_EQ(again->shard(i).data(), addresses[i]);
+  for (int times : {1, 2}) {
+    const auto pool = client->AttachPool({.addresses = addresses});
+    ASSERT_TRUE(pool.ok()) << times << ": " << pool.status();
+    for (uint32_t i : {0, 1}) EXPECT_EQ(pool->shard(i).data(), addresses[i]);
+  }
 }
 
 TEST_F(CudaStandInClientTest, AMappingOutlivesPandodAndIsReplacedByTheNext) {
