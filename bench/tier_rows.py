@@ -1,12 +1,11 @@
-"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, what
-it costs other calls, and what it is worth to the requests of a trace."""
+"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, shared
+stores, what tiers cost other calls, and what they are worth to the requests of a trace."""
 
 import contextlib
 import mmap
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,20 +13,25 @@ from statistics import median, quantiles
 
 import numpy as np
 from pando_kv import Client
+from redis_rows import redis_rows
 from replays import MILLION, Trace
 from rows import Row, json_of
 from started_pandod import started_pandod
+from tier_copies import (
+    PAGE_BYTES,
+    POOL,
+    POOL_PAGES,
+    PROMPT_PAGES,
+    load,
+    prompt,
+    rate,
+    store,
+)
 
-PAGE_BYTES = 1 << 20
-PAGE_TOKENS = 16
-PROMPT_PAGES = 256
-POOL_PAGES = 4 * PROMPT_PAGES + 1
 ROUNDS = 9
 # How many threads of pandod write and read blocks.
 WRITERS = 4
 READERS = 4
-WAIT = 60.0
-MIB = 1 << 20
 # In the file `index` of a tier: the header, and the record of each block.
 HEADER_BYTES = 4096
 RECORD_BYTES = 64
@@ -46,6 +50,7 @@ def tier_rows(build: Path, traces: list[Trace]) -> list[Row]:
     chats = next(trace for trace in traces if trace.name == "conversation")
     return [
         *_copying_rows(build),
+        *redis_rows(build),
         *_calls_rows(build),
         *_first_token_rows(build),
         *_hit_rate_rows(build, chats),
@@ -128,12 +133,12 @@ def _copying_rows(build: Path) -> list[Row]:
         disk = _PlainDisk(Path(folder) / "plain")
         with _serving(build, Path(folder)) as (client, stored):
             for number in range(ROUNDS):
-                tokens = _prompt(number)
+                tokens = prompt(number)
                 work["write"].append(disk.write())
-                work["store"].append(_store(client, stored, tokens))
+                work["store"].append(store(client, stored, tokens))
                 client.evict(POOL_PAGES)
                 work["read"].append(disk.read())
-                work["load"].append(_load(client, tokens))
+                work["load"].append(load(client, tokens))
     rates = {name: median(values) for name, values in work.items()}
     pages = f"{PROMPT_PAGES} pages of 1 MiB"
     return [
@@ -153,17 +158,6 @@ def _row(name: str, rate: float, floor: float, depth: int) -> Row:
     )
 
 
-def _prompt(number: int) -> np.ndarray:
-    first = number * PROMPT_PAGES * PAGE_TOKENS
-    return np.arange(first, first + PROMPT_PAGES * PAGE_TOKENS, dtype=np.uint32)
-
-
-def _rate(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return PROMPT_PAGES * PAGE_BYTES / MIB / (time.perf_counter() - begin)
-
-
 class _PlainDisk:
     """A file whose blocks are written and read as the tier does it."""
 
@@ -174,13 +168,13 @@ class _PlainDisk:
         _fill(path)
 
     def write(self) -> float:
-        return _rate(lambda: self._each(WRITERS, os.pwrite))
+        return rate(lambda: self._each(WRITERS, os.pwrite))
 
     def read(self) -> float:
         def read(file: int, block: mmap.mmap, offset: int) -> None:
             os.preadv(file, [block], offset)
 
-        return _rate(lambda: self._each(READERS, read))
+        return rate(lambda: self._each(READERS, read))
 
     def _each(self, depth: int, call: Callable) -> None:
         def work(first: int) -> None:
@@ -202,40 +196,13 @@ def _fill(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _store(client: Client, stored: Callable[[], int], tokens: np.ndarray) -> float:
-    before = stored()
-    match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
-
-    def store() -> None:
-        client.insert(tokens, match.reserved_page_ids, lock=match.lock, unlock=True)
-        deadline = time.monotonic() + WAIT
-        while (pages := stored() - before) < PROMPT_PAGES:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{pages} of {PROMPT_PAGES} pages were stored")
-            time.sleep(0.002)
-
-    return _rate(store)
-
-
-def _load(client: Client, tokens: np.ndarray) -> float:
-    def load() -> None:
-        match = client.match_prefix(tokens, lock=True, pending_wait=WAIT)
-        with match.lock:
-            if match.matched_tokens != tokens.size:
-                raise RuntimeError(f"{match.matched_tokens} tokens were loaded")
-
-    return _rate(load)
-
-
 @contextlib.contextmanager
 def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
     """A pandod with a disk tier, and how many blocks the tier holds."""
     tier = ("--tier-disk", folder / "tier")
     tier += ("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB")
-    pool = ("--page-tokens", PAGE_TOKENS, "--page-bytes", PAGE_BYTES)
-    pool += ("--pool-pages", POOL_PAGES, "--model", "m")
     with (
-        started_pandod(build, *pool, *tier) as (address, _),
+        started_pandod(build, *POOL, *tier) as (address, _),
         Client(address) as client,
         client.attach_pool() as memory,
     ):
