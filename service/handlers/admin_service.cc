@@ -302,7 +302,7 @@ std::optional<absl::Status> AdminService::ExplainMatch(
       call,
       [&] {
         return TieredExplanation(
-            ns, tokens, looked_up.has_value() ? looked_up->kept_tokens : 0);
+            ns, tokens, looked_up.has_value() ? looked_up->kept_of_first() : 0);
       },
       [&](TieredExplanation& done) {
         Answer(done, response);

@@ -92,6 +92,15 @@ absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
   return HandleOf(message.after(), epoch);
 }
 
+// `kept_tokens` of a prompt are cached or on disk.
+template <typename Message>
+void FillLoadable(uint32_t kept_tokens, uint32_t matched_tokens,
+                  Message& message) {
+  if (kept_tokens <= matched_tokens) return;
+  message.set_loadable_tokens(kept_tokens - matched_tokens);
+  message.set_loadable_tier(v1::TIER_DISK);
+}
+
 absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
   switch (action) {
     case v1::LOCK_ACTION_UNSPECIFIED:
@@ -118,9 +127,11 @@ void PrefixCacheService::AddMethodsTo(DataPath& data_path) {
             return MatchPrefix(in, out, call);
           });
   data_path.match_prefixes =
-      MakeMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
+      MakeWaitingMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
           service, "MatchPrefixes",
-          [this](const auto& in, auto& out) { return MatchPrefixes(in, out); });
+          [this](const auto& in, auto& out, WaitingCall& call) {
+            return MatchPrefixes(in, out, call);
+          });
   data_path.insert = MakeMethod<v1::InsertRequest, v1::InsertResponse>(
       service, "Insert",
       [this](const auto& in, auto& out) { return Insert(in, out); });
@@ -226,10 +237,8 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
   response.set_pending(OutcomeOf(result, waited));
-  if (looked_up.has_value() && looked_up->kept_tokens > result.matched_tokens) {
-    response.set_loadable_tokens(looked_up->kept_tokens -
-                                 result.matched_tokens);
-    response.set_loadable_tier(v1::TIER_DISK);
+  if (looked_up.has_value()) {
+    FillLoadable(looked_up->kept_of_first(), result.matched_tokens, response);
   }
   response.set_free_pages(result.room.free);
   response.set_evictable_pages(result.room.evictable);
@@ -247,9 +256,8 @@ absl::StatusOr<bool> PrefixCacheService::LookUp(WaitingCall& call,
   return loader_->Begin(call, query, action, deadline);
 }
 
-absl::Status PrefixCacheService::MatchPrefixes(
-    const v1::MatchPrefixesRequest& request,
-    v1::MatchPrefixesResponse& response) {
+absl::Status PrefixCacheService::CheckQueries(
+    const v1::MatchPrefixesRequest& request) const {
   if (request.queries_size() > kMaxQueries) {
     return MakeError(Reason::kInvalidField,
                      absl::StrCat("queries has ", request.queries_size(),
@@ -259,17 +267,35 @@ absl::Status PrefixCacheService::MatchPrefixes(
   for (const v1::PrefixQuery& query : request.queries()) {
     tokens += static_cast<uint64_t>(query.tokens_size());
   }
-  if (tokens > max_tokens_) {
-    return MakeError(Reason::kTooManyTokens,
-                     absl::StrCat("tokens of all queries have ", tokens,
-                                  " entries; the limit is ", max_tokens_));
+  if (tokens <= max_tokens_) return absl::OkStatus();
+  return MakeError(Reason::kTooManyTokens,
+                   absl::StrCat("tokens of all queries have ", tokens,
+                                " entries; the limit is ", max_tokens_));
+}
+
+std::optional<absl::Status> PrefixCacheService::MatchPrefixes(
+    const v1::MatchPrefixesRequest& request,
+    v1::MatchPrefixesResponse& response, WaitingCall& call) {
+  std::optional<LookedUp> looked_up;
+  if (request.tell_loadable() && loader_ != nullptr) {
+    looked_up = loader_->End(call);
+    if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
   }
-  for (const v1::PrefixQuery& query : request.queries()) {
-    const absl::StatusOr<PrefixScore> score = Score(query);
+  RETURN_IF_ERROR(CheckQueries(request));
+  if (request.tell_loadable() && loader_ != nullptr && !looked_up.has_value()) {
+    ASSIGN_OR_RETURN(const bool is_looked_up, LookUp(call, request));
+    if (is_looked_up) return std::nullopt;
+  }
+  for (int i = 0; i < request.queries_size(); ++i) {
+    const absl::StatusOr<PrefixScore> score = Score(request.queries(i));
     v1::PrefixScore& out = *response.add_scores();
     if (score.ok()) {
       out.set_matched_tokens(score->matched_tokens);
       out.set_is_pending(score->is_pending);
+      if (looked_up.has_value()) {
+        FillLoadable(looked_up->kept_tokens[static_cast<size_t>(i)],
+                     score->matched_tokens, out);
+      }
     } else if (ReasonOf(score.status()) == Reason::kHandleGone) {
       out.set_is_handle_gone(true);
     } else {
@@ -277,6 +303,25 @@ absl::Status PrefixCacheService::MatchPrefixes(
     }
   }
   return absl::OkStatus();
+}
+
+// What follows a handle is not looked up: here it is a prompt of no tokens.
+absl::StatusOr<bool> PrefixCacheService::LookUp(
+    WaitingCall& call, const v1::MatchPrefixesRequest& request) {
+  std::vector<NamespaceKey> namespaces;  // to which the queries refer
+  std::vector<PrefixQuery> queries;
+  namespaces.reserve(static_cast<size_t>(request.queries_size()));
+  for (const v1::PrefixQuery& query : request.queries()) {
+    ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(query.namespace_()));
+    ASSIGN_OR_RETURN(const std::span<const Token> tokens,
+                     TokensOf(query.tokens(), max_tokens_));
+    namespaces.push_back(std::move(ns));
+    queries.push_back(
+        {.ns = namespaces.back(),
+         .tokens = query.has_after() ? std::span<const Token>() : tokens,
+         .max_tokens = MaxTokensOf(query)});
+  }
+  return loader_->BeginTelling(call, queries, MonotonicNow() + kLookupTime);
 }
 
 absl::StatusOr<PrefixScore> PrefixCacheService::Score(

@@ -54,8 +54,9 @@ class PrefixCacheService {
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
                                           v1::MatchPrefixResponse& response,
                                           WaitingCall& call);
-  absl::Status MatchPrefixes(const v1::MatchPrefixesRequest& request,
-                             v1::MatchPrefixesResponse& response);
+  std::optional<absl::Status> MatchPrefixes(
+      const v1::MatchPrefixesRequest& request,
+      v1::MatchPrefixesResponse& response, WaitingCall& call);
   absl::Status Insert(const v1::InsertRequest& request,
                       v1::InsertResponse& response);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
@@ -72,6 +73,10 @@ class PrefixCacheService {
   absl::StatusOr<bool> LookUp(WaitingCall& call, SessionId session,
                               const PrefixQuery& query, LoadAction action,
                               absl::Time deadline);
+  absl::Status CheckQueries(const v1::MatchPrefixesRequest& request) const;
+  // Whether the call waits until its prompts are looked up.
+  absl::StatusOr<bool> LookUp(WaitingCall& call,
+                              const v1::MatchPrefixesRequest& request);
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
   void Verify(const MatchResult& result);
   void Verify(std::span<const PageId> inserted, const InsertResult& result);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "core/namespace_key.h"
@@ -28,9 +30,14 @@ enum class LoadObstacle { kNone, kTooFew, kNoRoom };
 // What a call knows when its handler runs again.
 struct LookedUp {
   absl::Time deadline;  // until when the call may wait
-  // So many tokens from the start of its prompt were cached or kept; none if
-  // that could not be found out.
-  uint32_t kept_tokens = 0;
+  // For each prompt that was looked up: so many tokens from its start were
+  // cached or kept; none if that could not be found out.
+  std::vector<uint32_t> kept_tokens = {};
+
+  // Of the first prompt.
+  uint32_t kept_of_first() const {
+    return kept_tokens.empty() ? 0 : kept_tokens.front();
+  }
 };
 
 // Brings prefixes that are not cached any more back into the cache, from
@@ -46,6 +53,11 @@ class PrefixLoader {
   // unless a shared store is slow, or when the deadline is over.
   virtual bool Begin(WaitingCall& call, const PrefixQuery& query,
                      LoadAction action, absl::Time deadline) = 0;
+  // The same for many prompts, of which nothing is loaded. As many as hash in
+  // milliseconds are looked up; of the others nothing is found out.
+  virtual bool BeginTelling(WaitingCall& call,
+                            std::span<const PrefixQuery> queries,
+                            absl::Time deadline) = 0;
   // To be called when the handler of `call` runs again, whatever the reason.
   // None: nothing was looked up.
   virtual std::optional<LookedUp> End(const WaitingCall& call) = 0;

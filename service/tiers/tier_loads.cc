@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "service/process/monotonic_clock.h"
 #include "service/tiers/namespace_digest.h"
 #include "service/tiers/prompt_hashes.h"
 
@@ -19,8 +18,6 @@ constexpr size_t kChunkPages = 32;
 constexpr size_t kMaxLookupTokens = size_t{256} * 1024;
 // More loads than this do not wait to begin.
 constexpr size_t kMaxLoads = 64;
-// A call whose time is up waits at most this much longer.
-constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 }  // namespace
 
@@ -31,10 +28,7 @@ TierLoads::TierLoads(Mover* mover, TierStack* tiers, RpcServer* server,
       page_tokens_(mover->cache().page_tokens()),
       min_load_tokens_(min_load_tokens),
       max_locked_pages_(mover->cache().capacity_pages() / Mover::kPoolParts),
-      looked_up_wakeup_(server->AddWakeup([this] { ResumeLookedUp(); })),
-      deadline_timer_(server->AddTimer(
-          absl::ZeroDuration(),
-          [this] { ResumeWithDeadlineUntil(MonotonicNow()); })),
+      calls_(server),
       lookup_thread_([this] { RunLookups(); }),
       load_thread_([this] { RunLoads(); }) {}
 
@@ -50,48 +44,62 @@ TierLoads::~TierLoads() {
 
 // The tokens before a handle are not known here, so that what follows it has no
 // hash.
-bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
-                      LoadAction action, absl::Time deadline) {
+bool TierLoads::IsWorthALookup(const PrefixQuery& query, LoadAction action) {
   if (query.after != PrefixHandle()) return false;
-  const size_t pages = WantedPages(query, page_tokens_);
   const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
   if (!score.ok()) return false;
-  // A call that just waits does so for whoever computes the next page.
-  const bool may_load = action != LoadAction::kAwait || !score->is_pending;
   const size_t least =
       action == LoadAction::kAwait ? min_load_tokens_ : page_tokens_;
-  if (!may_load || pages * page_tokens_ < score->matched_tokens + least) {
-    return false;
-  }
-  {
-    absl::MutexLock hold(&mutex_);
-    const size_t tokens = lookup_tokens_ + query.tokens.size();
-    if (tokens > kMaxLookupTokens && !lookups_.empty()) return false;
-    lookup_tokens_ = tokens;
-    lookups_.push_back({.id = ++last_lookup_,
-                        .ns = query.ns,
-                        .tokens = {query.tokens.begin(), query.tokens.end()},
-                        .pages = pages,
-                        .action = action,
-                        .generation = mover_->generation()});
-    by_lookup_[last_lookup_] = &call;
-  }
-  if (by_call_.empty()) deadline_timer_->SetPeriod(kLatePeriod);
-  by_call_[&call] = {.call = &call,
-                     .lookup = last_lookup_,
-                     .looked_up = {.deadline = deadline}};
+  // A call that just waits does so for whoever computes the next page.
+  const bool may_load = action != LoadAction::kAwait || !score->is_pending;
+  return may_load && WantedPages(query, page_tokens_) * page_tokens_ >=
+                         score->matched_tokens + least;
+}
+
+bool TierLoads::HasRoomToLookUp(size_t tokens) {
+  return lookups_.empty() || lookup_tokens_ + tokens <= kMaxLookupTokens;
+}
+
+TierLoads::Lookup TierLoads::LookupOf(uint64_t id, const PrefixQuery& query,
+                                      LoadAction action) {
+  return {.id = id,
+          .ns = query.ns,
+          .tokens = {query.tokens.begin(), query.tokens.end()},
+          .pages = WantedPages(query, page_tokens_),
+          .action = action,
+          .generation = mover_->generation()};
+}
+
+bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
+                      LoadAction action, absl::Time deadline) {
+  if (!IsWorthALookup(query, action)) return false;
+  absl::MutexLock hold(&mutex_);
+  if (!HasRoomToLookUp(query.tokens.size())) return false;
+  lookup_tokens_ += query.tokens.size();
+  lookups_.push_back(LookupOf(calls_.Begin(call, 1, deadline), query, action));
   return true;
 }
 
-std::optional<LookedUp> TierLoads::End(const WaitingCall& call) {
-  const auto it = by_call_.find(&call);
-  if (it == by_call_.end()) return std::nullopt;
-  const Waiting waiting = it->second;
-  by_call_.erase(it);
-  if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
+bool TierLoads::BeginTelling(WaitingCall& call,
+                             std::span<const PrefixQuery> queries,
+                             absl::Time deadline) {
+  std::vector<bool> are_worth_it;
+  for (const PrefixQuery& query : queries) {
+    are_worth_it.push_back(IsWorthALookup(query, LoadAction::kTell));
+  }
+  if (!std::ranges::count(are_worth_it, true)) return false;
+  uint64_t id = calls_.Begin(call, queries.size(), deadline);
   absl::MutexLock hold(&mutex_);
-  by_lookup_.erase(waiting.lookup);
-  return waiting.looked_up;
+  for (size_t i = 0; i < queries.size(); ++i, ++id) {
+    const size_t tokens = queries[i].tokens.size();
+    if (!are_worth_it[i] || !HasRoomToLookUp(tokens)) {
+      calls_.Answer(id, 0);
+      continue;
+    }
+    lookup_tokens_ += tokens;
+    lookups_.push_back(LookupOf(id, queries[i], LoadAction::kTell));
+  }
+  return true;
 }
 
 void TierLoads::ForgetSoon(std::optional<NamespaceKey> ns) {
@@ -110,46 +118,11 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
   has_forgotten_ = true;
 }
 
-bool TierLoads::HasCall(uint64_t lookup) {
-  absl::MutexLock hold(&mutex_);
-  return by_lookup_.contains(lookup);
-}
-
 bool TierLoads::IsWanted(const Load& load) {
   if (load.action == LoadAction::kStart) return true;
   // Only within a turn may a call have ended its lookup and not yet wait.
   absl::MutexLock turn(&mover_->turn());
-  return HasCall(load.lookup) || mover_->IsAwaited(load.reservation.lock);
-}
-
-void TierLoads::ResumeAll() { ResumeWithDeadlineUntil(absl::InfiniteFuture()); }
-
-// A handler that runs again ends its wait.
-void TierLoads::ResumeWithDeadlineUntil(absl::Time deadline) {
-  std::vector<WaitingCall*> calls;
-  for (const auto& [_, waiting] : by_call_) {
-    if (waiting.looked_up.deadline <= deadline) calls.push_back(waiting.call);
-  }
-  for (WaitingCall* call : calls) call->Resume();
-}
-
-void TierLoads::ResumeLookedUp() {
-  std::vector<Result> looked_up;
-  {
-    absl::MutexLock hold(&mutex_);
-    looked_up.swap(looked_up_);
-  }
-  for (const auto& [lookup, kept_tokens] : looked_up) {
-    WaitingCall* call = nullptr;
-    {
-      absl::MutexLock hold(&mutex_);
-      const auto it = by_lookup_.find(lookup);
-      if (it != by_lookup_.end()) call = it->second;
-    }
-    if (call == nullptr) continue;
-    by_call_.at(call).looked_up.kept_tokens = kept_tokens;
-    call->Resume();
-  }
+  return calls_.Has(load.lookup) || mover_->IsAwaited(load.reservation.lock);
 }
 
 void TierLoads::RunLookups() {
@@ -170,12 +143,7 @@ void TierLoads::RunLookups() {
     }
     for (const std::optional<NamespaceKey>& ns : flushed) ForgetNow(ns);
     if (!lookup.has_value()) continue;
-    const uint32_t kept_tokens = LookUp(*lookup);
-    {
-      absl::MutexLock hold(&mutex_);
-      looked_up_.push_back({lookup->id, kept_tokens});
-    }
-    looked_up_wakeup_->Request();
+    calls_.Answer(lookup->id, LookUp(*lookup));
   }
 }
 
@@ -193,7 +161,7 @@ uint32_t TierLoads::LookUp(const Lookup& lookup) {
   const size_t on_disk = tiers_->CountOnDisk(rest);
   const bool is_wanted =
       lookup.action == LoadAction::kStart ||
-      (lookup.action == LoadAction::kAwait && HasCall(lookup.id));
+      (lookup.action == LoadAction::kAwait && calls_.Has(lookup.id));
   if (is_wanted && !score->is_pending) {
     BeginLoad(lookup, std::move(hashes), cached);
   }

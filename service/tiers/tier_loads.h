@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/namespace_key.h"
 #include "service/events/page_hash.h"
 #include "service/handlers/prefix_loader.h"
 #include "service/rpc/rpc_server.h"
+#include "service/tiers/lookup_calls.h"
 #include "service/tiers/mover.h"
 #include "service/tiers/tier_stack.h"
 
@@ -38,7 +38,11 @@ class TierLoads final : public PrefixLoader {
 
   bool Begin(WaitingCall& call, const PrefixQuery& query, LoadAction action,
              absl::Time deadline) override;
-  std::optional<LookedUp> End(const WaitingCall& call) override;
+  bool BeginTelling(WaitingCall& call, std::span<const PrefixQuery> queries,
+                    absl::Time deadline) override;
+  std::optional<LookedUp> End(const WaitingCall& call) override {
+    return calls_.End(call);
+  }
   uint32_t CountKept(const PrefixQuery& query) override;
   LoadObstacle FindObstacle(uint32_t matched_tokens,
                             uint32_t kept_tokens) override;
@@ -48,7 +52,7 @@ class TierLoads final : public PrefixLoader {
   void Forget(const NamespaceKey& ns) override { ForgetSoon(ns); }
   void ForgetAll() override { ForgetSoon(std::nullopt); }
   // Runs the handlers of all calls that wait for a lookup again.
-  void ResumeAll();
+  void ResumeAll() { calls_.ResumeAll(); }
 
  private:
   struct Lookup {
@@ -71,20 +75,12 @@ class TierLoads final : public PrefixLoader {
       return reservation.matched_pages + reservation.pages.size();
     }
   };
-  struct Waiting {
-    WaitingCall* call;
-    uint64_t lookup;
-    LookedUp looked_up;
-  };
-  // What a lookup found out.
-  struct Result {
-    uint64_t lookup;
-    uint32_t kept_tokens;
-  };
 
-  // Runs the handlers of those that were looked up again.
-  void ResumeLookedUp();
-  void ResumeWithDeadlineUntil(absl::Time deadline);
+  // Whether it is worth it to hash this prompt.
+  bool IsWorthALookup(const PrefixQuery& query, LoadAction action);
+  // Whether so many more tokens may wait to be looked up.
+  bool HasRoomToLookUp(size_t tokens) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Lookup LookupOf(uint64_t id, const PrefixQuery& query, LoadAction action);
   void RunLookups();
   void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
@@ -95,8 +91,6 @@ class TierLoads final : public PrefixLoader {
   // there is room for it.
   void BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
                  size_t cached);
-  // Whether a call still waits for this lookup.
-  bool HasCall(uint64_t lookup);
   // Whether what has not begun is still to be loaded.
   bool IsWanted(const Load& load);
   bool IsWorthALoad(size_t pages) const {
@@ -123,25 +117,16 @@ class TierLoads final : public PrefixLoader {
   const uint32_t page_tokens_;
   const uint32_t min_load_tokens_;
   const size_t max_locked_pages_;  // by all loads together
-  Wakeup* const looked_up_wakeup_;
-  // Its period is set while a call waits.
-  Timer* const deadline_timer_;
+  LookupCalls calls_;
   PageHasher hasher_;  // the lookup thread's alone
 
-  // Used in the turn.
-  uint64_t last_lookup_ = 0;
-  absl::flat_hash_map<const WaitingCall*, Waiting> by_call_;
-
   absl::Mutex mutex_;
-  absl::flat_hash_map<uint64_t, WaitingCall*> by_lookup_
-      ABSL_GUARDED_BY(mutex_);
   std::deque<Lookup> lookups_ ABSL_GUARDED_BY(mutex_);
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   // Namespaces to be forgotten; none: all.
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
   // The tiers have blocks to be erased.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Result> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
   size_t locked_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;

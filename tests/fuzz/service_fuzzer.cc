@@ -104,7 +104,8 @@ class Calls {
                 PutRight(query.mutable_tokens());
                 if (Rarely()) PutRightHandle(query);
               }
-              return prefixes_.MatchPrefixes(in, out);
+              return Finish(
+                  [&] { return prefixes_.MatchPrefixes(in, out, call_); });
             });
       case 7:
         return Call<v1::EvictRequest, v1::EvictResponse>(

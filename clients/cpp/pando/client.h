@@ -152,7 +152,7 @@ class Client {
   // in order. Changes nothing, not even recency. At most 4,096 queries; the
   // server's limit on tokens holds for all of them together.
   absl::StatusOr<std::vector<PrefixScore>> MatchPrefixes(
-      std::span<const PrefixQuery> queries);
+      std::span<const PrefixQuery> queries, const ScoreOptions& options = {});
 
   // Publishes pages under a prefix: page_ids[i] holds the KV of the i-th whole
   // page of tokens, and all writes to it are complete on the device. From then

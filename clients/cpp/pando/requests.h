@@ -105,8 +105,17 @@ struct PrefixScore {
   uint32_t matched_tokens = 0;
   // Whether another request is computing the page after the match.
   bool is_pending = false;
+  // As in Match, with ScoreOptions::tell_loadable.
+  uint32_t loadable_tokens = 0;
+  Tier loadable_tier = Tier::kNone;
 
   friend bool operator==(const PrefixScore&, const PrefixScore&) = default;
+};
+
+struct ScoreOptions {
+  // Say what a tier has of each prompt. The server hashes the prompts for that,
+  // 262,144 tokens at most, and they are sent whole, with no handle.
+  bool tell_loadable = false;
 };
 
 // What is known of the next use of a prefix: a hint for what is evicted.

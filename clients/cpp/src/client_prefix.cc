@@ -104,7 +104,9 @@ std::vector<size_t> TakeScores(const v1::MatchPrefixesResponse& response,
     const v1::PrefixScore& score = response.scores(static_cast<int>(i));
     if (score.is_handle_gone()) gone.push_back(asked[i]);
     scores[asked[i]] = {.matched_tokens = score.matched_tokens(),
-                        .is_pending = score.is_pending()};
+                        .is_pending = score.is_pending(),
+                        .loadable_tokens = score.loadable_tokens(),
+                        .loadable_tier = FromProto(score.loadable_tier())};
   }
   return gone;
 }
@@ -174,7 +176,7 @@ absl::StatusOr<Match> Client::MatchPrefix(std::span<const Token> tokens,
 }
 
 absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
-    std::span<const PrefixQuery> queries) {
+    std::span<const PrefixQuery> queries, const ScoreOptions& options) {
   std::vector<PrefixScore> scores(queries.size());
   std::vector<size_t> asked(queries.size());
   std::iota(asked.begin(), asked.end(), size_t{0});
@@ -184,11 +186,13 @@ absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
   for (const bool use_handles : {true, false}) {
     if (asked.empty()) break;
     v1::MatchPrefixesRequest request;
+    request.set_tell_loadable(options.tell_loadable);
     for (const size_t i : asked) {
       const PrefixQuery& query = queries[i];
       RETURN_IF_ERROR(CheckAfter(query.after, query.tokens.size()));
-      const PrefixHandle after =
-          use_handles ? session.Usable(query.after) : PrefixHandle();
+      const PrefixHandle after = use_handles && !options.tell_loadable
+                                     ? session.Usable(query.after)
+                                     : PrefixHandle();
       FillQuery(query, after, *request.add_queries());
     }
     ASSIGN_OR_RETURN(

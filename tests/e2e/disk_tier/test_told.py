@@ -16,6 +16,7 @@ from pando_kv import (
     NotLoaded,
     Operator,
     PendingOutcome,
+    PrefixQuery,
     Tier,
 )
 from pando_kv._proto.pando.v1 import admin_pb2, types_pb2
@@ -56,6 +57,71 @@ def test_a_match_can_ask_what_is_on_disk(tiered):
         # Who does not ask is not told.
         assert client.match_prefix(PROMPT).loadable_tokens == 0
     assert tiered.copied("load") == 0
+
+
+def test_scores_can_say_what_is_on_disk(tiered):
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict(5)
+    cached = PROMPT.size - 5 * PAGE_TOKENS
+    with tiered.client() as client:
+        handle = client.match_prefix(PROMPT).handle
+        queries = [
+            PrefixQuery(PROMPT),
+            PrefixQuery(OTHER),
+            PrefixQuery(PROMPT[:cached]),
+            PrefixQuery(PROMPT, max_tokens=PROMPT.size - 1),
+            PrefixQuery(PROMPT, after=handle),
+        ]
+        scores = client.match_prefixes(queries, tell_loadable=True)
+        assert [score.matched_tokens for score in scores] == [cached, 0, *[cached] * 3]
+        loadable = [pages * PAGE_TOKENS for pages in (5, 0, 0, 4, 5)]
+        assert [score.loadable_tokens for score in scores] == loadable
+        tiers = [Tier.DISK if tokens else Tier.NONE for tokens in loadable]
+        assert [score.loadable_tier for score in scores] == tiers
+        # Who does not ask is not told.
+        assert {s.loadable_tokens for s in client.match_prefixes(queries)} == {0}
+        assert client.match_prefixes([], tell_loadable=True) == []
+
+    async def ask() -> int:
+        async with AsyncClient(tiered.pandod.address) as client:
+            [score] = await client.match_prefixes(queries[:1], tell_loadable=True)
+            return score.loadable_tokens
+
+    assert asyncio.run(ask()) == 5 * PAGE_TOKENS
+    assert tiered.copied("load") == 0
+
+
+def test_scores_are_told_of_as_many_tokens_as_may_be_looked_up(tiered):
+    tiered.store(PROMPT, seed=1)
+    long = PrefixQuery(np.zeros(262_144, np.uint32))
+    prompt = PrefixQuery(PROMPT)
+    with tiered.client() as client:
+        for queries, loadable in (
+            ([prompt, long], [PROMPT.size, 0]),
+            ([long, prompt], [0, 0]),
+            ([prompt, prompt], [PROMPT.size] * 2),
+        ):
+            scores = client.match_prefixes(queries, tell_loadable=True)
+            assert [score.loadable_tokens for score in scores] == loadable
+
+
+def test_a_score_from_a_handle_on_is_not_told_what_is_on_disk(tiered):
+    tiered.cache(PROMPT, seed=1)
+    tiered.evict(5)
+    with protocol_worker(tiered.pandod.address) as worker:
+        handle = worker.call("MatchPrefix", tokens=PROMPT).handle
+        rest = PROMPT[handle.tokens :]
+        queries = [{"after": handle, "tokens": rest}, {"tokens": PROMPT}]
+        told = worker.call("MatchPrefixes", queries=queries, tell_loadable=True)
+        assert [score.loadable_tokens for score in told.scores] == [0, 5 * PAGE_TOKENS]
+        assert told.scores[0].matched_tokens == handle.tokens
+        handle.epoch ^= 1
+        told = worker.call("MatchPrefixes", queries=queries, tell_loadable=True)
+        assert [score.is_handle_gone for score in told.scores] == [True, False]
+        assert told.scores[1].loadable_tokens == 5 * PAGE_TOKENS
+        bad = [{"tokens": PROMPT}] * 4097
+        refused = worker.failure("MatchPrefixes", queries=bad, tell_loadable=True)
+        assert refused == ("INVALID_ARGUMENT", "INVALID_FIELD")
 
 
 def test_a_call_that_waits_may_refuse_a_load(tiered):
@@ -196,3 +262,6 @@ def test_without_a_tier_nothing_is_loadable(start_pandod):
         for load in ("LOAD_NO", "LOAD_START"):
             match = worker.call("MatchPrefix", tokens=PROMPT, load=load)
             assert (match.matched_tokens, match.loadable_tokens) == (0, 0)
+        queries = [{"tokens": PROMPT}]
+        told = worker.call("MatchPrefixes", queries=queries, tell_loadable=True)
+        assert [score.loadable_tokens for score in told.scores] == [0]

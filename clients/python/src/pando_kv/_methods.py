@@ -19,7 +19,7 @@ from pando_kv._proto.pando.v1 import data_path_pb2, pool_pb2, prefix_cache_pb2
 SMALL_ANSWER = 2048
 # What a page id and a score take in an answer.
 PAGE_BYTES = 4
-SCORE_BYTES = 16
+SCORE_BYTES = 24
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,10 +162,15 @@ class Scoring:
     """
 
     def __init__(
-        self, sessions: SessionTracker, queries: Sequence[PrefixQuery]
+        self,
+        sessions: SessionTracker,
+        queries: Sequence[PrefixQuery],
+        *,
+        tell_loadable: bool,
     ) -> None:
         session = sessions.current()
         self._queries = queries
+        self._tell_loadable = tell_loadable
         self._prompts: list[Uint32Array] = [
             tokens
             if is_uint32(tokens := query.tokens)
@@ -177,6 +182,7 @@ class Scoring:
             index: place
             for index, query in enumerate(queries)
             if query.after is not None
+            and not tell_loadable
             and (place := _place(session, query.after, self._prompts[index])).after
         }
         self._unscored: Sequence[int] = range(len(queries))
@@ -188,7 +194,10 @@ class Scoring:
             return None
         return Call(
             MATCH_PREFIXES,
-            MatchPrefixesRequest([self._message(index) for index in self._unscored]),
+            MatchPrefixesRequest(
+                [self._message(index) for index in self._unscored],
+                self._tell_loadable or None,
+            ),
             self._take,
             answer_bytes=SMALL_ANSWER + SCORE_BYTES * len(self._unscored),
         )
@@ -215,14 +224,17 @@ class Scoring:
     def _take(self, answer: Any) -> None:
         (scores, *_) = answer
         gone = []
-        for index, (matched, is_pending, is_handle_gone, *_) in zip(
-            self._unscored, scores, strict=True
-        ):
+        for index, score in zip(self._unscored, scores, strict=True):
+            matched, is_pending, is_handle_gone, loadable, tier, *_ = score
             if is_handle_gone and index in self._places:
                 gone.append(index)
             else:
                 self._scores[index] = made(
-                    PrefixScore, matched_tokens=matched, is_pending=is_pending
+                    PrefixScore,
+                    matched_tokens=matched,
+                    is_pending=is_pending,
+                    loadable_tokens=loadable,
+                    loadable_tier=_TIERS.get(tier, Tier.NONE),
                 )
         for index in gone:
             del self._places[index]

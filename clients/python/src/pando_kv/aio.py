@@ -188,13 +188,21 @@ class AsyncClient(AsyncOperatorClient):
         )
         return await self._connection.send(call)
 
-    async def match_prefixes(self, queries: Sequence[PrefixQuery]) -> list[PrefixScore]:
+    async def match_prefixes(
+        self, queries: Sequence[PrefixQuery], *, tell_loadable: bool = False
+    ) -> list[PrefixScore]:
         """Scores the prompts of a waiting queue: how much of each is cached, in order.
 
         Changes nothing, not even recency. At most 4,096 queries; the server's limit on
         tokens holds for all of them together.
+
+        With `tell_loadable` the scores say what a tier has of each prompt, too. The
+        server hashes the prompts for that, 262,144 tokens at most, and they are sent
+        whole, with no handle.
         """
-        scoring = _prefix_calls.Scoring(self._sessions, queries)
+        scoring = _prefix_calls.Scoring(
+            self._sessions, queries, tell_loadable=tell_loadable
+        )
         while call := scoring.next_call():
             await self._connection.send(call)
         return scoring.scores

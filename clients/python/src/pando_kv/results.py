@@ -163,6 +163,9 @@ class PrefixScore:
     """Tokens of the cached prefix, from the start of the prompt."""
     is_pending: bool
     """Another call is computing the page after the match."""
+    loadable_tokens: int = 0
+    """With `tell_loadable`: tokens after the match that a tier has."""
+    loadable_tier: Tier = Tier.NONE
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from pando_kv._proto.pando.v1 import types_pb2 as pando_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpando/v1/prefix_cache.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"\xbe\x02\n\x12MatchPrefixRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12\x17\n\nmax_tokens\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04lock\x18\x05 \x01(\x08\x12\x16\n\x0ereserve_tokens\x18\x06 \x01(\r\x12\x12\n\x05touch\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12%\n\x05\x61\x66ter\x18\x08 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x17\n\x0fpending_wait_ms\x18\t \x01(\r\x12\x12\n\nrequest_id\x18\n \x01(\x06\x12\x1c\n\x04load\x18\x0b \x01(\x0e\x32\x0e.pando.v1.LoadB\r\n\x0b_max_tokensB\x08\n\x06_touch\"\xab\x02\n\x13MatchPrefixResponse\x12\x16\n\x0ematched_tokens\x18\x01 \x01(\r\x12\x10\n\x08page_ids\x18\x02 \x03(\x07\x12\x0f\n\x07lock_id\x18\x03 \x01(\x06\x12\x19\n\x11reserved_page_ids\x18\x04 \x03(\x07\x12&\n\x06handle\x18\x05 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12)\n\x07pending\x18\x06 \x01(\x0e\x32\x18.pando.v1.PendingOutcome\x12\x12\n\nfree_pages\x18\x07 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x08 \x01(\r\x12\x17\n\x0floadable_tokens\x18\t \x01(\r\x12%\n\rloadable_tier\x18\n \x01(\x0e\x32\x0e.pando.v1.Tier\">\n\x14MatchPrefixesRequest\x12&\n\x07queries\x18\x01 \x03(\x0b\x32\x15.pando.v1.PrefixQuery\"\x94\x01\n\x0bPrefixQuery\x12&\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x02 \x03(\x07\x12\x17\n\nmax_tokens\x18\x03 \x01(\rH\x00\x88\x01\x01\x12%\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandleB\r\n\x0b_max_tokens\">\n\x15MatchPrefixesResponse\x12%\n\x06scores\x18\x01 \x03(\x0b\x32\x15.pando.v1.PrefixScore\"Q\n\x0bPrefixScore\x12\x16\n\x0ematched_tokens\x18\x01 \x01(\r\x12\x12\n\nis_pending\x18\x02 \x01(\x08\x12\x16\n\x0eis_handle_gone\x18\x03 \x01(\x08\"\xb4\x03\n\rInsertRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12\x10\n\x08page_ids\x18\x04 \x03(\x07\x12\x0f\n\x07lock_id\x18\x05 \x01(\x06\x12)\n\x0block_action\x18\x06 \x01(\x0e\x32\x14.pando.v1.LockAction\x12\x17\n\x0fkeep_duplicates\x18\x07 \x01(\x08\x12\x15\n\rfree_page_ids\x18\x08 \x03(\x07\x12\x15\n\rprompt_tokens\x18\t \x01(\r\x12%\n\x05\x61\x66ter\x18\n \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x10\n\x08priority\x18\x0b \x01(\x05\x12\x12\n\nrequest_id\x18\x0c \x01(\x06\x12\x1a\n\routput_tokens\x18\r \x01(\rH\x00\x88\x01\x01\x12/\n\x0e\x65xpected_reuse\x18\x0e \x01(\x0e\x32\x17.pando.v1.ExpectedReuse\x12\x16\n\x0eretain_seconds\x18\x0f \x01(\rB\x10\n\x0e_output_tokens\"\xb4\x01\n\x0eInsertResponse\x12\x17\n\x0f\x65xisting_tokens\x18\x01 \x01(\r\x12\x1a\n\x12\x63\x61nonical_page_ids\x18\x02 \x03(\x07\x12\x18\n\x10\x66reed_duplicates\x18\x03 \x01(\r\x12&\n\x06handle\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x12\n\nfree_pages\x18\x05 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x06 \x01(\r\"\x94\x01\n\x0bLockRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12%\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x12\n\nrequest_id\x18\x05 \x01(\x06\"^\n\x0cLockResponse\x12\x0f\n\x07lock_id\x18\x01 \x01(\x06\x12\x15\n\rlocked_tokens\x18\x02 \x01(\r\x12&\n\x06handle\x18\x03 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\"I\n\rUnlockRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x10\n\x08lock_ids\x18\x02 \x03(\x06\x12\x12\n\nrequest_id\x18\x03 \x01(\x06\"\x10\n\x0eUnlockResponse\"\x1d\n\x0c\x45victRequest\x12\r\n\x05pages\x18\x01 \x01(\r\"&\n\rEvictResponse\x12\x15\n\revicted_pages\x18\x01 \x01(\r*9\n\x04Load\x12\x14\n\x10LOAD_UNSPECIFIED\x10\x00\x12\x0b\n\x07LOAD_NO\x10\x01\x12\x0e\n\nLOAD_START\x10\x02*\xea\x01\n\x0ePendingOutcome\x12\x1f\n\x1bPENDING_OUTCOME_UNSPECIFIED\x10\x00\x12\x1f\n\x1bPENDING_OUTCOME_NOT_AWAITED\x10\x01\x12\x1d\n\x19PENDING_OUTCOME_PUBLISHED\x10\x02\x12\x1c\n\x18PENDING_OUTCOME_GIVEN_UP\x10\x03\x12\x1e\n\x1aPENDING_OUTCOME_OWNER_LOST\x10\x04\x12\x1d\n\x19PENDING_OUTCOME_TIMED_OUT\x10\x05\x12\x1a\n\x16PENDING_OUTCOME_LOADED\x10\x06*b\n\rExpectedReuse\x12\x1e\n\x1a\x45XPECTED_REUSE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45XPECTED_REUSE_ENDED\x10\x01\x12\x17\n\x13\x45XPECTED_REUSE_SOON\x10\x02*Y\n\nLockAction\x12\x1b\n\x17LOCK_ACTION_UNSPECIFIED\x10\x00\x12\x16\n\x12LOCK_ACTION_RELOCK\x10\x01\x12\x16\n\x12LOCK_ACTION_UNLOCK\x10\x02\x32\x96\x03\n\x0bPrefixCache\x12J\n\x0bMatchPrefix\x12\x1c.pando.v1.MatchPrefixRequest\x1a\x1d.pando.v1.MatchPrefixResponse\x12P\n\rMatchPrefixes\x12\x1e.pando.v1.MatchPrefixesRequest\x1a\x1f.pando.v1.MatchPrefixesResponse\x12;\n\x06Insert\x12\x17.pando.v1.InsertRequest\x1a\x18.pando.v1.InsertResponse\x12\x35\n\x04Lock\x12\x15.pando.v1.LockRequest\x1a\x16.pando.v1.LockResponse\x12;\n\x06Unlock\x12\x17.pando.v1.UnlockRequest\x1a\x18.pando.v1.UnlockResponse\x12\x38\n\x05\x45vict\x12\x16.pando.v1.EvictRequest\x1a\x17.pando.v1.EvictResponseB\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpando/v1/prefix_cache.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"\xbe\x02\n\x12MatchPrefixRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12\x17\n\nmax_tokens\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04lock\x18\x05 \x01(\x08\x12\x16\n\x0ereserve_tokens\x18\x06 \x01(\r\x12\x12\n\x05touch\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12%\n\x05\x61\x66ter\x18\x08 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x17\n\x0fpending_wait_ms\x18\t \x01(\r\x12\x12\n\nrequest_id\x18\n \x01(\x06\x12\x1c\n\x04load\x18\x0b \x01(\x0e\x32\x0e.pando.v1.LoadB\r\n\x0b_max_tokensB\x08\n\x06_touch\"\xab\x02\n\x13MatchPrefixResponse\x12\x16\n\x0ematched_tokens\x18\x01 \x01(\r\x12\x10\n\x08page_ids\x18\x02 \x03(\x07\x12\x0f\n\x07lock_id\x18\x03 \x01(\x06\x12\x19\n\x11reserved_page_ids\x18\x04 \x03(\x07\x12&\n\x06handle\x18\x05 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12)\n\x07pending\x18\x06 \x01(\x0e\x32\x18.pando.v1.PendingOutcome\x12\x12\n\nfree_pages\x18\x07 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x08 \x01(\r\x12\x17\n\x0floadable_tokens\x18\t \x01(\r\x12%\n\rloadable_tier\x18\n \x01(\x0e\x32\x0e.pando.v1.Tier\"U\n\x14MatchPrefixesRequest\x12&\n\x07queries\x18\x01 \x03(\x0b\x32\x15.pando.v1.PrefixQuery\x12\x15\n\rtell_loadable\x18\x02 \x01(\x08\"\x94\x01\n\x0bPrefixQuery\x12&\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x02 \x03(\x07\x12\x17\n\nmax_tokens\x18\x03 \x01(\rH\x00\x88\x01\x01\x12%\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandleB\r\n\x0b_max_tokens\">\n\x15MatchPrefixesResponse\x12%\n\x06scores\x18\x01 \x03(\x0b\x32\x15.pando.v1.PrefixScore\"\x91\x01\n\x0bPrefixScore\x12\x16\n\x0ematched_tokens\x18\x01 \x01(\r\x12\x12\n\nis_pending\x18\x02 \x01(\x08\x12\x16\n\x0eis_handle_gone\x18\x03 \x01(\x08\x12\x17\n\x0floadable_tokens\x18\x04 \x01(\r\x12%\n\rloadable_tier\x18\x05 \x01(\x0e\x32\x0e.pando.v1.Tier\"\xb4\x03\n\rInsertRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12\x10\n\x08page_ids\x18\x04 \x03(\x07\x12\x0f\n\x07lock_id\x18\x05 \x01(\x06\x12)\n\x0block_action\x18\x06 \x01(\x0e\x32\x14.pando.v1.LockAction\x12\x17\n\x0fkeep_duplicates\x18\x07 \x01(\x08\x12\x15\n\rfree_page_ids\x18\x08 \x03(\x07\x12\x15\n\rprompt_tokens\x18\t \x01(\r\x12%\n\x05\x61\x66ter\x18\n \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x10\n\x08priority\x18\x0b \x01(\x05\x12\x12\n\nrequest_id\x18\x0c \x01(\x06\x12\x1a\n\routput_tokens\x18\r \x01(\rH\x00\x88\x01\x01\x12/\n\x0e\x65xpected_reuse\x18\x0e \x01(\x0e\x32\x17.pando.v1.ExpectedReuse\x12\x16\n\x0eretain_seconds\x18\x0f \x01(\rB\x10\n\x0e_output_tokens\"\xb4\x01\n\x0eInsertResponse\x12\x17\n\x0f\x65xisting_tokens\x18\x01 \x01(\r\x12\x1a\n\x12\x63\x61nonical_page_ids\x18\x02 \x03(\x07\x12\x18\n\x10\x66reed_duplicates\x18\x03 \x01(\r\x12&\n\x06handle\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x12\n\nfree_pages\x18\x05 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x06 \x01(\r\"\x94\x01\n\x0bLockRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12&\n\tnamespace\x18\x02 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x0e\n\x06tokens\x18\x03 \x03(\x07\x12%\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\x12\x12\n\nrequest_id\x18\x05 \x01(\x06\"^\n\x0cLockResponse\x12\x0f\n\x07lock_id\x18\x01 \x01(\x06\x12\x15\n\rlocked_tokens\x18\x02 \x01(\r\x12&\n\x06handle\x18\x03 \x01(\x0b\x32\x16.pando.v1.PrefixHandle\"I\n\rUnlockRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x10\n\x08lock_ids\x18\x02 \x03(\x06\x12\x12\n\nrequest_id\x18\x03 \x01(\x06\"\x10\n\x0eUnlockResponse\"\x1d\n\x0c\x45victRequest\x12\r\n\x05pages\x18\x01 \x01(\r\"&\n\rEvictResponse\x12\x15\n\revicted_pages\x18\x01 \x01(\r*9\n\x04Load\x12\x14\n\x10LOAD_UNSPECIFIED\x10\x00\x12\x0b\n\x07LOAD_NO\x10\x01\x12\x0e\n\nLOAD_START\x10\x02*\xea\x01\n\x0ePendingOutcome\x12\x1f\n\x1bPENDING_OUTCOME_UNSPECIFIED\x10\x00\x12\x1f\n\x1bPENDING_OUTCOME_NOT_AWAITED\x10\x01\x12\x1d\n\x19PENDING_OUTCOME_PUBLISHED\x10\x02\x12\x1c\n\x18PENDING_OUTCOME_GIVEN_UP\x10\x03\x12\x1e\n\x1aPENDING_OUTCOME_OWNER_LOST\x10\x04\x12\x1d\n\x19PENDING_OUTCOME_TIMED_OUT\x10\x05\x12\x1a\n\x16PENDING_OUTCOME_LOADED\x10\x06*b\n\rExpectedReuse\x12\x1e\n\x1a\x45XPECTED_REUSE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45XPECTED_REUSE_ENDED\x10\x01\x12\x17\n\x13\x45XPECTED_REUSE_SOON\x10\x02*Y\n\nLockAction\x12\x1b\n\x17LOCK_ACTION_UNSPECIFIED\x10\x00\x12\x16\n\x12LOCK_ACTION_RELOCK\x10\x01\x12\x16\n\x12LOCK_ACTION_UNLOCK\x10\x02\x32\x96\x03\n\x0bPrefixCache\x12J\n\x0bMatchPrefix\x12\x1c.pando.v1.MatchPrefixRequest\x1a\x1d.pando.v1.MatchPrefixResponse\x12P\n\rMatchPrefixes\x12\x1e.pando.v1.MatchPrefixesRequest\x1a\x1f.pando.v1.MatchPrefixesResponse\x12;\n\x06Insert\x12\x17.pando.v1.InsertRequest\x1a\x18.pando.v1.InsertResponse\x12\x35\n\x04Lock\x12\x15.pando.v1.LockRequest\x1a\x16.pando.v1.LockResponse\x12;\n\x06Unlock\x12\x17.pando.v1.UnlockRequest\x1a\x18.pando.v1.UnlockResponse\x12\x38\n\x05\x45vict\x12\x16.pando.v1.EvictRequest\x1a\x17.pando.v1.EvictResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.prefix_cache_pb2', globals())
@@ -22,42 +22,42 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\370\001\001'
-  _LOAD._serialized_start=2081
-  _LOAD._serialized_end=2138
-  _PENDINGOUTCOME._serialized_start=2141
-  _PENDINGOUTCOME._serialized_end=2375
-  _EXPECTEDREUSE._serialized_start=2377
-  _EXPECTEDREUSE._serialized_end=2475
-  _LOCKACTION._serialized_start=2477
-  _LOCKACTION._serialized_end=2566
+  _LOAD._serialized_start=2169
+  _LOAD._serialized_end=2226
+  _PENDINGOUTCOME._serialized_start=2229
+  _PENDINGOUTCOME._serialized_end=2463
+  _EXPECTEDREUSE._serialized_start=2465
+  _EXPECTEDREUSE._serialized_end=2563
+  _LOCKACTION._serialized_start=2565
+  _LOCKACTION._serialized_end=2654
   _MATCHPREFIXREQUEST._serialized_start=64
   _MATCHPREFIXREQUEST._serialized_end=382
   _MATCHPREFIXRESPONSE._serialized_start=385
   _MATCHPREFIXRESPONSE._serialized_end=684
   _MATCHPREFIXESREQUEST._serialized_start=686
-  _MATCHPREFIXESREQUEST._serialized_end=748
-  _PREFIXQUERY._serialized_start=751
-  _PREFIXQUERY._serialized_end=899
-  _MATCHPREFIXESRESPONSE._serialized_start=901
-  _MATCHPREFIXESRESPONSE._serialized_end=963
-  _PREFIXSCORE._serialized_start=965
-  _PREFIXSCORE._serialized_end=1046
-  _INSERTREQUEST._serialized_start=1049
-  _INSERTREQUEST._serialized_end=1485
-  _INSERTRESPONSE._serialized_start=1488
-  _INSERTRESPONSE._serialized_end=1668
-  _LOCKREQUEST._serialized_start=1671
-  _LOCKREQUEST._serialized_end=1819
-  _LOCKRESPONSE._serialized_start=1821
-  _LOCKRESPONSE._serialized_end=1915
-  _UNLOCKREQUEST._serialized_start=1917
-  _UNLOCKREQUEST._serialized_end=1990
-  _UNLOCKRESPONSE._serialized_start=1992
-  _UNLOCKRESPONSE._serialized_end=2008
-  _EVICTREQUEST._serialized_start=2010
-  _EVICTREQUEST._serialized_end=2039
-  _EVICTRESPONSE._serialized_start=2041
-  _EVICTRESPONSE._serialized_end=2079
-  _PREFIXCACHE._serialized_start=2569
-  _PREFIXCACHE._serialized_end=2975
+  _MATCHPREFIXESREQUEST._serialized_end=771
+  _PREFIXQUERY._serialized_start=774
+  _PREFIXQUERY._serialized_end=922
+  _MATCHPREFIXESRESPONSE._serialized_start=924
+  _MATCHPREFIXESRESPONSE._serialized_end=986
+  _PREFIXSCORE._serialized_start=989
+  _PREFIXSCORE._serialized_end=1134
+  _INSERTREQUEST._serialized_start=1137
+  _INSERTREQUEST._serialized_end=1573
+  _INSERTRESPONSE._serialized_start=1576
+  _INSERTRESPONSE._serialized_end=1756
+  _LOCKREQUEST._serialized_start=1759
+  _LOCKREQUEST._serialized_end=1907
+  _LOCKRESPONSE._serialized_start=1909
+  _LOCKRESPONSE._serialized_end=2003
+  _UNLOCKREQUEST._serialized_start=2005
+  _UNLOCKREQUEST._serialized_end=2078
+  _UNLOCKRESPONSE._serialized_start=2080
+  _UNLOCKRESPONSE._serialized_end=2096
+  _EVICTREQUEST._serialized_start=2098
+  _EVICTREQUEST._serialized_end=2127
+  _EVICTRESPONSE._serialized_start=2129
+  _EVICTRESPONSE._serialized_end=2167
+  _PREFIXCACHE._serialized_start=2657
+  _PREFIXCACHE._serialized_end=3063
 # @@protoc_insertion_point(module_scope)

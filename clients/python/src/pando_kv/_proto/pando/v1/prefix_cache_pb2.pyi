@@ -160,10 +160,12 @@ class MatchPrefixResponse(_message.Message):
     def __init__(self, matched_tokens: _Optional[int] = ..., page_ids: _Optional[_Iterable[int]] = ..., lock_id: _Optional[int] = ..., reserved_page_ids: _Optional[_Iterable[int]] = ..., handle: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ..., pending: _Optional[_Union[PendingOutcome, str]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ..., loadable_tokens: _Optional[int] = ..., loadable_tier: _Optional[_Union[_types_pb2.Tier, str]] = ...) -> None: ...
 
 class MatchPrefixesRequest(_message.Message):
-    __slots__ = ["queries"]
+    __slots__ = ["queries", "tell_loadable"]
     QUERIES_FIELD_NUMBER: _ClassVar[int]
+    TELL_LOADABLE_FIELD_NUMBER: _ClassVar[int]
     queries: _containers.RepeatedCompositeFieldContainer[PrefixQuery]
-    def __init__(self, queries: _Optional[_Iterable[_Union[PrefixQuery, _Mapping]]] = ...) -> None: ...
+    tell_loadable: bool
+    def __init__(self, queries: _Optional[_Iterable[_Union[PrefixQuery, _Mapping]]] = ..., tell_loadable: bool = ...) -> None: ...
 
 class MatchPrefixesResponse(_message.Message):
     __slots__ = ["scores"]
@@ -184,14 +186,18 @@ class PrefixQuery(_message.Message):
     def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., tokens: _Optional[_Iterable[int]] = ..., max_tokens: _Optional[int] = ..., after: _Optional[_Union[_types_pb2.PrefixHandle, _Mapping]] = ...) -> None: ...
 
 class PrefixScore(_message.Message):
-    __slots__ = ["is_handle_gone", "is_pending", "matched_tokens"]
+    __slots__ = ["is_handle_gone", "is_pending", "loadable_tier", "loadable_tokens", "matched_tokens"]
     IS_HANDLE_GONE_FIELD_NUMBER: _ClassVar[int]
     IS_PENDING_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TIER_FIELD_NUMBER: _ClassVar[int]
+    LOADABLE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MATCHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     is_handle_gone: bool
     is_pending: bool
+    loadable_tier: _types_pb2.Tier
+    loadable_tokens: int
     matched_tokens: int
-    def __init__(self, matched_tokens: _Optional[int] = ..., is_pending: bool = ..., is_handle_gone: bool = ...) -> None: ...
+    def __init__(self, matched_tokens: _Optional[int] = ..., is_pending: bool = ..., is_handle_gone: bool = ..., loadable_tokens: _Optional[int] = ..., loadable_tier: _Optional[_Union[_types_pb2.Tier, str]] = ...) -> None: ...
 
 class UnlockRequest(_message.Message):
     __slots__ = ["lock_ids", "request_id", "session_id"]
