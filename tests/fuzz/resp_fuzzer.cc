@@ -35,6 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzedDataProvider bytes(data, size);
   const auto part_bytes = bytes.ConsumeIntegralInRange<size_t>(1, 40'000);
   const auto value_bytes = bytes.ConsumeIntegralInRange<size_t>(1, kMaxValue);
+  const auto max_bytes = bytes.ConsumeIntegralInRange<size_t>(0, 4096);
   const auto values = bytes.ConsumeIntegral<uint8_t>();
   pando::ByteStreamOf stream(bytes.ConsumeRemainingBytesAsString(), part_bytes);
   pando::RespReader reader(&stream);
@@ -44,10 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const bool is_value = (values >> i & 1) != 0;
     const absl::StatusOr<pando::RespReply> reply =
         is_value ? reader.ReadInto(value, absl::InfiniteFuture())
-                 : reader.Read(absl::InfiniteFuture());
+                 : reader.Read(max_bytes, absl::InfiniteFuture());
     if (!reply.ok()) return 0;
     Expect(SizeOf(*reply) <=
-           pando::RespReader::kMaxReply + pando::RespReader::kMaxLine);
+           (is_value ? pando::RespReader::kMaxShortReply : max_bytes));
     const pando::RedisAddress asked = {.host = "a", .port = 1};
     const auto slots = pando::RedisSlots::Parse(*reply, asked);
     if (slots.ok()) {

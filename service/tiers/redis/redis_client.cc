@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "service/process/monotonic_clock.h"
+#include "service/tiers/redis/socket_stream.h"
 
 namespace pando {
 namespace {
@@ -18,12 +19,18 @@ bool IsError(const absl::StatusOr<RespReply>& reply) {
   return reply.ok() && reply->kind == RespReply::Kind::kError;
 }
 
+// The name may lead to another server by now.
+bool IsOfReplica(const absl::StatusOr<RespReply>& reply) {
+  return IsError(reply) && absl::StartsWith(reply->text, "READONLY");
+}
+
 }  // namespace
 
 RedisClient::RedisClient(std::vector<RedisAddress> seeds, RedisLogin login)
     : seeds_(std::move(seeds)), nodes_(std::move(login)), known_(seeds_) {}
 
 void RedisClient::Run(std::span<RedisCommand> commands, absl::Time deadline) {
+  if (commands.empty()) return;
   const absl::StatusOr<Slots> slots = FindSlots(deadline);
   std::vector<Errand> errands;
   for (RedisCommand& command : commands) {
@@ -59,6 +66,7 @@ void RedisClient::RunErrands(std::span<Errand> errands, absl::Time deadline) {
     if (connection.ok()) {
       sent.push_back({errands.first(count), *std::move(connection)});
     } else {
+      nodes_.Forget(node);
       Fail(errands.first(count), connection.status());
     }
     errands = errands.subspan(count);
@@ -71,8 +79,9 @@ void RedisClient::RunErrands(std::span<Errand> errands, absl::Time deadline) {
 absl::StatusOr<std::unique_ptr<RedisConnection>> RedisClient::Send(
     std::span<Errand> errands, absl::Time deadline) {
   static const auto* const asking = new RespRequest({"ASKING"});
+  // A node that cannot be reached must leave time for the others.
   ASSIGN_OR_RETURN(std::unique_ptr<RedisConnection> connection,
-                   nodes_.Take(errands.front().node, deadline));
+                   nodes_.Take(errands.front().node, HalfwayTo(deadline)));
   std::vector<iovec> parts;
   for (const Errand& errand : errands) {
     if (errand.is_asking) asking->AppendTo(parts);
@@ -86,22 +95,30 @@ void RedisClient::Receive(std::span<Errand> errands,
                           std::unique_ptr<RedisConnection> connection,
                           absl::Time deadline) {
   RespReader& replies = connection->replies();
+  bool is_primary = true;
   for (size_t i = 0; i < errands.size(); ++i) {
     RedisCommand& command = *errands[i].command;
     absl::StatusOr<RespReply> reply = RespReply();
-    if (errands[i].is_asking) reply = replies.Read(deadline);
+    const size_t max_bytes = RespReader::kMaxShortReply;
+    if (errands[i].is_asking) reply = replies.Read(max_bytes, deadline);
     if (reply.ok()) {
-      reply = command.value.empty() ? replies.Read(deadline)
+      reply = command.value.empty() ? replies.Read(max_bytes, deadline)
                                     : replies.ReadInto(command.value, deadline);
     }
     command.reply = std::move(reply);
+    is_primary = is_primary && !IsOfReplica(command.reply);
     if (command.reply.ok()) continue;
+    nodes_.Forget(errands[i].node);
     ForgetSlots();
     Fail(errands.subspan(i + 1),
          absl::UnavailableError("a connection to the shared store was closed"));
     return;
   }
-  nodes_.GiveBack(errands.front().node, std::move(connection));
+  if (is_primary) {
+    nodes_.GiveBack(errands.front().node, std::move(connection));
+  } else {
+    nodes_.Forget(errands.front().node);
+  }
 }
 
 void RedisClient::Fail(std::span<Errand> errands, const absl::Status& status) {
@@ -139,7 +156,8 @@ absl::StatusOr<RespReply> RedisClient::Ask(const RedisAddress& node,
   std::vector<iovec> parts;
   request.AppendTo(parts);
   RETURN_IF_ERROR(connection->Send(std::move(parts), deadline));
-  ASSIGN_OR_RETURN(RespReply reply, connection->replies().Read(deadline));
+  ASSIGN_OR_RETURN(RespReply reply,
+                   connection->replies().Read(RespReader::kMaxReply, deadline));
   nodes_.GiveBack(node, std::move(connection));
   return reply;
 }
@@ -154,36 +172,39 @@ absl::StatusOr<RedisClient::Slots> RedisClient::FindSlots(absl::Time deadline) {
     absl::MutexLock hold(&mutex_);
     if (slots_ != nullptr) return slots_;
   }
-  ASSIGN_OR_RETURN(Slots slots, AskForSlots(deadline));
-  absl::MutexLock hold(&mutex_);
-  slots_ = slots;
-  known_ = slots->nodes();
-  for (const RedisAddress& seed : seeds_) {
-    if (std::ranges::find(known_, seed) == known_.end()) known_.push_back(seed);
-  }
-  return slots;
-}
-
-// Who does not answer must leave time to ask another one.
-absl::StatusOr<RedisClient::Slots> RedisClient::AskForSlots(
-    absl::Time deadline) {
   std::vector<RedisAddress> nodes;
   {
     absl::MutexLock hold(&mutex_);
     nodes = known_;
   }
-  absl::Status status;
+  absl::Status status = absl::DeadlineExceededError("the shared store is slow");
   for (const RedisAddress& node : nodes) {
-    const absl::Time now = MonotonicNow();
+    if (MonotonicNow() >= deadline) break;
+    // Who does not answer must leave time to ask another one.
     absl::StatusOr<RedisSlots> slots = AskForSlots(
-        node, node == nodes.back() ? deadline : now + (deadline - now) / 2);
-    if (slots.ok()) return std::make_shared<RedisSlots>(*std::move(slots));
+        node, node == nodes.back() ? deadline : HalfwayTo(deadline));
+    if (slots.ok()) return Remember(node, *std::move(slots));
     status = slots.status();
     absl::MutexLock hold(&mutex_);
     const auto found = std::ranges::find(known_, node);
     if (found != known_.end()) std::rotate(found, found + 1, known_.end());
   }
   return status;
+}
+
+RedisClient::Slots RedisClient::Remember(const RedisAddress& answered,
+                                         RedisSlots slots) {
+  absl::MutexLock hold(&mutex_);
+  slots_ = std::make_shared<RedisSlots>(std::move(slots));
+  known_ = {answered};
+  for (const auto* nodes : {&slots_->nodes(), &seeds_}) {
+    for (const RedisAddress& node : *nodes) {
+      if (std::ranges::find(known_, node) == known_.end()) {
+        known_.push_back(node);
+      }
+    }
+  }
+  return slots_;
 }
 
 absl::StatusOr<RedisSlots> RedisClient::AskForSlots(const RedisAddress& node,

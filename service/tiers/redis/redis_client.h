@@ -58,9 +58,9 @@ class RedisClient {
   using Slots = std::shared_ptr<const RedisSlots>;
 
   absl::StatusOr<Slots> FindSlots(absl::Time deadline);
-  absl::StatusOr<Slots> AskForSlots(absl::Time deadline);
   absl::StatusOr<RedisSlots> AskForSlots(const RedisAddress& node,
                                          absl::Time deadline);
+  Slots Remember(const RedisAddress& answered, RedisSlots slots);
   // Who has which keys is asked again before the next call.
   void ForgetSlots();
   // All of one node are neighbours.
@@ -77,7 +77,8 @@ class RedisClient {
   const std::vector<RedisAddress> seeds_;
   RedisNodes nodes_;
   absl::Mutex mutex_;
-  // Who is asked for slots, in this order: who failed comes last.
+  // Who is asked for slots, in this order: who answered comes first, who failed
+  // last.
   std::vector<RedisAddress> known_ ABSL_GUARDED_BY(mutex_);
   Slots slots_ ABSL_GUARDED_BY(mutex_);  // null: not known
 };

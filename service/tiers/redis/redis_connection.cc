@@ -65,9 +65,15 @@ absl::Status RedisConnection::LogIn(const RedisLogin& login,
   std::vector<iovec> parts;
   request.AppendTo(parts);
   RETURN_IF_ERROR(Send(std::move(parts), deadline));
-  ASSIGN_OR_RETURN(const RespReply reply, replies_.Read(deadline));
+  ASSIGN_OR_RETURN(const RespReply reply,
+                   replies_.Read(RespReader::kMaxShortReply, deadline));
   if (reply.kind == RespReply::Kind::kText) return absl::OkStatus();
-  return ErrorOf(reply);
+  // The first word alone: a server that does not know the command repeats the
+  // password after it.
+  const std::string word = reply.text.substr(0, reply.text.find(' '));
+  return absl::UnavailableError(
+      absl::StrCat("the shared store refuses the login: ",
+                   absl::CHexEscape(word.substr(0, kMaxErrorText))));
 }
 
 }  // namespace pando

@@ -39,8 +39,9 @@ class RedisConnection {
   }
   // Of what was sent, in its order.
   RespReader& replies() { return replies_; }
-  // Whether it can be used again: the server has not closed it.
-  bool IsQuiet() const { return stream_->IsQuiet(); }
+  // Whether it can be used again: the server has not closed it, and has sent
+  // nothing that was not asked for.
+  bool IsQuiet() const { return replies_.is_empty() && stream_->IsQuiet(); }
 
  private:
   explicit RedisConnection(std::unique_ptr<ByteStream> stream)

@@ -1,6 +1,15 @@
 #include "service/tiers/redis/redis_nodes.h"
 
+#include <cstddef>
+
 namespace pando {
+namespace {
+
+// More than a cluster of twenty nodes needs. Nodes come and go, and a server
+// may name any number of others.
+constexpr size_t kMaxIdle = 256;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisConnection>> RedisNodes::Take(
     const RedisAddress& node, absl::Time deadline) {
@@ -14,17 +23,32 @@ absl::StatusOr<std::unique_ptr<RedisConnection>> RedisNodes::Take(
 std::unique_ptr<RedisConnection> RedisNodes::TakeIdle(
     const RedisAddress& node) {
   absl::MutexLock hold(&mutex_);
-  std::vector<std::unique_ptr<RedisConnection>>& idle = idle_[node];
-  if (idle.empty()) return nullptr;
-  std::unique_ptr<RedisConnection> connection = std::move(idle.back());
-  idle.pop_back();
+  const auto found = idle_.find(node);
+  if (found == idle_.end()) return nullptr;
+  std::unique_ptr<RedisConnection> connection = std::move(found->second.back());
+  found->second.pop_back();
+  --idle_count_;
+  if (found->second.empty()) idle_.erase(found);
   return connection;
+}
+
+void RedisNodes::Forget(const RedisAddress& node) {
+  Idle::node_type closed;
+  absl::MutexLock hold(&mutex_);
+  closed = idle_.extract(node);
+  if (!closed.empty()) idle_count_ -= closed.mapped().size();
 }
 
 void RedisNodes::GiveBack(const RedisAddress& node,
                           std::unique_ptr<RedisConnection> connection) {
+  Idle closed;
   absl::MutexLock hold(&mutex_);
+  if (idle_count_ == kMaxIdle) {
+    closed.swap(idle_);
+    idle_count_ = 0;
+  }
   idle_[node].push_back(std::move(connection));
+  ++idle_count_;
 }
 
 }  // namespace pando

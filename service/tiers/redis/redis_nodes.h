@@ -24,6 +24,9 @@ class RedisNodes {
   // One that nobody else uses.
   absl::StatusOr<std::unique_ptr<RedisConnection>> Take(
       const RedisAddress& node, absl::Time deadline);
+  // Those that nobody uses are closed: the server, or the way to it, has
+  // failed.
+  void Forget(const RedisAddress& node);
   // All its replies have been read.
   void GiveBack(const RedisAddress& node,
                 std::unique_ptr<RedisConnection> connection);
@@ -31,10 +34,13 @@ class RedisNodes {
  private:
   std::unique_ptr<RedisConnection> TakeIdle(const RedisAddress& node);
 
+  using Idle =
+      std::map<RedisAddress, std::vector<std::unique_ptr<RedisConnection>>>;
+
   const RedisLogin login_;
   absl::Mutex mutex_;
-  std::map<RedisAddress, std::vector<std::unique_ptr<RedisConnection>>> idle_
-      ABSL_GUARDED_BY(mutex_);
+  Idle idle_ ABSL_GUARDED_BY(mutex_);
+  size_t idle_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace pando

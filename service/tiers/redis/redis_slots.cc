@@ -10,6 +10,9 @@ namespace pando {
 namespace {
 
 constexpr uint16_t kCrcPolynomial = 0x1021;
+constexpr size_t kMaxHostBytes = 253;  // of a name in DNS
+// More than any cluster has.
+constexpr size_t kMaxNodes = 1000;
 
 absl::Status BadSlots() {
   return absl::UnavailableError(
@@ -26,6 +29,13 @@ RedisAddress NodeBeside(const RedisAddress& asked, std::string_view host,
 }
 
 bool IsPort(int64_t number) { return number > 0 && number <= UINT16_MAX; }
+
+// A path would be a socket of this machine.
+bool IsHost(std::string_view text) {
+  return text.size() <= kMaxHostBytes &&
+         text.find_first_of("/ \t\r\n") == text.npos &&
+         text.find('\0') == text.npos;
+}
 
 }  // namespace
 
@@ -50,12 +60,13 @@ absl::StatusOr<RedisSlots> RedisSlots::Parse(const RespReply& reply,
     const int64_t first = range.elements[0].integer;
     const int64_t last = range.elements[1].integer;
     const std::vector<RespReply>& node = range.elements[2].elements;
-    if (node.size() < 2 || !IsPort(node[1].integer) || first < 0 ||
-        first > last || last >= int64_t{kSlots}) {
+    if (node.size() < 2 || !IsHost(node[0].text) || !IsPort(node[1].integer) ||
+        first < 0 || first > last || last >= int64_t{kSlots}) {
       return BadSlots();
     }
     const uint16_t index = slots.Add(NodeBeside(
         asked, node[0].text, static_cast<uint16_t>(node[1].integer)));
+    if (slots.nodes_.size() > kMaxNodes) return BadSlots();
     std::fill(slots.node_of_slot_.begin() + first,
               slots.node_of_slot_.begin() + last + 1, index);
   }
@@ -92,7 +103,7 @@ std::optional<RedisRedirection> RedisRedirection::Parse(
   const std::string& place = words[2];
   const size_t colon = place.rfind(':');
   int port = 0;
-  if (colon == place.npos ||
+  if (colon == place.npos || !IsHost(place.substr(0, colon)) ||
       !absl::SimpleAtoi(place.substr(colon + 1), &port) || !IsPort(port)) {
     return std::nullopt;
   }

@@ -17,7 +17,7 @@ namespace {
 // Of commands without values, so that a deadline ends what is not sent yet.
 constexpr size_t kCommandsAtOnce = 512;
 constexpr absl::Duration kEraseTimeout = absl::Seconds(1);
-// For all blocks, and for one of many questions.
+// For all blocks of a node, and for one of many questions.
 constexpr absl::Duration kEraseAllTimeout = absl::Minutes(10);
 constexpr absl::Duration kScanTimeout = absl::Seconds(5);
 constexpr std::string_view kScannedAtOnce = "1000";
@@ -215,11 +215,11 @@ absl::Status RedisStore::EraseNames(std::span<const std::string> names,
 }
 
 absl::Status RedisStore::EraseAll(std::optional<uint64_t> ns_digest) {
-  const absl::Time deadline = MonotonicNow() + kEraseAllTimeout;
   ASSIGN_OR_RETURN(const std::vector<RedisAddress> nodes,
-                   client_.FindNodes(Earlier(kScanTimeout, deadline)));
+                   client_.FindNodes(MonotonicNow() + kScanTimeout));
   for (const RedisAddress& node : nodes) {
-    RETURN_IF_ERROR(EraseAllOf(node, PrefixOf(ns_digest), deadline));
+    RETURN_IF_ERROR(EraseAllOf(node, PrefixOf(ns_digest),
+                               MonotonicNow() + kEraseAllTimeout));
   }
   return absl::OkStatus();
 }

@@ -33,9 +33,10 @@ RespReader::RespReader(ByteStream* stream)
     : stream_(stream),
       buffer_(std::make_unique_for_overwrite<std::byte[]>(kReadBuffer)) {}
 
-absl::StatusOr<RespReply> RespReader::Read(absl::Time deadline) {
+absl::StatusOr<RespReply> RespReader::Read(size_t max_bytes,
+                                           absl::Time deadline) {
   ASSIGN_OR_RETURN(const Header header, ReadHeader(deadline));
-  size_t left = kMaxReply;
+  size_t left = max_bytes;
   return ReadReply(header, kMaxDepth, left, deadline);
 }
 
@@ -44,7 +45,7 @@ absl::StatusOr<RespReply> RespReader::ReadInto(std::span<std::byte> value,
   ASSIGN_OR_RETURN(const Header header, ReadHeader(deadline));
   const std::optional<int64_t> size = NumberOf(header.line);
   if (header.kind != '$' || !size.has_value() || *size < 0) {
-    size_t left = kMaxReply;
+    size_t left = kMaxShortReply;
     return ReadReply(header, kMaxDepth, left, deadline);
   }
   const auto length = static_cast<size_t>(*size);
@@ -67,6 +68,8 @@ absl::StatusOr<RespReply> RespReader::ReadReply(const Header& header, int depth,
                                                 absl::Time deadline) {
   RespReply reply;
   if (header.kind == '+' || header.kind == '-') {
+    if (header.line.size() > left) return Malformed("that is too long");
+    left -= header.line.size();
     reply.kind =
         header.kind == '+' ? RespReply::Kind::kText : RespReply::Kind::kError;
     reply.text = std::string(header.line);

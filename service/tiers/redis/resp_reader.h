@@ -39,21 +39,28 @@ struct RespReply {
 // connection must be closed. Owned by RedisConnection; not thread-safe.
 class RespReader {
  public:
-  // Longer ones are refused: of errors and numbers, of all texts of a reply
-  // (an element counts for kElementBytes), and of what a value has too much.
+  // Longer lines are refused: errors and numbers.
   static constexpr size_t kMaxLine = 4096;
+  // The limits of a reply, for all its texts and elements together: of what a
+  // command with a key is answered, and of any other.
+  static constexpr size_t kMaxShortReply = kMaxLine;
   static constexpr size_t kMaxReply = size_t{4} << 20;
+  // What an element of an array counts for, beside its text.
   static constexpr size_t kElementBytes = 128;
+  // A value that is longer than what was asked for by more than this closes
+  // the connection; others are thrown away.
   static constexpr size_t kMaxExcess = size_t{64} << 10;
   static constexpr int kMaxDepth = 6;  // of arrays in arrays
 
   // `stream` outlives this.
   explicit RespReader(ByteStream* stream);
 
-  absl::StatusOr<RespReply> Read(absl::Time deadline);
+  absl::StatusOr<RespReply> Read(size_t max_bytes, absl::Time deadline);
   // A text goes to `value`, which it must fill.
   absl::StatusOr<RespReply> ReadInto(std::span<std::byte> value,
                                      absl::Time deadline);
+  // Whether nothing was read that is not used yet.
+  bool is_empty() const { return begin_ == end_; }
 
  private:
   struct Header {

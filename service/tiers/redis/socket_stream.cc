@@ -28,6 +28,10 @@ absl::Status LostBy(const char* what) {
       absl::StrCat("the shared store: ", what, ": ", std::strerror(errno)));
 }
 
+absl::Status TooSlow() {
+  return absl::DeadlineExceededError("the shared store is slow");
+}
+
 absl::StatusOr<UniqueFd> ConnectSocket(const sockaddr* address,
                                        socklen_t length, absl::Time deadline) {
   UniqueFd fd(socket(address->sa_family,
@@ -49,6 +53,9 @@ absl::StatusOr<UniqueFd> ConnectSocket(const sockaddr* address,
   if (address->sa_family != AF_UNIX) {
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    // What was given up must not arrive after a flush.
+    const linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   }
   return fd;
 }
@@ -72,15 +79,18 @@ absl::StatusOr<UniqueFd> ConnectToPath(const std::string& path,
 absl::Status AwaitSocket(int fd, short events, absl::Time deadline) {
   while (true) {
     const absl::Duration left = deadline - MonotonicNow();
-    if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError("the shared store is slow");
-    }
+    if (left <= absl::ZeroDuration()) return TooSlow();
     const timespec timeout = absl::ToTimespec(left);
     pollfd poll = {.fd = fd, .events = events, .revents = 0};
     const int ready = ppoll(&poll, 1, &timeout, nullptr);
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return LostBy("wait");
   }
+}
+
+absl::Time HalfwayTo(absl::Time deadline) {
+  const absl::Time now = MonotonicNow();
+  return now + (deadline - now) / 2;
 }
 
 bool IsSocketQuiet(int fd) {
@@ -104,10 +114,12 @@ absl::StatusOr<UniqueFd> ConnectTo(const RedisAddress& address,
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(
       found, &freeaddrinfo);
+  // An address that does not answer must leave time for the next one.
   absl::Status status;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     absl::StatusOr<UniqueFd> fd =
-        ConnectSocket(one->ai_addr, one->ai_addrlen, deadline);
+        ConnectSocket(one->ai_addr, one->ai_addrlen,
+                      one->ai_next == nullptr ? deadline : HalfwayTo(deadline));
     if (fd.ok()) return fd;
     status = fd.status();
   }
@@ -117,6 +129,8 @@ absl::StatusOr<UniqueFd> ConnectTo(const RedisAddress& address,
 absl::StatusOr<size_t> SocketStream::Read(std::span<std::byte> into,
                                           absl::Time deadline) {
   while (true) {
+    // Who sends without end is not read without end.
+    if (MonotonicNow() >= deadline) return TooSlow();
     const ssize_t bytes = recv(fd_.get(), into.data(), into.size(), 0);
     if (bytes > 0) return static_cast<size_t>(bytes);
     if (bytes == 0) {

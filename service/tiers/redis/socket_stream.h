@@ -19,6 +19,9 @@ absl::StatusOr<UniqueFd> ConnectTo(const RedisAddress& address,
 // Waits for events of poll.
 absl::Status AwaitSocket(int fd, short events, absl::Time deadline);
 
+// The deadline of a first attempt, so that there is time for another one.
+absl::Time HalfwayTo(absl::Time deadline);
+
 // Whether nothing waits to be read.
 bool IsSocketQuiet(int fd);
 

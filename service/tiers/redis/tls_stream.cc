@@ -59,6 +59,9 @@ absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files) {
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_AUTO_RETRY);
+  // A key with a passphrase is refused; nobody is asked for it.
+  SSL_CTX_set_default_passwd_cb(context.get(),
+                                [](char*, int, int, void*) { return 0; });
   if (files.ca.empty()) {
     SSL_CTX_set_default_verify_paths(context.get());
   } else if (SSL_CTX_load_verify_locations(context.get(), files.ca.c_str(),

@@ -58,6 +58,17 @@ def test_a_password_may_do_without_a_user_and_may_change(guarded, password_file)
     assert SECRET not in one.pandod.log() + other.pandod.log()
 
 
+def test_a_password_that_the_server_repeats_is_not_in_the_log(
+    start_server, machines_of, password_file
+):
+    # Then it does not know the command, and says what it was sent.
+    machines = machines_of(start_server(rename_command="AUTH OTHER"))
+    one = machines.start(tier_redis_password_file=password_file)
+    assert one.read()[0] == 0
+    eventually(lambda: "refuses the login: ERR" in one.pandod.log())
+    assert SECRET not in one.pandod.log()
+
+
 def test_a_server_that_wants_a_password_gives_nothing_without(guarded):
     one = guarded.start()
     assert one.read()[0] == 0

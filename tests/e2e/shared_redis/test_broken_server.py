@@ -230,6 +230,25 @@ def test_what_is_flushed_while_the_server_does_not_answer_never_comes_back(machi
     assert one.read()[0] == 0
 
 
+def test_what_was_on_its_way_to_a_stopped_server_does_not_come_after_a_flush(
+    start_server, machines_of
+):
+    machines = machines_of(start_server())
+    one = machines.start()
+    one.store(PROMPT, seed=1)
+    machines.server.stall()
+    with protocol_worker(one.pandod.address) as worker:
+        worker.cache(list(PROMPT + 1000))
+        eventually(lambda: one.failures("write") > 0)
+        worker.call("Flush")
+    machines.server.go_on()
+    eventually(lambda: one.held_pages() == 0)
+    one.pandod.terminate()
+    assert one.pandod.wait() == 0
+    eventually(lambda: len(machines.server.db.client_list()) == 1)
+    assert machines.server.blocks() == []
+
+
 def test_a_drain_does_not_wait_for_the_server(machines):
     one = machines.start(drain_timeout="1h")
     one.store(PROMPT, seed=1)

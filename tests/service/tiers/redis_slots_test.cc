@@ -13,7 +13,7 @@ const RedisAddress kAsked = {.host = "asked", .port = 1, .has_tls = true};
 absl::StatusOr<RedisSlots> Parse(const std::string& text) {
   ByteStreamOf stream(text, 7);
   const absl::StatusOr<RespReply> reply =
-      RespReader(&stream).Read(absl::InfiniteFuture());
+      RespReader(&stream).Read(RespReader::kMaxReply, absl::InfiniteFuture());
   return RedisSlots::Parse(*reply, kAsked);
 }
 
@@ -43,7 +43,9 @@ TEST(RedisSlotsTest, SlotsThatMakeNoSenseAreErrors) {
         "*1\r\n*3\r\n:-1\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n",
         "*1\r\n*3\r\n:2\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n",
         "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\na\r\n:1\r\n",
-        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:65536\r\n"}) {
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:65536\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$7\r\n/a.sock\r\n:1\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$2\r\n/a\r\n:1\r\n"}) {
     EXPECT_FALSE(Parse(text).ok()) << text;
   }
 }
@@ -59,7 +61,7 @@ TEST(RedisSlotsTest, RedirectionsAreRead) {
   EXPECT_TRUE(ask->is_asking);
   for (const char* const text :
        {"", "ERR no", "MOVED", "MOVED 5", "MOVED 5 a", "MOVED 5 a:0",
-        "MOVED 5 a:65536", "MOVED 5 a:x", "moved 5 a:1"}) {
+        "MOVED 5 a:65536", "MOVED 5 a:x", "moved 5 a:1", "MOVED 5 /a:1"}) {
     EXPECT_FALSE(RedisRedirection::Parse(text, kAsked).has_value()) << text;
   }
 }

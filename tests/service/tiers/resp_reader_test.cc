@@ -19,7 +19,7 @@ constexpr absl::Time kNoDeadline = absl::InfiniteFuture();
 // boundary lies between two of them.
 absl::StatusOr<RespReply> FirstReply(const std::string& text) {
   ByteStreamOf stream(text, 1);
-  return RespReader(&stream).Read(kNoDeadline);
+  return RespReader(&stream).Read(RespReader::kMaxReply, kNoDeadline);
 }
 
 // Of a value of so many bytes, between two bytes that nobody may write to.
@@ -66,10 +66,10 @@ TEST(RespReaderTest, RepliesFollowEachOther) {
     ByteStreamOf stream(":1\r\n$5\r\nvalue\r\n:2\r\n", part_bytes);
     RespReader reader(&stream);
     std::vector<std::byte> value(5);
-    EXPECT_EQ(reader.Read(kNoDeadline)->integer, 1);
+    EXPECT_EQ(reader.Read(RespReader::kMaxReply, kNoDeadline)->integer, 1);
     EXPECT_EQ(reader.ReadInto(value, kNoDeadline)->kind, Kind::kValue);
-    EXPECT_EQ(reader.Read(kNoDeadline)->integer, 2);
-    EXPECT_FALSE(reader.Read(kNoDeadline).ok());
+    EXPECT_EQ(reader.Read(RespReader::kMaxReply, kNoDeadline)->integer, 2);
+    EXPECT_FALSE(reader.Read(RespReader::kMaxReply, kNoDeadline).ok());
   }
 }
 
@@ -140,6 +140,25 @@ TEST(RespReaderTest, MalformedRepliesAreErrors) {
   }
 }
 
+TEST(RespReaderTest, AReplyHasTheLimitThatItsReaderGives) {
+  for (const std::string text : {"+abc\r\n", "$3\r\nabc\r\n"}) {
+    ByteStreamOf stream(text + text, 100);
+    RespReader reader(&stream);
+    EXPECT_TRUE(reader.Read(3, kNoDeadline).ok());
+    EXPECT_FALSE(reader.Read(2, kNoDeadline).ok());
+  }
+}
+
+TEST(RespReaderTest, ItTellsOfWhatWasSentBesideTheReply) {
+  ByteStreamOf stream(":1\r\n:2\r\n", 100);
+  RespReader reader(&stream);
+  EXPECT_TRUE(reader.is_empty());
+  ASSERT_TRUE(reader.Read(RespReader::kMaxReply, kNoDeadline).ok());
+  EXPECT_FALSE(reader.is_empty());
+  ASSERT_TRUE(reader.Read(RespReader::kMaxReply, kNoDeadline).ok());
+  EXPECT_TRUE(reader.is_empty());
+}
+
 TEST(RespReaderTest, RepliesThatAreTooLongAreErrors) {
   const auto repeated = [](size_t times, const std::string& text) {
     std::string all;
@@ -159,6 +178,9 @@ TEST(RespReaderTest, RepliesThatAreTooLongAreErrors) {
   EXPECT_FALSE(FirstReply(absl::StrCat("*", elements + 1, "\r\n",
                                        repeated(elements + 1, ":1\r\n")))
                    .ok());
+  EXPECT_FALSE(
+      FirstReply(absl::StrCat("*2000\r\n", repeated(2000, "+" + line + "\r\n")))
+          .ok());
   EXPECT_TRUE(
       FirstReply(repeated(RespReader::kMaxDepth, "*1\r\n") + ":1\r\n").ok());
   EXPECT_FALSE(
