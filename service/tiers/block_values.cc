@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/status_macros.h"
+
 namespace pando {
 namespace {
 
@@ -22,16 +24,17 @@ size_t BlockValues::value_bytes() const {
   return sizeof(ValueHeader) + page_bytes();
 }
 
-void BlockValues::CopyOut(PageId page, const PageHash& hash,
-                          std::span<std::byte> value) const {
+absl::Status BlockValues::CopyOut(PageId page, const PageHash& hash,
+                                  std::span<std::byte> value) const {
   std::byte* const block = value.data() + sizeof(ValueHeader);
-  pages_->CopyOut(page, block);
+  RETURN_IF_ERROR(pages_->CopyOut(page, block));
   const ValueHeader header = {.magic = kValueMagic,
                               .digest = digest_,
                               .hash = hash,
                               .page_bytes = page_bytes(),
                               .checksum = pages_->Checksum(block)};
   std::memcpy(value.data(), &header, sizeof(header));
+  return absl::OkStatus();
 }
 
 absl::Status BlockValues::Verify(const PageHash& hash,
@@ -48,8 +51,9 @@ absl::Status BlockValues::Verify(const PageHash& hash,
   return absl::OkStatus();
 }
 
-void BlockValues::CopyIn(std::span<const std::byte> value, PageId page) const {
-  pages_->CopyIn(value.data() + sizeof(ValueHeader), page);
+absl::Status BlockValues::CopyIn(std::span<const std::byte> value,
+                                 PageId page) const {
+  return pages_->CopyIn(value.data() + sizeof(ValueHeader), page);
 }
 
 }  // namespace pando

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "service/events/page_hash.h"
-#include "service/tiers/mapped_pages.h"
+#include "service/tiers/page_blocks.h"
 
 namespace pando {
 
@@ -20,21 +20,21 @@ namespace pando {
 class BlockValues {
  public:
   // `digest`: blocks of another one are of another model or shape.
-  BlockValues(std::unique_ptr<MappedPages> pages, uint64_t digest)
+  BlockValues(std::unique_ptr<PageBlocks> pages, uint64_t digest)
       : pages_(std::move(pages)), digest_(digest) {}
 
   uint64_t page_bytes() const { return pages_->block_bytes(); }
   size_t value_bytes() const;
 
-  void CopyOut(PageId page, const PageHash& hash,
-               std::span<std::byte> value) const;
+  absl::Status CopyOut(PageId page, const PageHash& hash,
+                       std::span<std::byte> value) const;
   // DataLoss: it is not what was copied out.
   absl::Status Verify(const PageHash& hash,
                       std::span<const std::byte> value) const;
-  void CopyIn(std::span<const std::byte> value, PageId page) const;
+  absl::Status CopyIn(std::span<const std::byte> value, PageId page) const;
 
  private:
-  std::unique_ptr<MappedPages> pages_;
+  std::unique_ptr<PageBlocks> pages_;
   uint64_t digest_;
 };
 

@@ -19,9 +19,8 @@ constexpr size_t kMaxPagesPerStore = 32;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Config& config,
-                                                         const KvPool& pool) {
-  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
+absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(
+    const Config& config, std::unique_ptr<PageBlocks> pages) {
   ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
                    DiskStore::Open({.folder = config.folder,
                                     .max_bytes = config.max_bytes,
@@ -33,7 +32,7 @@ absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Config& config,
   return tier;
 }
 
-DiskTier::DiskTier(std::unique_ptr<MappedPages> pages,
+DiskTier::DiskTier(std::unique_ptr<PageBlocks> pages,
                    std::unique_ptr<DiskStore> store)
     : pages_(std::move(pages)),
       store_(std::move(store)),
@@ -104,7 +103,7 @@ void DiskTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
 }
 
 void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
-  pages_->CopyOut(write.page, buffer);
+  if (!Check(pages_->CopyOut(write.page, buffer), write.slot)) return;
   write.record.checksum = pages_->Checksum(buffer);
   write.is_done = Check(store_->WriteBlock(write.slot, buffer), write.slot);
 }
@@ -158,22 +157,31 @@ bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
     place = index_.BeginLoad(hash);
   }
   if (!place.has_value()) return false;
-  const absl::Status read = store_->Read(place->slot, buffer);
-  const bool is_intact =
-      read.ok() && pages_->Checksum(buffer) == place->checksum;
-  if (is_intact) {
-    pages_->CopyIn(buffer, page);
-    ++loaded_;
-  } else {
-    ++(read.ok() ? damaged_ : failed_reads_);
-    Log(LogLevel::kError, "a stored page is not what it was",
-        {{"slot", place->slot},
-         {"error", read.ok() ? "its checksum differs" : read.message()}});
-    Erase(place->slot);
-  }
+  const bool is_intact = ReadBlock(*place, buffer);
+  const bool is_loaded = is_intact && Fill(page, buffer);
   absl::MutexLock hold(&mutex_);
   index_.EndLoad(hash, is_intact);
-  return is_intact;
+  return is_loaded;
+}
+
+bool DiskTier::ReadBlock(const TierIndex::Place& place, std::byte* buffer) {
+  const absl::Status read = store_->Read(place.slot, buffer);
+  if (read.ok() && pages_->Checksum(buffer) == place.checksum) return true;
+  ++(read.ok() ? damaged_ : failed_reads_);
+  Log(LogLevel::kError, "a stored page is not what it was",
+      {{"slot", place.slot},
+       {"error", read.ok() ? "its checksum differs" : read.message()}});
+  Erase(place.slot);
+  return false;
+}
+
+bool DiskTier::Fill(PageId page, const std::byte* block) {
+  const absl::Status copied = pages_->CopyIn(block, page);
+  ++(copied.ok() ? loaded_ : failed_reads_);
+  if (copied.ok()) return true;
+  Log(LogLevel::kError, "a stored page cannot be copied to the pool",
+      {{"page", page.value()}, {"error", copied.message()}});
+  return false;
 }
 
 void DiskTier::Forget(std::optional<uint64_t> ns_digest) {

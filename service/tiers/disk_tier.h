@@ -16,11 +16,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
-#include "gpu/kv_pool.h"
 #include "service/events/page_hash.h"
 #include "service/tiers/disk_store.h"
 #include "service/tiers/io_threads.h"
-#include "service/tiers/mapped_pages.h"
+#include "service/tiers/page_blocks.h"
 #include "service/tiers/store_target.h"
 #include "service/tiers/tier_figures.h"
 #include "service/tiers/tier_index.h"
@@ -37,8 +36,8 @@ class DiskTier final : public StoreTarget {
     std::string model;
   };
 
-  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(const Config& config,
-                                                        const KvPool& pool);
+  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(
+      const Config& config, std::unique_ptr<PageBlocks> pages);
 
   size_t capacity_pages() const override { return store_->slots(); }
   size_t max_pages_per_store() const override;
@@ -75,8 +74,7 @@ class DiskTier final : public StoreTarget {
     bool is_done = false;
   };
 
-  DiskTier(std::unique_ptr<MappedPages> pages,
-           std::unique_ptr<DiskStore> store);
+  DiskTier(std::unique_ptr<PageBlocks> pages, std::unique_ptr<DiskStore> store);
 
   void Restore();
   void WriteBlock(Write& write, std::byte* buffer);
@@ -84,10 +82,15 @@ class DiskTier final : public StoreTarget {
   // Whether a write succeeded; counts and logs one that did not.
   bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
-  // Whether the page has the block's bytes now.
+  // Whether the buffer has the block's bytes now; counts, logs and erases a
+  // block that cannot be read.
+  bool ReadBlock(const TierIndex::Place& place, std::byte* buffer);
+  // Whether the page has the block's bytes now; counts and logs.
+  bool Fill(PageId page, const std::byte* block);
+  // Both of them.
   bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
 
-  const std::unique_ptr<MappedPages> pages_;
+  const std::unique_ptr<PageBlocks> pages_;
   const std::unique_ptr<DiskStore> store_;
   mutable absl::Mutex mutex_;
   TierIndex index_ ABSL_GUARDED_BY(mutex_);

@@ -160,7 +160,14 @@ size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
   EndLoad(*window);
   size_t loaded = 0;
   for (; loaded < run.size() && window->blocks[loaded].status.ok(); ++loaded) {
-    values_.CopyIn(window->blocks[loaded].value, pages[loaded]);
+    const absl::Status copied =
+        values_.CopyIn(window->blocks[loaded].value, pages[loaded]);
+    if (copied.ok()) continue;
+    // That says nothing of the store.
+    ++failed_reads_;
+    Log(LogLevel::kError, "a shared page cannot be copied to the pool",
+        {{"page", pages[loaded].value()}, {"error", copied.message()}});
+    break;
   }
   return loaded;
 }
@@ -266,13 +273,20 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
   }
   const auto window =
       std::make_shared<Window>(keys.size(), values_.value_bytes());
-  for (size_t i = 0; i < keys.size(); ++i) {
+  absl::Status copied;
+  for (size_t i = 0; i < keys.size() && copied.ok(); ++i) {
     RemoteStore::Transfer& block = window->blocks[i];
     block.key = keys[keys.size() - 1 - i];  // the last one first
-    values_.CopyOut(pages[block.key.ordinal - 1 - begin], block.key.hash,
-                    block.value);
+    copied = values_.CopyOut(pages[block.key.ordinal - 1 - begin],
+                             block.key.hash, block.value);
   }
   if (!confirm()) return;
+  if (!copied.ok()) {
+    failed_writes_ += keys.size();
+    Log(LogLevel::kError, "pages cannot be copied to be shared",
+        {{"pages", keys.size()}, {"error", copied.message()}});
+    return;
+  }
   const absl::Time deadline = MonotonicNow() + kPutTimeout / 2;
   const bool is_in_time =
       putters_.Run(ForEachPart([this, window, used = known_.period(), deadline,

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "service/logging/log.h"
 #include "service/tiers/folder_store.h"
+#include "service/tiers/mapped_pages.h"
 
 namespace pando {
 
@@ -14,11 +15,12 @@ namespace {
 absl::StatusOr<std::unique_ptr<DiskTier>> OpenDisk(const Tiers::Config& config,
                                                    const KvPool& pool) {
   if (config.disk_folder.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
   ASSIGN_OR_RETURN(std::unique_ptr<DiskTier> disk,
                    DiskTier::Open({.folder = config.disk_folder,
                                    .max_bytes = config.disk_bytes,
                                    .model = config.model},
-                                  pool));
+                                  std::move(pages)));
   const TierFigures figures = disk->figures();
   Log(LogLevel::kInfo, "disk tier opened",
       {{"folder", config.disk_folder},
@@ -42,7 +44,7 @@ absl::StatusOr<std::unique_ptr<RemoteStore>> OpenStore(
 absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
     const Tiers::Config& config, const KvPool& pool) {
   if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<MappedPages> pages, MappedPages::Map(pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
   const uint64_t digest = pages->Digest(config.model);
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
                    OpenStore(config, digest));

@@ -16,6 +16,7 @@
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
 #include "service/tiers/mapped_pages.h"
+#include "tests/service/tiers/failing_pages.h"
 #include "tests/service/tiers/hashes.h"
 
 namespace pando {
@@ -47,11 +48,11 @@ class Pages {
     std::mt19937 random(seed);
     std::vector<std::byte> block(pages_->block_bytes());
     for (std::byte& byte : block) byte = static_cast<std::byte>(random());
-    pages_->CopyIn(block.data(), page);
+    EXPECT_TRUE(pages_->CopyIn(block.data(), page).ok());
   }
   std::vector<std::byte> Read(PageId page) {
     std::vector<std::byte> block(pages_->block_bytes());
-    pages_->CopyOut(page, block.data());
+    EXPECT_TRUE(pages_->CopyOut(page, block.data()).ok());
     return block;
   }
 
@@ -65,7 +66,8 @@ class DiskTierTest : public testing::TestWithParam<LayoutOrder> {
   ~DiskTierTest() override { std::filesystem::remove_all(config_.folder); }
 
   std::unique_ptr<DiskTier> Open(const KvPool& pool) {
-    auto tier = DiskTier::Open(config_, pool);
+    auto tier =
+        DiskTier::Open(config_, std::make_unique<FailingPages>(pool, &copies_));
     EXPECT_TRUE(tier.ok()) << tier.status();
     return *std::move(tier);
   }
@@ -79,6 +81,7 @@ class DiskTierTest : public testing::TestWithParam<LayoutOrder> {
     file.put(static_cast<char>(byte ^ 1));
   }
 
+  FailingPages::Orders copies_;
   const std::vector<PageId> first_ = {PageId(1), PageId(2), PageId(3)};
   const std::vector<PageId> second_ = {PageId(9), PageId(8), PageId(7)};
   DiskTier::Config config_ = {
@@ -187,6 +190,34 @@ TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
   EXPECT_EQ(pages.Read(second_[0]), pages.Read(first_[0]));
   EXPECT_EQ(tier->figures().damaged_pages, 1u);
   EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 1u);
+}
+
+TEST_P(DiskTierTest, APageThatCannotBeCopiedOutIsNotStored) {
+  const auto pool = MakePool(GetParam());
+  const auto tier = Open(*pool);
+  copies_.out = absl::UnavailableError("nobody copies");
+  tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+  EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 0u);
+  EXPECT_EQ(tier->figures().stored_pages, 0u);
+  EXPECT_EQ(tier->figures().failed_writes, 3u);
+  copies_.out = absl::OkStatus();
+  tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+  EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 3u);
+}
+
+TEST_P(DiskTierTest, ABlockThatCannotBeCopiedInIsAMissAndStays) {
+  const auto pool = MakePool(GetParam());
+  Pages pages(*pool);
+  for (const PageId page : first_) pages.Fill(page, page.value());
+  const auto tier = Open(*pool);
+  tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+  copies_.in = absl::UnavailableError("nobody copies");
+  EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 0u);
+  EXPECT_EQ(tier->figures().failed_reads, 3u);
+  EXPECT_EQ(tier->figures().damaged_pages, 0u);
+  copies_.in = absl::OkStatus();
+  EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 3u);
+  EXPECT_EQ(pages.Read(second_[2]), pages.Read(first_[2]));
 }
 
 TEST_P(DiskTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {

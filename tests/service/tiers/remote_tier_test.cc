@@ -15,6 +15,7 @@
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
 #include "service/tiers/mapped_pages.h"
+#include "tests/service/tiers/failing_pages.h"
 #include "tests/service/tiers/hashes.h"
 
 namespace pando {
@@ -113,18 +114,19 @@ class RemoteTierTest : public testing::Test {
     auto store = std::make_unique<FakeStore>(&orders_, &values_);
     store_ = store.get();
     tier_ = std::make_unique<RemoteTier>(
-        BlockValues(*MappedPages::Map(*pool_), kDigest), std::move(store));
+        BlockValues(std::make_unique<FailingPages>(*pool_, &copies_), kDigest),
+        std::move(store));
   }
 
   void Fill(PageId page, uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<std::byte> block(pages_->block_bytes());
     for (std::byte& byte : block) byte = static_cast<std::byte>(random());
-    pages_->CopyIn(block.data(), page);
+    EXPECT_TRUE(pages_->CopyIn(block.data(), page).ok());
   }
   std::vector<std::byte> Read(PageId page) {
     std::vector<std::byte> block(pages_->block_bytes());
-    pages_->CopyOut(page, block.data());
+    EXPECT_TRUE(pages_->CopyOut(page, block.data()).ok());
     return block;
   }
   // Stores as many pages from the front of the pool.
@@ -151,6 +153,7 @@ class RemoteTierTest : public testing::Test {
     }
   }
 
+  FailingPages::Orders copies_;
   FakeStore::Orders orders_;
   FakeStore::Values values_;
   const std::unique_ptr<HostKvPool> pool_;
@@ -167,6 +170,29 @@ TEST_F(RemoteTierTest, WhatIsStoredIsLoaded) {
   ExpectLoaded(6);
   EXPECT_EQ(tier_->figures().stored_pages, 6u);
   EXPECT_EQ(tier_->figures().loaded_pages, 6u);
+}
+
+TEST_F(RemoteTierTest, PagesThatCannotBeCopiedOutAreNotStored) {
+  copies_.out = absl::UnavailableError("nobody copies");
+  Store(prompt_);
+  EXPECT_TRUE(values_.empty());
+  EXPECT_EQ(tier_->figures().failed_writes, 6u);
+  copies_.out = absl::OkStatus();
+  Store(prompt_);
+  EXPECT_EQ(tier_->figures().stored_pages, 6u);
+}
+
+TEST_F(RemoteTierTest, BlocksThatCannotBeCopiedInAreAMissAndStay) {
+  Store(prompt_);
+  copies_.in = absl::UnavailableError("nobody copies");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Load(prompt_), 0u);
+  EXPECT_EQ(tier_->figures().damaged_pages, 0u);
+  EXPECT_EQ(tier_->figures().failed_reads, 5u);
+  // The store is not to blame.
+  EXPECT_FALSE(tier_->figures().are_loads_refused);
+  copies_.in = absl::OkStatus();
+  EXPECT_EQ(Load(prompt_), 6u);
+  ExpectLoaded(6);
 }
 
 TEST_F(RemoteTierTest, WhatIsThereIsNeitherStoredNorAskedForAgain) {

@@ -123,7 +123,7 @@ std::vector<std::string> TierProgram::Step() {
 
 void TierProgram::Open() {
   tier_.reset();
-  auto tier = DiskTier::Open(config_, *pool_);
+  auto tier = DiskTier::Open(config_, *MappedPages::Map(*pool_));
   CHECK(tier.ok());
   tier_ = *std::move(tier);
   damaged_pages_ = 0;
@@ -156,7 +156,7 @@ std::vector<std::byte> TierProgram::BytesOf(const Block& block) const {
 void TierProgram::Fill(std::span<const Block> blocks) {
   const std::vector<PageId> pages = PagesFrom(kFirstStored, blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
-    pages_->CopyIn(BytesOf(blocks[i]).data(), pages[i]);
+    CHECK(pages_->CopyIn(BytesOf(blocks[i]).data(), pages[i]).ok());
   }
 }
 
@@ -198,7 +198,7 @@ void TierProgram::Load() {
   }
   for (size_t i = 0; i < std::min(loaded, expected); ++i) {
     std::vector<std::byte> bytes(pages_->block_bytes());
-    pages_->CopyOut(pages[i], bytes.data());
+    CHECK(pages_->CopyOut(pages[i], bytes.data()).ok());
     if (bytes == BytesOf(run[i])) continue;
     differences_.push_back(absl::StrCat("wrong bytes in page ", i));
   }
