@@ -292,11 +292,6 @@ std::pair<int, off_t> DiskStore::PlaceOf(uint32_t slot) const {
           static_cast<off_t>(slot % slots_per_segment_ * slot_bytes_)};
 }
 
-absl::Status DiskStore::Read(uint32_t slot, std::byte* block) const {
-  const auto [segment, offset] = PlaceOf(slot);
-  return ReadAll(segment, block, slot_bytes_, offset);
-}
-
 absl::Status DiskStore::WriteBlock(uint32_t slot,
                                    const std::byte* block) const {
   RETURN_IF_ERROR(EraseRecord(slot));
@@ -317,6 +312,13 @@ absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
 absl::Status DiskStore::EraseRecord(uint32_t slot) const {
   const StoredRecord none = {};
   return WriteAll(index_.get(), &none, sizeof(none), OffsetOfRecord(slot));
+}
+
+absl::StatusOr<const std::byte*> DiskStore::Read(uint32_t slot,
+                                                 std::byte* buffer) const {
+  const auto [segment, offset] = PlaceOf(slot);
+  RETURN_IF_ERROR(ReadAll(segment, buffer, slot_bytes_, offset));
+  return buffer;
 }
 
 absl::Status DiskStore::Sync() const {

@@ -14,7 +14,7 @@
 namespace pando {
 
 // Threads that read and write blocks side by side, each with a buffer of its
-// own. Owned by DiskTier; one thread uses it at a time.
+// own. Owned by LocalTier; one thread uses it at a time.
 class IoThreads {
  public:
   using Work = std::function<void(size_t index, std::byte* buffer)>;

@@ -19,7 +19,7 @@ namespace pando {
 // its blocks, the last one first; so a block is never older than those that
 // follow it, and prompts lose their ends first.
 //
-// Owned by DiskTier, which guards it; not thread-safe.
+// Owned by LocalTier, which guards it; not thread-safe.
 //
 // Invariants: a slot is free or belongs to one block; a block that is being
 // written is not found; one that is being written or read keeps its slot.

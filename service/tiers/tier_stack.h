@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "service/events/page_hash.h"
-#include "service/tiers/disk_tier.h"
+#include "service/tiers/local_tier.h"
 #include "service/tiers/remote_tier.h"
 
 namespace pando {
@@ -19,7 +19,7 @@ namespace pando {
 class TierStack {
  public:
   // Either may be null.
-  TierStack(DiskTier* disk, RemoteTier* remote)
+  TierStack(LocalTier* disk, RemoteTier* remote)
       : disk_(disk), remote_(remote) {}
 
   // How many pages at the front of `run` can be loaded. Asks the shared store,
@@ -41,7 +41,7 @@ class TierStack {
   void EraseForgotten();
 
  private:
-  DiskTier* const disk_;
+  LocalTier* const disk_;
   RemoteTier* const remote_;
 };
 

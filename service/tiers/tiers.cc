@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
 #include "service/logging/log.h"
+#include "service/tiers/disk_store.h"
 #include "service/tiers/folder_store.h"
 #include "service/tiers/mapped_pages.h"
 
@@ -12,15 +13,16 @@ namespace pando {
 
 namespace {
 
-absl::StatusOr<std::unique_ptr<DiskTier>> OpenDisk(const Tiers::Config& config,
-                                                   const KvPool& pool) {
+absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(const Tiers::Config& config,
+                                                    const KvPool& pool) {
   if (config.disk_folder.empty()) return nullptr;
   ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
-  ASSIGN_OR_RETURN(std::unique_ptr<DiskTier> disk,
-                   DiskTier::Open({.folder = config.disk_folder,
-                                   .max_bytes = config.disk_bytes,
-                                   .model = config.model},
-                                  std::move(pages)));
+  ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
+                   DiskStore::Open({.folder = config.disk_folder,
+                                    .max_bytes = config.disk_bytes,
+                                    .block_bytes = pages->block_bytes(),
+                                    .digest = pages->Digest(config.model)}));
+  auto disk = std::make_unique<LocalTier>(std::move(pages), std::move(store));
   const TierFigures figures = disk->figures();
   Log(LogLevel::kInfo, "disk tier opened",
       {{"folder", config.disk_folder},
@@ -56,7 +58,7 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
                                                     const Parts& parts) {
-  ASSIGN_OR_RETURN(std::unique_ptr<DiskTier> disk,
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> disk,
                    OpenDisk(config, *parts.pool));
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteTier> remote,
                    OpenRemote(config, *parts.pool));
@@ -64,8 +66,9 @@ absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
       new Tiers(std::move(disk), std::move(remote), config, parts));
 }
 
-Tiers::Tiers(std::unique_ptr<DiskTier> disk, std::unique_ptr<RemoteTier> remote,
-             const Config& config, const Parts& parts)
+Tiers::Tiers(std::unique_ptr<LocalTier> disk,
+             std::unique_ptr<RemoteTier> remote, const Config& config,
+             const Parts& parts)
     : disk_(std::move(disk)),
       remote_(std::move(remote)),
       stack_(disk_.get(), remote_.get()),

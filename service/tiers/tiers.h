@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "service/tiers/disk_tier.h"
+#include "service/tiers/local_tier.h"
 #include "service/tiers/mover.h"
 #include "service/tiers/redis/redis_store.h"
 #include "service/tiers/remote_tier.h"
@@ -58,11 +58,11 @@ class Tiers {
   std::optional<TierFigures> remote_figures() const;
 
  private:
-  Tiers(std::unique_ptr<DiskTier> disk, std::unique_ptr<RemoteTier> remote,
+  Tiers(std::unique_ptr<LocalTier> disk, std::unique_ptr<RemoteTier> remote,
         const Config& config, const Parts& parts);
 
   // Null where there is none.
-  const std::unique_ptr<DiskTier> disk_;
+  const std::unique_ptr<LocalTier> disk_;
   const std::unique_ptr<RemoteTier> remote_;
   TierStack stack_;
   Mover mover_;

@@ -19,7 +19,7 @@ struct Block {
   uint32_t ordinal;
 };
 
-// Says of each block whether it is on disk, as a DiskTier that is used by one
+// Says of each block whether it is on disk, as a LocalTier that is used by one
 // thread must: naive, and written without a look at TierIndex. A block is
 // nowhere, stored, or forgotten but not erased yet. Slots have no numbers here;
 // there are only so many.

@@ -1,4 +1,4 @@
-// Random programs do the same to DiskTier as to the naive reference.
+// Random programs do the same to LocalTier as to the naive reference.
 // PANDO_TEST_SEED runs the programs of another seed (default 1),
 // PANDO_TEST_PROGRAMS another number of them.
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "gpu/page_checksum_plan.h"
+#include "service/tiers/disk_store.h"
 #include "tests/service/tiers/hashes.h"
 #include "tests/service/tiers/tier_files.h"
 
@@ -75,20 +76,18 @@ std::string Text(std::optional<uint64_t> ns_digest) {
 TierProgram::TierProgram(Choices below, std::string folder)
     : below_(std::move(below)),
       slots_(1 + below_(kMaxSlots)),
-      config_({.folder = std::move(folder),
-               .max_bytes = kHeaderBytes + slots_ * (kSlotBytes + kRecordBytes),
-               .model = "m"}),
+      folder_(std::move(folder)),
       pool_(MakePool()),
       pages_(*MappedPages::Map(*pool_)),
       reference_(slots_) {
-  std::filesystem::remove_all(config_.folder);
+  std::filesystem::remove_all(folder_);
   Open();
   Say(absl::StrCat(slots_, " slots"));
 }
 
 TierProgram::~TierProgram() {
   tier_.reset();
-  std::filesystem::remove_all(config_.folder);
+  std::filesystem::remove_all(folder_);
 }
 
 std::vector<std::string> TierProgram::Step() {
@@ -123,9 +122,14 @@ std::vector<std::string> TierProgram::Step() {
 
 void TierProgram::Open() {
   tier_.reset();
-  auto tier = DiskTier::Open(config_, *MappedPages::Map(*pool_));
-  CHECK(tier.ok());
-  tier_ = *std::move(tier);
+  auto store = DiskStore::Open(
+      {.folder = folder_,
+       .max_bytes = kHeaderBytes + slots_ * (kSlotBytes + kRecordBytes),
+       .block_bytes = pages_->block_bytes(),
+       .digest = pages_->Digest("m")});
+  CHECK(store.ok());
+  tier_ =
+      std::make_unique<LocalTier>(*MappedPages::Map(*pool_), *std::move(store));
   damaged_pages_ = 0;
 }
 
@@ -228,8 +232,7 @@ void TierProgram::Restart() {
   Say("restart");
   Open();
   std::vector<uint64_t> by_slot;
-  for (const std::optional<uint64_t>& number :
-       RecordsIn(config_.folder, slots_)) {
+  for (const std::optional<uint64_t>& number : RecordsIn(folder_, slots_)) {
     if (number.has_value()) by_slot.push_back(*number);
   }
   reference_.Restart(by_slot);
@@ -237,20 +240,18 @@ void TierProgram::Restart() {
 
 void TierProgram::Damage() {
   const uint32_t slot = below_(static_cast<uint32_t>(slots_));
-  const std::optional<uint64_t> number =
-      RecordsIn(config_.folder, slots_)[slot];
+  const std::optional<uint64_t> number = RecordsIn(folder_, slots_)[slot];
   if (!number.has_value() || reference_.IsDamaged(*number)) return;
   const uint64_t at =
       slot * kSlotBytes + below_(static_cast<uint32_t>(pages_->block_bytes()));
   Say(absl::StrCat("flip a bit of slot ", slot));
-  FlipBit(config_.folder, at);
+  FlipBit(folder_, at);
   reference_.Damage(*number);
 }
 
 void TierProgram::Compare() {
   std::set<uint64_t> on_disk;
-  for (const std::optional<uint64_t>& number :
-       RecordsIn(config_.folder, slots_)) {
+  for (const std::optional<uint64_t>& number : RecordsIn(folder_, slots_)) {
     if (!number.has_value() || on_disk.insert(*number).second) continue;
     differences_.push_back(absl::StrCat("two copies of ", *number));
   }

@@ -12,7 +12,7 @@
 
 #include "base/ids.h"
 #include "gpu/host_kv_pool.h"
-#include "service/tiers/disk_tier.h"
+#include "service/tiers/local_tier.h"
 #include "service/tiers/mapped_pages.h"
 #include "tests/service/tiers/reference_tier.h"
 
@@ -21,9 +21,10 @@ namespace pando::tier_program {
 // A number below `limit`.
 using Choices = std::function<uint32_t(uint32_t limit)>;
 
-// Does the same to a DiskTier on real files and to the reference, and compares:
-// which blocks are found, which are in the files, and the bytes of those that
-// are loaded. Prompts are paths of a small tree, so that they share beginnings.
+// Does the same to a LocalTier on real files and to the reference, and
+// compares: which blocks are found, which are in the files, and the bytes of
+// those that are loaded. Prompts are paths of a small tree, so that they share
+// beginnings.
 class TierProgram {
  public:
   // `folder` is for this program alone; it is removed at the end.
@@ -58,10 +59,10 @@ class TierProgram {
 
   const Choices below_;
   const size_t slots_;
-  const DiskTier::Config config_;
+  const std::string folder_;
   const std::unique_ptr<HostKvPool> pool_;
   const std::unique_ptr<MappedPages> pages_;
-  std::unique_ptr<DiskTier> tier_;
+  std::unique_ptr<LocalTier> tier_;
   ReferenceTier reference_;
   uint64_t damaged_pages_ = 0;
   std::string listing_;

@@ -1,11 +1,10 @@
-#include "service/tiers/disk_tier.h"
+#include "service/tiers/local_tier.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "absl/memory/memory.h"
-#include "base/status_macros.h"
+#include "absl/status/statusor.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -19,31 +18,20 @@ constexpr size_t kMaxPagesPerStore = 32;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(
-    const Config& config, std::unique_ptr<PageBlocks> pages) {
-  ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
-                   DiskStore::Open({.folder = config.folder,
-                                    .max_bytes = config.max_bytes,
-                                    .block_bytes = pages->block_bytes(),
-                                    .digest = pages->Digest(config.model)}));
-  auto tier =
-      absl::WrapUnique(new DiskTier(std::move(pages), std::move(store)));
-  tier->Restore();
-  return tier;
-}
-
-DiskTier::DiskTier(std::unique_ptr<PageBlocks> pages,
-                   std::unique_ptr<DiskStore> store)
+LocalTier::LocalTier(std::unique_ptr<PageBlocks> pages,
+                     std::unique_ptr<SlotStore> store)
     : pages_(std::move(pages)),
       store_(std::move(store)),
       index_(store_->slots()),
-      writers_(kWriters, store_->buffer_bytes(), DiskStore::kAlignment),
-      readers_(kReaders, store_->buffer_bytes(), DiskStore::kAlignment) {}
+      writers_(kWriters, store_->buffer_bytes(), SlotStore::kAlignment),
+      readers_(kReaders, store_->buffer_bytes(), SlotStore::kAlignment) {
+  Restore();
+}
 
 // When each was used last is not known any more; but the ends of prompts go
 // first.
-void DiskTier::Restore() {
-  std::vector<DiskStore::Found> found = store_->TakeFound();
+void LocalTier::Restore() {
+  std::vector<SlotStore::Found> found = store_->TakeFound();
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) {
                      return a.record.ordinal > b.record.ordinal;
@@ -57,28 +45,28 @@ void DiskTier::Restore() {
   }
 }
 
-size_t DiskTier::max_pages_per_store() const { return kMaxPagesPerStore; }
+size_t LocalTier::max_pages_per_store() const { return kMaxPagesPerStore; }
 
-size_t DiskTier::CountStored(std::span<const PageHash> run) const {
+size_t LocalTier::CountStored(std::span<const PageHash> run) const {
   absl::MutexLock hold(&mutex_);
   return index_.CountStored(run);
 }
 
-bool DiskTier::TouchIfStored(std::span<const PageHash> prompt) {
+bool LocalTier::TouchIfStored(std::span<const PageHash> prompt) {
   absl::MutexLock hold(&mutex_);
   if (index_.CountStored(prompt) < prompt.size()) return false;
   index_.Touch(prompt);
   return true;
 }
 
-void DiskTier::Touch(std::span<const PageHash> prompt) {
+void LocalTier::Touch(std::span<const PageHash> prompt) {
   absl::MutexLock hold(&mutex_);
   index_.Touch(prompt);
 }
 
-void DiskTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
-                     size_t begin, std::span<const PageId> pages,
-                     const std::function<bool()>& confirm) {
+void LocalTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
+                      size_t begin, std::span<const PageId> pages,
+                      const std::function<bool()>& confirm) {
   std::vector<Write> writes;
   {
     absl::MutexLock hold(&mutex_);
@@ -102,13 +90,14 @@ void DiskTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
   Touch(prompt);
 }
 
-void DiskTier::WriteBlock(Write& write, std::byte* buffer) {
-  if (!Check(pages_->CopyOut(write.page, buffer), write.slot)) return;
-  write.record.checksum = pages_->Checksum(buffer);
-  write.is_done = Check(store_->WriteBlock(write.slot, buffer), write.slot);
+void LocalTier::WriteBlock(Write& write, std::byte* buffer) {
+  std::byte* const block = store_->BlockFor(write.slot, buffer);
+  if (!Check(pages_->CopyOut(write.page, block), write.slot)) return;
+  write.record.checksum = pages_->Checksum(block);
+  write.is_done = Check(store_->WriteBlock(write.slot, block), write.slot);
 }
 
-bool DiskTier::Check(const absl::Status& written, uint32_t slot) {
+bool LocalTier::Check(const absl::Status& written, uint32_t slot) {
   if (written.ok()) return true;
   ++failed_writes_;
   Log(LogLevel::kError, "a page cannot be stored",
@@ -116,7 +105,7 @@ bool DiskTier::Check(const absl::Status& written, uint32_t slot) {
   return false;
 }
 
-void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
+void LocalTier::EndWrite(const Write& write, bool is_confirmed) {
   const bool is_written =
       write.is_done && is_confirmed &&
       Check(store_->WriteRecord(write.slot, write.record), write.slot);
@@ -132,15 +121,15 @@ void DiskTier::EndWrite(const Write& write, bool is_confirmed) {
   index_.AbandonStore(write.record.hash);
 }
 
-void DiskTier::Erase(uint32_t slot) const {
+void LocalTier::Erase(uint32_t slot) const {
   const absl::Status erased = store_->EraseRecord(slot);
   if (erased.ok()) return;
   Log(LogLevel::kError, "a stored page may be found after a restart",
       {{"slot", slot}, {"error", erased.message()}});
 }
 
-size_t DiskTier::Load(std::span<const PageHash> run,
-                      std::span<const PageId> pages) {
+size_t LocalTier::Load(std::span<const PageHash> run,
+                       std::span<const PageId> pages) {
   // Not vector<bool>, whose elements share bytes.
   std::vector<char> is_loaded(run.size());
   readers_.ForEach(run.size(), [&](size_t i, std::byte* buffer) {
@@ -150,32 +139,36 @@ size_t DiskTier::Load(std::span<const PageHash> run,
   return static_cast<size_t>(end - is_loaded.begin());
 }
 
-bool DiskTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
+bool LocalTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
   std::optional<TierIndex::Place> place;
   {
     absl::MutexLock hold(&mutex_);
     place = index_.BeginLoad(hash);
   }
   if (!place.has_value()) return false;
-  const bool is_intact = ReadBlock(*place, buffer);
-  const bool is_loaded = is_intact && Fill(page, buffer);
+  const std::byte* const block = ReadBlock(*place, buffer);
+  const bool is_intact = block != nullptr;
+  const bool is_loaded = is_intact && Fill(page, block);
   absl::MutexLock hold(&mutex_);
   index_.EndLoad(hash, is_intact);
   return is_loaded;
 }
 
-bool DiskTier::ReadBlock(const TierIndex::Place& place, std::byte* buffer) {
-  const absl::Status read = store_->Read(place.slot, buffer);
-  if (read.ok() && pages_->Checksum(buffer) == place.checksum) return true;
-  ++(read.ok() ? damaged_ : failed_reads_);
+const std::byte* LocalTier::ReadBlock(const TierIndex::Place& place,
+                                      std::byte* buffer) {
+  const absl::StatusOr<const std::byte*> block =
+      store_->Read(place.slot, buffer);
+  if (block.ok() && pages_->Checksum(*block) == place.checksum) return *block;
+  ++(block.ok() ? damaged_ : failed_reads_);
   Log(LogLevel::kError, "a stored page is not what it was",
       {{"slot", place.slot},
-       {"error", read.ok() ? "its checksum differs" : read.message()}});
+       {"error",
+        block.ok() ? "its checksum differs" : block.status().message()}});
   Erase(place.slot);
-  return false;
+  return nullptr;
 }
 
-bool DiskTier::Fill(PageId page, const std::byte* block) {
+bool LocalTier::Fill(PageId page, const std::byte* block) {
   const absl::Status copied = pages_->CopyIn(block, page);
   ++(copied.ok() ? loaded_ : failed_reads_);
   if (copied.ok()) return true;
@@ -184,14 +177,14 @@ bool DiskTier::Fill(PageId page, const std::byte* block) {
   return false;
 }
 
-void DiskTier::Forget(std::optional<uint64_t> ns_digest) {
+void LocalTier::Forget(std::optional<uint64_t> ns_digest) {
   absl::MutexLock hold(&mutex_);
   for (const TierIndex::Forgotten& block : index_.ForgetAll(ns_digest)) {
     forgotten_.push_back(block);
   }
 }
 
-void DiskTier::EraseForgotten() {
+void LocalTier::EraseForgotten() {
   std::vector<TierIndex::Forgotten> forgotten;
   {
     absl::MutexLock hold(&mutex_);
@@ -209,7 +202,7 @@ void DiskTier::EraseForgotten() {
       {{"error", synced.message()}});
 }
 
-TierFigures DiskTier::figures() const {
+TierFigures LocalTier::figures() const {
   TierFigures figures = {.capacity_pages = store_->slots(),
                          .held_pages = 0,
                          .page_bytes = pages_->block_bytes(),

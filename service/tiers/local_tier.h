@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_DISK_TIER_H_
-#define PANDO_SERVICE_TIERS_DISK_TIER_H_
+#ifndef PANDO_SERVICE_TIERS_LOCAL_TIER_H_
+#define PANDO_SERVICE_TIERS_LOCAL_TIER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -8,36 +8,30 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "service/events/page_hash.h"
-#include "service/tiers/disk_store.h"
 #include "service/tiers/io_threads.h"
 #include "service/tiers/page_blocks.h"
+#include "service/tiers/slot_store.h"
 #include "service/tiers/store_target.h"
 #include "service/tiers/tier_figures.h"
 #include "service/tiers/tier_index.h"
 
 namespace pando {
 
-// Copies of pages in a folder of one pandod. Owned by Tiers. One thread stores,
-// one loads, at the same time; all else is thread-safe.
-class DiskTier final : public StoreTarget {
+// Copies of pages in slots of one pandod, which are of its own machine. Owned
+// by Tiers. One thread stores, one loads, at the same time; all else is
+// thread-safe.
+class LocalTier final : public StoreTarget {
  public:
-  struct Config {
-    std::string folder;
-    uint64_t max_bytes = 0;
-    std::string model;
-  };
-
-  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(
-      const Config& config, std::unique_ptr<PageBlocks> pages);
+  // Finds the blocks that the store has already.
+  LocalTier(std::unique_ptr<PageBlocks> pages,
+            std::unique_ptr<SlotStore> store);
 
   size_t capacity_pages() const override { return store_->slots(); }
   size_t max_pages_per_store() const override;
@@ -59,7 +53,7 @@ class DiskTier final : public StoreTarget {
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
 
   // Forgets what is stored of a namespace, or being stored; none: of all. It
-  // does not touch the disk: EraseForgotten, which the thread that loads calls
+  // does not touch the store: EraseForgotten, which the thread that loads calls
   // after it, sees to it that nothing of it is found after a restart.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
@@ -68,13 +62,11 @@ class DiskTier final : public StoreTarget {
 
  private:
   struct Write {
-    DiskStore::Record record;
+    SlotStore::Record record;
     PageId page;
     uint32_t slot;
     bool is_done = false;
   };
-
-  DiskTier(std::unique_ptr<PageBlocks> pages, std::unique_ptr<DiskStore> store);
 
   void Restore();
   void WriteBlock(Write& write, std::byte* buffer);
@@ -82,16 +74,16 @@ class DiskTier final : public StoreTarget {
   // Whether a write succeeded; counts and logs one that did not.
   bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
-  // Whether the buffer has the block's bytes now; counts, logs and erases a
-  // block that cannot be read.
-  bool ReadBlock(const TierIndex::Place& place, std::byte* buffer);
+  // The block, which may be in the buffer; null if it cannot be read, which is
+  // counted and logged, and the block erased.
+  const std::byte* ReadBlock(const TierIndex::Place& place, std::byte* buffer);
   // Whether the page has the block's bytes now; counts and logs.
   bool Fill(PageId page, const std::byte* block);
   // Both of them.
   bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
 
   const std::unique_ptr<PageBlocks> pages_;
-  const std::unique_ptr<DiskStore> store_;
+  const std::unique_ptr<SlotStore> store_;
   mutable absl::Mutex mutex_;
   TierIndex index_ ABSL_GUARDED_BY(mutex_);
   std::vector<TierIndex::Forgotten> forgotten_ ABSL_GUARDED_BY(mutex_);
@@ -107,4 +99,4 @@ class DiskTier final : public StoreTarget {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_DISK_TIER_H_
+#endif  // PANDO_SERVICE_TIERS_LOCAL_TIER_H_

@@ -1,4 +1,4 @@
-#include "service/tiers/disk_tier.h"
+#include "service/tiers/local_tier.h"
 
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
+#include "service/tiers/disk_store.h"
 #include "service/tiers/mapped_pages.h"
 #include "tests/service/tiers/failing_pages.h"
 #include "tests/service/tiers/hashes.h"
@@ -60,20 +61,23 @@ class Pages {
   std::unique_ptr<MappedPages> pages_;
 };
 
-class DiskTierTest : public testing::TestWithParam<LayoutOrder> {
+class LocalTierTest : public testing::TestWithParam<LayoutOrder> {
  protected:
-  DiskTierTest() { std::filesystem::remove_all(config_.folder); }
-  ~DiskTierTest() override { std::filesystem::remove_all(config_.folder); }
+  LocalTierTest() { std::filesystem::remove_all(folder_); }
+  ~LocalTierTest() override { std::filesystem::remove_all(folder_); }
 
-  std::unique_ptr<DiskTier> Open(const KvPool& pool) {
-    auto tier =
-        DiskTier::Open(config_, std::make_unique<FailingPages>(pool, &copies_));
-    EXPECT_TRUE(tier.ok()) << tier.status();
-    return *std::move(tier);
+  std::unique_ptr<LocalTier> Open(const KvPool& pool) {
+    auto pages = std::make_unique<FailingPages>(pool, &copies_);
+    auto store = DiskStore::Open({.folder = folder_,
+                                  .max_bytes = 1 << 20,
+                                  .block_bytes = pages->block_bytes(),
+                                  .digest = pages->Digest(model_)});
+    EXPECT_TRUE(store.ok()) << store.status();
+    return std::make_unique<LocalTier>(std::move(pages), *std::move(store));
   }
   // Changes one byte of the first segment.
   void Flip(std::streamoff offset) {
-    std::fstream file(config_.folder + "/segment-00000",
+    std::fstream file(folder_ + "/segment-00000",
                       std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(offset);
     const int byte = file.get();
@@ -84,15 +88,14 @@ class DiskTierTest : public testing::TestWithParam<LayoutOrder> {
   FailingPages::Orders copies_;
   const std::vector<PageId> first_ = {PageId(1), PageId(2), PageId(3)};
   const std::vector<PageId> second_ = {PageId(9), PageId(8), PageId(7)};
-  DiskTier::Config config_ = {
-      .folder = absl::StrCat(testing::TempDir(), "disk_tier_test.", getpid()),
-      .max_bytes = 1 << 20,
-      .model = "m"};
+  const std::string folder_ =
+      absl::StrCat(testing::TempDir(), "local_tier_test.", getpid());
+  std::string model_ = "m";
 };
 
 bool Confirm() { return true; }
 
-TEST_P(DiskTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
+TEST_P(LocalTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
   const auto pool = MakePool(GetParam());
   Pages pages(*pool);
   for (const PageId page : first_) pages.Fill(page, page.value());
@@ -106,7 +109,7 @@ TEST_P(DiskTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
   EXPECT_EQ(tier->figures().loaded_pages, 3u);
 }
 
-TEST_P(DiskTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
+TEST_P(LocalTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
   const auto pool = MakePool(GetParam());
   const auto other =
       MakePool(GetParam() == LayoutOrder::kPageFirst ? LayoutOrder::kLayerFirst
@@ -121,14 +124,14 @@ TEST_P(DiskTierTest, AnotherOrderOfThePoolReadsTheSamePages) {
   }
 }
 
-TEST_P(DiskTierTest, AnotherModelFindsNothing) {
+TEST_P(LocalTierTest, AnotherModelFindsNothing) {
   const auto pool = MakePool(GetParam());
   Open(*pool)->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
-  config_.model = "n";
+  model_ = "n";
   EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 0u);
 }
 
-TEST_P(DiskTierTest, PagesWhoseLockWasLostAreNotStored) {
+TEST_P(LocalTierTest, PagesWhoseLockWasLostAreNotStored) {
   const auto pool = MakePool(GetParam());
   const auto tier = Open(*pool);
   tier->Store(kNs, Hashes(0, 3), 0, first_, [] { return false; });
@@ -138,7 +141,7 @@ TEST_P(DiskTierTest, PagesWhoseLockWasLostAreNotStored) {
   EXPECT_EQ(tier->figures().stored_pages, 3u);
 }
 
-TEST_P(DiskTierTest, ANamespaceIsForgottenForGood) {
+TEST_P(LocalTierTest, ANamespaceIsForgottenForGood) {
   const auto pool = MakePool(GetParam());
   {
     const auto tier = Open(*pool);
@@ -161,7 +164,7 @@ TEST_P(DiskTierTest, ANamespaceIsForgottenForGood) {
   EXPECT_EQ(Open(*pool)->figures().held_pages, 0u);
 }
 
-TEST_P(DiskTierTest, WhatIsForgottenWhileItIsStoredIsNotKept) {
+TEST_P(LocalTierTest, WhatIsForgottenWhileItIsStoredIsNotKept) {
   const auto pool = MakePool(GetParam());
   {
     const auto tier = Open(*pool);
@@ -175,7 +178,7 @@ TEST_P(DiskTierTest, WhatIsForgottenWhileItIsStoredIsNotKept) {
   EXPECT_EQ(Open(*pool)->figures().held_pages, 0u);
 }
 
-TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
+TEST_P(LocalTierTest, AFlippedBitIsAMissAndIsForgotten) {
   const auto pool = MakePool(GetParam());
   Pages pages(*pool);
   for (const PageId page : first_) pages.Fill(page, page.value());
@@ -192,7 +195,7 @@ TEST_P(DiskTierTest, AFlippedBitIsAMissAndIsForgotten) {
   EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 1u);
 }
 
-TEST_P(DiskTierTest, APageThatCannotBeCopiedOutIsNotStored) {
+TEST_P(LocalTierTest, APageThatCannotBeCopiedOutIsNotStored) {
   const auto pool = MakePool(GetParam());
   const auto tier = Open(*pool);
   copies_.out = absl::UnavailableError("nobody copies");
@@ -205,7 +208,7 @@ TEST_P(DiskTierTest, APageThatCannotBeCopiedOutIsNotStored) {
   EXPECT_EQ(tier->CountStored(Hashes(0, 3)), 3u);
 }
 
-TEST_P(DiskTierTest, ABlockThatCannotBeCopiedInIsAMissAndStays) {
+TEST_P(LocalTierTest, ABlockThatCannotBeCopiedInIsAMissAndStays) {
   const auto pool = MakePool(GetParam());
   Pages pages(*pool);
   for (const PageId page : first_) pages.Fill(page, page.value());
@@ -220,7 +223,7 @@ TEST_P(DiskTierTest, ABlockThatCannotBeCopiedInIsAMissAndStays) {
   EXPECT_EQ(pages.Read(second_[2]), pages.Read(first_[2]));
 }
 
-TEST_P(DiskTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
+TEST_P(LocalTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
   const auto pool = MakePool(GetParam());
   EXPECT_EXIT(
       {
@@ -235,7 +238,7 @@ TEST_P(DiskTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
   EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, DiskTierTest,
+INSTANTIATE_TEST_SUITE_P(Orders, LocalTierTest,
                          testing::Values(LayoutOrder::kLayerFirst,
                                          LayoutOrder::kPageFirst));
 
