@@ -54,13 +54,13 @@ def copies(roomy, reference, model, tmp_path_factory):
             engine.close()
 
 
-def start_in_place(name, model, pandod, folder, pages):
+def start_in_place(name, model, pandod, folder, pages, connector=None):
     return start_engine(
         name,
         model,
         pandod,
         folder,
-        connector={"pando_zero_copy": True},
+        connector={"pando_zero_copy": True} | (connector or {}),
         enable_prefix_caching=True,
         num_gpu_blocks_override=pages,
         max_model_len=min(4096, pages // 2 * BLOCK_TOKENS),

@@ -2,7 +2,7 @@
 
 import pytest
 from engines.engine_process import closing_all
-from engines.vllm.conftest import serve_pool
+from engines.vllm.conftest import serve_pool, start_in_place
 from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.start import prompt, start_engine
 from eventually import eventually
@@ -10,51 +10,75 @@ from metrics_page import MetricsPage, free_address
 from pando_kv import Client
 
 PAGES = 128
+WAITS = {"pando_wait_ms": 60_000}  # longer than any test needs
+NEW = 8
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def http():
     return free_address()
 
 
-@pytest.fixture
-def pandod(tmp_path, http):
+@pytest.fixture(scope="module")
+def pandod(tmp_path_factory, http):
     """A prompt is stored and loaded as far as it fits into a quarter of the pool."""
+    folder = tmp_path_factory.mktemp("tiered")
     server = serve_pool(
-        tmp_path,
-        PAGES,
-        http=http,
-        tier_disk=tmp_path / "tier",
-        tier_disk_bytes="256MiB",
+        folder, PAGES, http=http, tier_disk=folder / "tier", tier_disk_bytes="256MiB"
     )
     yield server
     server.close()
 
 
+@pytest.fixture(scope="module")
+def engines(pandod, reference, model, tmp_path_factory):
+    """One that copies, and one that computes in the pages themselves."""
+    folder = tmp_path_factory.mktemp("waits")
+    pair = [
+        start_engine("copies", model, pandod, folder, connector=WAITS),
+        start_in_place("zero", model, pandod, folder, PAGES, connector=WAITS),
+    ]
+    with closing_all(pair):
+        yield pair
+        for engine in pair:
+            engine.close()
+
+
 @pytest.fixture
-def engine(pandod, model, tmp_path):
-    waits = {"pando_wait_ms": 60_000}  # longer than any test needs
-    started = start_engine("waits", model, pandod, tmp_path, connector=waits)
-    with closing_all([started]):
-        yield started
-        started.close()
+def operator(pandod):
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        assert client.check_invariants() == []
 
 
-def test_a_prompt_that_was_evicted_is_loaded_from_disk(engine, pandod, http, reference):
-    tokens, new = prompt(740, seed=9000), 8
+@pytest.mark.parametrize("computes", [0, 1], ids=["copies", "in place"])
+def test_a_prompt_that_was_evicted_is_loaded_from_disk(
+    engines, computes, operator, http, reference
+):
+    """By the engine that computed it, and then by the other one."""
+
+    def figure(name, **labels):
+        return MetricsPage(http).sum(name, **labels)
+
+    def copied(direction):
+        return figure("pando_tier_copied_pages_total", direction=direction)
+
+    tokens = prompt(740, seed=9000 + computes)
     whole = 736 // BLOCK_TOKENS
-    expected = reference.ask(prompts=[tokens], new=new)["outputs"]
-    computed = engine.ask(prompts=[tokens], new=new)
+    stored, found = copied("store"), "pando_prefix_hit_tokens_total"
+    hits, hits_of_loaded = figure(found), figure(found, tier="loaded")
+    expected = reference.ask(prompts=[tokens], new=NEW)["outputs"]
+    first, other = engines[computes], engines[1 - computes]
+    computed = first.ask(prompts=[tokens], new=NEW)
     assert (computed["cached"], computed["outputs"]) == ([0], expected)
-    eventually(lambda: MetricsPage(http).sum("pando_tier_pages") >= whole)
-    with Client(pandod.address, name="operator") as operator:
+    eventually(lambda: copied("store") >= stored + whole)
+    for engine in (first, other):
         eventually(lambda: operator.stats().locks == 0)
         operator.evict(PAGES)
         assert operator.stats().pages.evictable == 0
-        loaded = engine.ask(prompts=[tokens], new=new)
+        loads = copied("load")
+        loaded = engine.ask(prompts=[tokens], new=NEW)
         assert (loaded["cached"], loaded["outputs"]) == ([736], expected)
-        assert (
-            MetricsPage(http).sum("pando_tier_copied_pages_total", direction="load")
-            == whole
-        )
-        assert operator.check_invariants() == []
+        assert copied("load") == loads + whole
+    assert figure(found) == hits + 2 * 736
+    assert figure(found, tier="loaded") == hits_of_loaded + 2 * 736

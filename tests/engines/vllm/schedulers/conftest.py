@@ -1,8 +1,13 @@
 """A pandod of each test, for the connector in vLLM's scheduler, without a model."""
 
+import contextlib
+
 import pytest
 from engines.vllm.conftest import serve_pool
+from engines.vllm.pool import BLOCK_TOKENS
+from metrics_page import free_address
 from pando_kv import Client
+from stalled_disk import StalledDisk
 
 PAGES = 64
 
@@ -20,3 +25,31 @@ def operator(pandod):
     with Client(pandod.address, name="operator") as client:
         yield client
         assert client.check_invariants() == []
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return StalledDisk(tmp_path)
+
+
+@pytest.fixture
+def http():
+    return free_address()
+
+
+@contextlib.contextmanager
+def serve_tier(folder, http, disk):
+    """A pandod with a tier on that disk."""
+    server = serve_pool(
+        folder,
+        PAGES,
+        http=http,
+        tier_disk=folder / "tier",
+        tier_disk_bytes="16MiB",
+        tier_min_load_tokens=BLOCK_TOKENS,
+    )
+    server.stop()
+    server.start(**disk.environment)
+    yield server
+    disk.go_on()
+    server.close()

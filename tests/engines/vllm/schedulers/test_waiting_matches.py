@@ -2,15 +2,13 @@
 with other requests."""
 
 import pytest
-from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_TOKENS
+from engines.vllm.schedulers.conftest import serve_tier
 from engines.vllm.steps import Request, Step, tokens, written
 from eventually import eventually
-from metrics_page import MetricsPage, free_address
+from metrics_page import MetricsPage
 from pando_kv import Client
-from pando_kv.vllm.connector import _wait_ms
 from pando_kv.vllm.copy_scheduler import CopyScheduler
-from stalled_disk import StalledDisk
 
 WAIT = 60.0  # seconds, which no test needs
 MOST = 32  # that wait at once
@@ -20,30 +18,9 @@ OTHER = tokens(3 * BLOCK_TOKENS + 4, start=100)
 
 
 @pytest.fixture
-def disk(tmp_path):
-    return StalledDisk(tmp_path)
-
-
-@pytest.fixture
-def http():
-    return free_address()
-
-
-@pytest.fixture
 def pandod(tmp_path, disk, http):
-    server = serve_pool(
-        tmp_path,
-        64,
-        http=http,
-        tier_disk=tmp_path / "tier",
-        tier_disk_bytes="16MiB",
-        tier_min_load_tokens=BLOCK_TOKENS,
-    )
-    server.stop()
-    server.start(**disk.environment)
-    yield server
-    disk.go_on()
-    server.close()
+    with serve_tier(tmp_path, http, disk) as server:
+        yield server
 
 
 @pytest.fixture
@@ -221,15 +198,3 @@ def test_a_plan_without_a_session_loads_nothing(
     assert not plan.loads
     assert not plan.saves
     assert [load.block_ids for load in plan.lost_loads.values()] == [BLOCKS[:3]]
-
-
-@pytest.mark.parametrize("value", [-1, 600_001, "5", True, None])
-def test_a_wait_that_is_none_is_refused(value):
-    with pytest.raises(ValueError, match="pando_wait_ms is .*; must be a number"):
-        _wait_ms(value, is_zero_copy=False)
-
-
-def test_a_wait_is_not_for_zero_copy():
-    assert _wait_ms(0, is_zero_copy=True) == 0
-    with pytest.raises(ValueError, match="together with pando_zero_copy"):
-        _wait_ms(5, is_zero_copy=True)

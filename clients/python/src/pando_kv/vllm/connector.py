@@ -17,6 +17,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 
 from pando_kv import Client
+from pando_kv._side_calls import wait_seconds
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm import CONNECTOR, TESTED_VERSIONS
 from pando_kv.vllm.copy_scheduler import CopyScheduler
@@ -27,8 +28,6 @@ from pando_kv.vllm.zero_worker import ZeroWorker
 # The cache is not worth a longer wait; where pages are what an engine runs on, it is.
 _COPY_TIMEOUT = 1.0
 _ZERO_TIMEOUT = 30.0
-# What pandod accepts.
-_MAX_WAIT_MS = 600_000
 
 
 class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
@@ -48,9 +47,7 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
                 f"{CONNECTOR} does not support pando_async_copies together with "
                 "pando_zero_copy"
             )
-        self._wait_seconds = (
-            _wait_ms(self._option("pando_wait_ms", 0), self._is_zero_copy) / 1000
-        )
+        self._wait = wait_seconds("pando_wait_ms", self._option("pando_wait_ms", 0))
         self._block_tokens = vllm_config.cache_config.block_size
         self._client = self._connect()
         self._model = self._option("pando_model", os.environ.get("PANDO_MODEL", ""))
@@ -67,16 +64,16 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
     def _make_scheduler(self, vllm_config: Any) -> CopyScheduler | ZeroScheduler:
         if not self._is_zero_copy:
             workers = vllm_config.parallel_config.world_size
-            return CopyScheduler(
-                self._client, self._block_tokens, workers, self._wait_seconds
-            )
+            return CopyScheduler(self._client, self._block_tokens, workers, self._wait)
         limits = vllm_config.scheduler_config
         # What a step may need at most, so that Pando is asked once a step.
         stash = (
             limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
         )
         share = max(1, self._client.pool.capacity_pages // 16)
-        return ZeroScheduler(self._client, self._block_tokens, min(stash, share))
+        return ZeroScheduler(
+            self._client, self._block_tokens, min(stash, share), self._wait
+        )
 
     def _make_worker(self, kv_cache_config: Any) -> CopyWorker | ZeroWorker:
         pages = StatedPages(self._model, self._option("pando_page_format", ""))
@@ -243,20 +240,6 @@ def _refuse_what_is_not_supported(
     for what, is_so in refused.items():
         if is_so:
             raise ValueError(f"{CONNECTOR} does not support {what}")
-
-
-def _wait_ms(value: Any, is_zero_copy: bool) -> float:
-    """How long a request may wait for what a tier loads."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= _MAX_WAIT_MS:
-        raise ValueError(
-            f"pando_wait_ms is {value!r}; must be a number from 0 to {_MAX_WAIT_MS}"
-        )
-    if value and is_zero_copy:
-        raise ValueError(
-            f"{CONNECTOR} does not support pando_wait_ms together with pando_zero_copy"
-        )
-    return float(value)
 
 
 def _served_model(config: Any) -> str:

@@ -22,13 +22,14 @@ from pando_kv import Client, Insert, Lock
 from pando_kv._call import is_unsettled
 from pando_kv._room import allocate_what_there_is
 from pando_kv._session import Session
+from pando_kv._side_calls import SideCalls
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 from pando_kv.vllm.tracked_request import GivenUp, Save, Tracked
-from pando_kv.vllm.waiting_matches import WaitingMatches
+from pando_kv.vllm.waiting_match import WaitingMatch
 
 _NO_BLOCKS: list[int] = []
 _NO_PAGES = np.empty(0, np.uint32)
@@ -43,7 +44,8 @@ class CopyScheduler:
         """`wait` is how many seconds a request may wait for what is not cached, but
         loaded from a tier or computed by another engine."""
         self._access = Access(client)
-        self._waiting = WaitingMatches(client, wait) if wait > 0 else None
+        self._wait = wait
+        self._side_calls = SideCalls()
         self._block_tokens = block_tokens
         self._workers = workers
         self._tracked: dict[str, Tracked] = {}
@@ -81,8 +83,7 @@ class CopyScheduler:
             self._to_load.append(tracked)
 
     def plan(self, output: Any) -> CopyPlan:
-        if self._waiting is not None:
-            self._waiting.begin_step()
+        self._side_calls.begin_step()
         # Another may be opened meanwhile: what is planned belongs to this one.
         session = self._access.session
         for request_id in output.preempted_req_ids or ():
@@ -173,10 +174,10 @@ class CopyScheduler:
             return None
         waiting = None
         # vLLM schedules a request that reads no cache, whatever it is told.
-        may_wait = self._waiting is not None and not request.skip_reading_prefix_cache
+        may_wait = self._wait > 0 and not request.skip_reading_prefix_cache
         if may_wait and match.matched_tokens < whole:
-            assert self._waiting is not None
-            waiting = self._waiting.begin(prompt, namespace)
+            more = WaitingMatch(self._access.client, prompt, namespace, self._wait)
+            waiting = more if more.begin(self._side_calls) else None
         return Tracked(
             request=request,
             preemptions=request.num_preemptions,
@@ -195,7 +196,7 @@ class CopyScheduler:
         """Whether it is to be waited for; what was waited for is taken."""
         if tracked.waiting is None:
             return False
-        if tracked.waiting.thread.is_alive() and self._access.is_open:
+        if tracked.waiting.is_under_way and self._access.is_open:
             return True
         self._end_wait(tracked)
         return False

@@ -8,7 +8,7 @@ from typing import Any
 from pando_kv import Client, Lock, Namespace
 from pando_kv._wire import Uint32Array
 from pando_kv.vllm.identity import Tokens
-from pando_kv.vllm.waiting_matches import WaitingMatch
+from pando_kv.vllm.waiting_match import WaitingMatch
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pando_kv import Client, Lock
+from pando_kv import Client
 from pando_kv._room import allocate_what_there_is
+from pando_kv._tier_waits import Prompt, TierWaits
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
@@ -27,6 +27,7 @@ from pando_kv.errors import (
     SessionLostError,
     UnavailableError,
 )
+from pando_kv.vllm.admitted_request import Admitted
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 from pando_kv.vllm.shared_block_pool import SharedBlockPool
 from pando_kv.vllm.zero_plan import ZeroPlan
@@ -40,36 +41,15 @@ _NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingE
 _FEW_PAGES = 4
 
 
-@dataclass(eq=False)
-class Admitted:
-    """One request, from its lookup until its blocks are freed."""
-
-    request: Any
-    tokens: Tokens
-    lock: Lock
-    blocks: list[Any]
-    """Those that were matched. They are referenced, as a request's are: vLLM takes a
-    block that nobody references for a free one."""
-    published: int
-    """Tokens up to the lock."""
-    preemptions: int
-    """How often the request had been preempted when this began."""
-    prompt_blocks: int
-    """Blocks of the prompt; those that the match does not have are reserved."""
-    is_closed: bool = False
-    """Nothing more is published, because what would come next is not what follows."""
-
-    @property
-    def is_of_before(self) -> bool:
-        """The request was preempted since."""
-        return bool(self.preemptions != self.request.num_preemptions)
-
-
 class ZeroScheduler:
     """Owned by the scheduler's connector; its thread alone calls it."""
 
-    def __init__(self, client: Client, block_tokens: int, stash_pages: int) -> None:
+    def __init__(
+        self, client: Client, block_tokens: int, stash_pages: int, wait: float = 0.0
+    ) -> None:
+        """`wait` is how many seconds a request may wait for what a tier loads."""
         self._client = client
+        self._tier_waits = TierWaits(client, wait)
         self._generation_of_session = client.generation
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
@@ -99,25 +79,27 @@ class ZeroScheduler:
 
     def computed_blocks(self, request: Any) -> tuple[Any, int, int]:
         """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
-        step while a request waits; the match, its lock and its pages are kept."""
+        step while a request waits; the match, its lock and its pages are kept. One
+        that is held back is not matched yet: matched_tokens() says so next."""
         admitted = self._admitted.get(request.request_id)
         if admitted is not None and admitted.is_of_before:
             self._release(request.request_id)
             admitted = None
         if admitted is not None:
             self._secure(0)
-        elif can_be_cached(request):
-            admitted = self._admit(request)
-        else:
+        elif not can_be_cached(request):
             self._secure(self._prompt_blocks(request))
+        elif not self._holds_back(request):
+            admitted = self._admit(request)
         if admitted is None or not admitted.blocks:
             return self._manager.empty_kv_cache_blocks, 0, 0
         blocks = self._manager.create_kv_cache_blocks((list(admitted.blocks),))
         return blocks, len(admitted.blocks) * self._block_tokens, 0
 
-    def matched_tokens(self, request: Any, computed: int) -> int:
-        """Nothing is to be loaded: what is cached is in its place."""
-        return 0
+    def matched_tokens(self, request: Any, computed: int) -> int | None:
+        """Nothing is to be copied: what is cached is in its place. None: the request
+        is held back."""
+        return None if self._tier_waits.is_held(request.request_id) else 0
 
     def will_load(self, request: Any, block_ids: list[int], tokens: int) -> None:
         pass
@@ -134,6 +116,7 @@ class ZeroScheduler:
             if admitted is not None and admitted.is_of_before:
                 self._release(request_id)
         self._pool.begin_step()
+        self._tier_waits.begin_step()
         return ZeroPlan(self._client.session_id)
 
     def take(self, report: Any) -> None:
@@ -160,16 +143,28 @@ class ZeroScheduler:
         """What is cached is not found any more, by this engine: others share it.
         Requests that wait have found nothing; what runs on publishes nothing more."""
         self._generation = uuid.uuid4().hex
+        self._tier_waits.keep(())
         for request_id, admitted in list(self._admitted.items()):
             admitted.is_closed = True
             if admitted.request.num_computed_tokens == 0:
                 self._release(request_id)
 
+    def _holds_back(self, request: Any) -> bool:
+        """Whether a tier loads what it has of the prompt."""
+
+        def prompt() -> Prompt:
+            tokens = Tokens(request).upto(self._matchable(request))
+            return tokens, namespace_of(request, self._generation)
+
+        # vLLM schedules a request that reads no cache, whatever it is told.
+        return not request.skip_reading_prefix_cache and self._tier_waits.holds(
+            request.request_id, prompt
+        )
+
     def _admit(self, request: Any) -> Admitted | None:
         self._require_session()
         tokens = Tokens(request)
-        # At least one token must be computed.
-        matchable = self._whole(request.num_tokens - 1, request)
+        matchable = self._matchable(request)
         if request.skip_reading_prefix_cache:
             matchable = 0
         prompt_blocks = self._prompt_blocks(request)
@@ -239,6 +234,7 @@ class ZeroScheduler:
         admitted.published = end
 
     def _release(self, request_id: str) -> None:
+        self._tier_waits.forget(request_id)
         admitted = self._admitted.pop(request_id, None)
         if admitted is None:
             return
@@ -247,6 +243,10 @@ class ZeroScheduler:
             self._client.unlock(admitted.lock)
         except PandoError as error:
             self._warn(error)
+
+    def _matchable(self, request: Any) -> int:
+        """At least one token must be computed."""
+        return self._whole(request.num_tokens - 1, request)
 
     def _prompt_blocks(self, request: Any) -> int:
         return -(-int(request.num_tokens) // self._block_tokens)

@@ -1,0 +1,191 @@
+"""Requests that an engine leaves in its queue while a disk tier loads their prompts."""
+
+import os
+import signal
+
+import pytest
+from eventually import eventually
+from metrics_page import MetricsPage
+from pando_kv import Client
+from pando_kv._side_calls import wait_seconds
+from pando_kv._tier_waits import TierWaits
+from pandod_process import PAGE_TOKENS, Pandod
+from tiered import PAGES, PROMPT, stalled_tier
+
+SECONDS = 60.0  # which no test needs
+MOST = 32  # that wait at once
+
+
+@pytest.fixture
+def stallable(tmp_path):
+    """A pandod with a disk tier, and how to stall its disk."""
+
+    def start(**options):
+        server = Pandod(tmp_path, **options)
+        servers.append(server)
+        server.start()
+        return server
+
+    servers = []
+    with stalled_tier(start, tmp_path, tier_min_load_tokens=PAGE_TOKENS) as made:
+        yield made
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def tiered(stallable):
+    return stallable[0]
+
+
+@pytest.fixture
+def disk(stallable):
+    return stallable[1]
+
+
+@pytest.fixture
+def client(tiered):
+    with Client(tiered.pandod.address, name="scheduler") as client:
+        yield client
+
+
+@pytest.fixture
+def on_disk_alone(tiered, disk):
+    """The prompt was computed, stored and evicted; the disk does not answer now."""
+    tiered.store(PROMPT, seed=1)
+    disk.stall()
+
+
+class Asking:
+    """A scheduler, which asks in each step about the requests in its queue."""
+
+    def __init__(self, client, seconds=SECONDS):
+        self.waits = TierWaits(client, seconds)
+        self.asked = 0
+
+    def holds(self, request_id="1", tokens=PROMPT):
+        def prompt():
+            self.asked += 1
+            return tokens, None
+
+        self.waits.begin_step()
+        return self.waits.holds(request_id, prompt)
+
+
+def nothing_is_held(client):
+    stats = client.stats()
+    return (stats.locks, stats.waiting_matches, stats.pages.reserved) == (0, 0, 0)
+
+
+def hit_tokens(tiered):
+    page = MetricsPage(tiered.http)
+    return page.by("tier", "pando_prefix_hit_tokens_total")
+
+
+def test_a_request_is_held_until_its_prompt_is_loaded(
+    on_disk_alone, tiered, disk, client
+):
+    asking = Asking(client)
+    assert asking.holds()
+    assert asking.waits.is_held("1")
+    assert not asking.holds("2", PROMPT + 1000)
+    disk.go_on()
+    eventually(lambda: not asking.holds())
+    assert not asking.waits.is_held("1")
+    eventually(lambda: nothing_is_held(client))
+    assert sum(hit_tokens(tiered).values()) == 0
+    assert client.match_prefix(PROMPT).matched_tokens == PROMPT.size
+    assert hit_tokens(tiered) == {"device": 0, "loaded": PROMPT.size}
+
+
+@pytest.mark.parametrize("is_cached", [False, True], ids=["unknown", "cached"])
+def test_what_the_disk_has_nothing_to_add_to_is_one_call(
+    is_cached, tiered, disk, client
+):
+    if is_cached:
+        tiered.cache(PROMPT, seed=1)
+    disk.stall()
+    before = client.stats().counters.matches
+    asking = Asking(client)
+    eventually(lambda: not asking.holds())
+    assert client.stats().counters.matches == before + 1
+    assert nothing_is_held(client)
+    assert not asking.holds()
+    assert asking.asked == 1
+
+
+def test_what_another_worker_computes_is_not_waited_for(tiered, client):
+    """It may be published only at the end of a long answer."""
+    match = client.match_prefix(PROMPT, lock=True, reserve_tokens=PROMPT.size)
+    asking = Asking(client)
+    eventually(lambda: not asking.holds())
+    client.free_pages(match.reserved_page_ids)
+    client.unlock(match.lock)
+
+
+def test_without_a_wait_nothing_is_asked(on_disk_alone, client):
+    asking = Asking(client, seconds=0)
+    assert not asking.holds()
+    assert asking.asked == 0
+
+
+def test_nobody_is_held_longer_than_it_may_be(on_disk_alone, client):
+    asking = Asking(client, seconds=1.0)
+    assert asking.holds()
+    eventually(lambda: not asking.holds())
+
+
+def test_a_pandod_that_hangs_holds_nobody_longer(on_disk_alone, tiered, client):
+    os.kill(tiered.pandod.pid, signal.SIGSTOP)
+    try:
+        asking = Asking(client, seconds=1.0)
+        assert asking.holds()
+        eventually(lambda: not asking.holds())
+    finally:
+        os.kill(tiered.pandod.pid, signal.SIGCONT)
+
+
+def test_a_pandod_that_is_killed_is_not_waited_for(on_disk_alone, tiered, client):
+    asking = Asking(client)
+    assert asking.holds()
+    eventually(lambda: client.stats().waiting_matches == 1)
+    tiered.pandod.kill()
+    eventually(lambda: not asking.holds())
+
+
+def test_a_request_that_is_forgotten_leaves_nothing_and_may_wait_anew(
+    on_disk_alone, disk, client
+):
+    asking = Asking(client)
+    assert asking.holds()
+    asking.waits.forget("1")
+    assert not asking.waits.is_held("1")
+    assert asking.holds()
+    asking.waits.keep({"another"})
+    assert not asking.waits.is_held("1")
+    disk.go_on()
+    eventually(lambda: nothing_is_held(client))
+    assert client.match_prefix(PROMPT).matched_tokens == PROMPT.size
+
+
+def test_who_finds_too_many_waiting_waits_once_there_is_room(
+    on_disk_alone, disk, client
+):
+    asking = Asking(client)
+    for i in range(MOST):
+        assert asking.holds(str(i))
+    eventually(lambda: client.stats().waiting_matches == MOST)
+    assert not asking.holds("one more")
+    disk.go_on()
+    eventually(lambda: not any(asking.holds(str(i)) for i in range(MOST)))
+    eventually(lambda: nothing_is_held(client))
+    assert client.evict(PAGES) == PAGES
+    disk.stall()
+    eventually(lambda: asking.holds("one more"))
+
+
+@pytest.mark.parametrize("value", [-1, 600_001, float("nan"), "5", True, None])
+def test_a_wait_that_is_none_is_refused(value):
+    with pytest.raises(ValueError, match="wait_ms is .*; must be a number from 0 to"):
+        wait_seconds("wait_ms", value)
+    assert wait_seconds("wait_ms", 1500) == 1.5
