@@ -17,10 +17,16 @@ HERE = Path(__file__).parent
 
 
 def start_engine(
-    name: str, model: Path, pandod: Pandod | None, folder: Path, **arguments: Any
+    name: str,
+    model: Path,
+    pandod: Pandod | None,
+    folder: Path,
+    *,
+    environment: dict[str, str] | None = None,
+    **arguments: Any,
 ) -> EngineProcess:
     """`arguments` are fields of SGLang's ServerArgs. Does not wait until it is ready."""
-    environment = {
+    environment = (environment or {}) | {
         "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
         "SGLANG_DISABLED_MODEL_ARCHS": ",".join(_models_but_for("llama")),
     }
@@ -36,7 +42,13 @@ def start_engine(
 
 
 def start_full_engine(
-    name: str, model: Path, pandod: Pandod, folder: Path, **arguments: Any
+    name: str,
+    model: Path,
+    pandod: Pandod,
+    folder: Path,
+    *,
+    environment: dict[str, str] | None = None,
+    **arguments: Any,
 ) -> EngineProcess:
     """SGLang's Engine, whose schedulers are processes of their own."""
     cpus = sorted(os.sched_getaffinity(0))
@@ -51,6 +63,7 @@ def start_full_engine(
         SGLANG_CPU_OMP_THREADS_BIND="|".join(ranks),
         # Ranks would have a function of theirs compiled, for a minute.
         TORCH_COMPILE_DISABLE="1",
+        **(environment or {}),
     )
 
 

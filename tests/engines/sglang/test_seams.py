@@ -47,6 +47,9 @@ SIGNATURES = {
     "sglang.srt.managers.schedule_policy:SchedulePolicy.calc_priority": (
         "self waiting_queue running_batch processed_tokens"
     ),
+    "sglang.srt.managers.scheduler:Scheduler.get_new_batch_prefill": (
+        "self running_batch"
+    ),
     "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
         "self waiting_queue"
     ),

@@ -29,7 +29,11 @@ def sharded(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(sharded, model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    engine = start_full_engine("ranks", model, sharded, folder, tp_size=RANKS)
+    # Ranks must agree who waits for a tier, also where there is none.
+    waits = {"PANDO_WAIT_MS": "60000"}
+    engine = start_full_engine(
+        "ranks", model, sharded, folder, environment=waits, tp_size=RANKS
+    )
     with closing_all([engine]):
         engine.ready()
         with contextlib.ExitStack() as stack:

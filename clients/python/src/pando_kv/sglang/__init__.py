@@ -19,6 +19,8 @@ MODEL = "PANDO_MODEL"
 """The model's name as pandod's --model has it, where it is not the served name."""
 TOKEN = "PANDO_TOKEN"
 """The bearer token, where pandod wants one."""
+WAIT_MS = "PANDO_WAIT_MS"
+"""How long a request may stay in the queue while a tier loads its prompt."""
 
 BACKEND = "pando"
 """The name after --radix-cache-backend."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from dataclasses import dataclass
 
 from pando_kv import Client, KvLayout, MappedPool
-from pando_kv.sglang import ADDRESS, BACKEND, MODEL, TOKEN
+from pando_kv._side_calls import wait_seconds
+from pando_kv.sglang import ADDRESS, BACKEND, MODEL, TOKEN, WAIT_MS
 
 # A step of an engine waits rather than fails while pandod is slow.
 _TIMEOUT = 30.0
@@ -34,6 +36,14 @@ def session() -> Client:
         timeout=_TIMEOUT,
         token=os.environ.get(TOKEN) or None,
     )
+
+
+def wait() -> float:
+    """How many seconds a request may wait for what a tier loads."""
+    value: float | str = os.environ.get(WAIT_MS, "0")
+    with contextlib.suppress(ValueError):
+        value = float(value)
+    return wait_seconds(WAIT_MS, value)
 
 
 def attach(layout: KvLayout, served_model: str) -> Attachment:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -17,6 +17,7 @@ import numpy as np
 
 from pando_kv import Client, Insert, Lock, Namespace, PageRoom, PrefixQuery
 from pando_kv._room import allocate_what_there_is, room_now
+from pando_kv._tier_waits import Prompt, TierWaits
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
     DeadlineError,
@@ -77,10 +78,15 @@ class Calls:
     void.
     """
 
-    def __init__(self, client: Client | None, share: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, client: Client | None, share: Callable[[Any], Any], wait: float = 0.0
+    ) -> None:
         """`client` is None on the ranks that follow; `share` gives rank 0's object to
-        every rank."""
+        every rank. `wait` is how many seconds a request may wait for what a tier
+        loads, the same on all ranks."""
         self._client = client
+        self._may_wait = wait > 0
+        self._tier_waits = None if client is None else TierWaits(client, wait)
         self._share = share
         self._locks: dict[int, Lock] = {}
         self._generation = 0 if client is None else client.generation
@@ -91,6 +97,22 @@ class Calls:
     def look(self) -> None:
         """Brings `room` up to date, without a call."""
         self.room = self._ask(room_now) or self.room
+
+    def held_back(self, queue: Mapping[str, Callable[[], Prompt]]) -> set[str]:
+        """The requests of the queue whose prompts a tier loads."""
+
+        waits = self._tier_waits
+        if waits is not None:
+            waits.begin_step()
+            waits.keep(queue)
+        if not queue or not self._may_wait:
+            return set()
+
+        def call(_: Client) -> set[str]:
+            assert waits is not None
+            return {rid for rid, prompt in queue.items() if waits.holds(rid, prompt)}
+
+        return self._ask(call) or set()
 
     def admit(
         self, tokens: Uint32Array, namespace: Namespace | None, reserve_tokens: int

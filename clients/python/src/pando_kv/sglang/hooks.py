@@ -10,6 +10,7 @@ from pando_kv._tested_versions import require_tested_version
 from pando_kv.sglang import BACKEND, TESTED_VERSIONS
 
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
+_NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater."
     "SchedulerWeightUpdaterManager."
@@ -34,6 +35,7 @@ def register_hooks() -> None:
 
     register_radix_cache_backend(BACKEND, _make_prefix_cache)
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
+    HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
     for update in WEIGHT_UPDATES:
         HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
     HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
@@ -70,6 +72,31 @@ def _rank_in_one_call(
         return original(policy, waiting_queue, *rest, **named)
     with cache.scores_of(waiting_queue):
         return original(policy, waiting_queue, *rest, **named)
+
+
+def _hold_back(
+    original: Callable[..., Any], scheduler: Any, *given: Any, **named: Any
+) -> Any:
+    """While requests are chosen, those whose prompts a tier loads are not in the queue:
+    the others are admitted as if these came later."""
+    from pando_kv.sglang.prefix_cache import PandoPrefixCache
+
+    cache, queue = scheduler.tree_cache, scheduler.waiting_queue
+    if not isinstance(cache, PandoPrefixCache):
+        return original(scheduler, *given, **named)
+    names = cache.held_back(queue)
+    held = {request for request in queue if request.rid in names}
+    if not held:
+        return original(scheduler, *given, **named)
+    scheduler.waiting_queue = [request for request in queue if request not in held]
+    try:
+        return original(scheduler, *given, **named)
+    finally:
+        # In their places; at the end those that had to make room for others.
+        left, before = scheduler.waiting_queue, set(queue)
+        stay = held.union(left)
+        scheduler.waiting_queue = [request for request in queue if request in stay]
+        scheduler.waiting_queue += [r for r in left if r not in before]
 
 
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from sglang.srt.runtime_context import get_schedule
 
 from pando_kv import Namespace, PrefixQuery
 from pando_kv._short_name import short_name
-from pando_kv.sglang.attachment import session
+from pando_kv._tier_waits import Prompt
+from pando_kv.sglang.attachment import session, wait
 from pando_kv.sglang.calls import Calls
 from pando_kv.sglang.device_fence import DeviceFence, NoFence, StreamFence
 from pando_kv.sglang.held_prefix import HeldPrefix
@@ -114,6 +116,19 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         unused = [held for held in self._matches if held.references == 0]
         self._matches.clear()
         self._drop_matches(unused)
+
+    def held_back(self, queue: Sequence[Any]) -> set[str]:
+        """Requests that are not to be matched yet, by their names: a tier loads what it
+        has of their prompts."""
+
+        def prompt(request: Any) -> Prompt:
+            tokens = as_tokens(request.origin_input_ids + request.output_ids)
+            # At least one token must be computed.
+            whole = whole_pages(len(tokens) - 1, self.page_size)
+            namespace = self._namespace(request.extra_key, request.cache_salt)
+            return tokens[:whole], namespace
+
+        return self.calls.held_back({r.rid: partial(prompt, r) for r in queue})
 
     def release_aborted_request(self, handle: Any) -> None:
         """The request was aborted while it waited."""
@@ -265,7 +280,7 @@ def _calls(context: Any) -> Calls:
     if not leads:
         # The leader's pages are not given to others while this rank may write them.
         client.link_session(leader)
-    return Calls(client if leads else None, group.broadcast_object)
+    return Calls(client if leads else None, group.broadcast_object, wait())
 
 
 def _fence(context: Any) -> DeviceFence:
