@@ -1,5 +1,6 @@
 """What must hold when all workers have left, asked from outside of pandod."""
 
+import contextlib
 import os
 import time
 from collections import Counter
@@ -11,6 +12,8 @@ from metrics_page import MetricsPage
 from pando_kv import Client
 
 SETTLE_SECONDS = 60
+# The session of pandod itself, which is open while it runs.
+MOVER = "pandod-tiers"
 _CLOSING_SECONDS = 1
 _PAUSE_SECONDS = 0.02
 
@@ -44,14 +47,35 @@ class Figures:
         )
 
 
-def least(pid: int) -> Figures:
+def least(look: Callable[[], Figures]) -> Figures:
     """The figures of a process that nobody uses, once its connections are closed."""
     end = time.monotonic() + _CLOSING_SECONDS
-    figures = Figures.of(pid)
+    figures = look()
     while time.monotonic() < end:
         time.sleep(_PAUSE_SECONDS)
-        figures = min(figures, Figures.of(pid), key=lambda each: each.descriptors)
+        figures = min(figures, look(), key=lambda each: each.descriptors)
     return figures
+
+
+def connections_to(pid: int, port: int) -> int:
+    """TCP connections of a process to a port, those that are dead, too."""
+    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    inodes = {
+        fields[9]
+        for fields in map(str.split, lines)
+        if int(fields[2].partition(":")[2], 16) == port
+    }
+    return sum(
+        _target(descriptor) in {f"socket:[{inode}]" for inode in inodes}
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir()
+    )
+
+
+def _target(descriptor: Path) -> str:
+    """Empty: it has been closed meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.readlink(descriptor)
+    return ""
 
 
 def settled(find: Callable[[], list[str]]) -> list[str]:
@@ -70,8 +94,9 @@ def held(client: Client) -> list[str]:
     """What is held although only this client is left, which holds nothing."""
     stats = client.stats()
     pages = stats.pages
+    workers = [s for s in client.sessions().items if s.client_name != MOVER]
     return [
-        *differing("sessions", stats.sessions, 1),
+        *differing("sessions", len(workers), 1),
         *differing("locks", stats.locks, 0),
         *differing("waiting matches", stats.waiting_matches, 0),
         *differing("reserved pages", pages.reserved, 0),

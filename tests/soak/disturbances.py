@@ -1,4 +1,4 @@
-"""What is done to the workers and to pandod while they work."""
+"""What is done to the workers, to pandod and to its store while they work."""
 
 import heapq
 import itertools
@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from metrics_page import get
 from pando_kv import Client
+from redis_server import RedisServer
 from soak.fleet import WorkerProcess
 from soak.journal import FOREVER, Disturbance, Journal
 from soak.system import GRACE_SECONDS, System
@@ -33,6 +34,7 @@ class Disturbances:
         # (when, a number that makes it unique, what): a heap.
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
+        self._is_store_down = False
         self._kinds = {
             self.kill: 3,
             self.pause: 4,
@@ -48,6 +50,8 @@ class Disturbances:
             self.look: 2,
             self.hold_pandod: 1,
             self.jump_clock: 2,
+            self.hold_store: 2,
+            self.kill_store: 2,
         }
 
     def one(self, may_restart: bool) -> None:
@@ -155,6 +159,32 @@ class Disturbances:
         self._note("jump_clock")
         jump = self._random.uniform(-MAX_JUMP_SECONDS, MAX_JUMP_SECONDS)
         self._system.clock.set(jump)
+
+    def hold_store(self) -> None:
+        """It is stopped, with what it was told and has not answered."""
+        self._take_store_down("hold_store", RedisServer.stall, RedisServer.go_on)
+
+    def kill_store(self) -> None:
+        """It comes back empty."""
+        self._take_store_down("kill_store", RedisServer.kill, RedisServer.start)
+
+    def _take_store_down(
+        self,
+        kind: str,
+        down: Callable[[RedisServer], None],
+        up: Callable[[RedisServer], None],
+    ) -> None:
+        if self._is_store_down:
+            return
+        self._note(kind)
+        self._is_store_down = True
+        down(self._system.store)
+
+        def bring_up() -> None:
+            up(self._system.store)
+            self._is_store_down = False
+
+        self._after_a_while(bring_up)
 
     def restart_pandod(self) -> None:
         """SIGKILL, or SIGTERM; then a new epoch."""

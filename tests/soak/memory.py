@@ -5,7 +5,7 @@ from statistics import median
 # The medians of these parts of the samples, in order of time, are compared.
 BEFORE = (0.3, 0.5)
 AFTER = (0.8, 1.0)
-# The allocator keeps what a burst took, in other places each time; a leak of one
+# The allocator keeps what a burst took; a leak of one
 # small object a request is far more than that in some minutes.
 MAX_GROWTH_KIB = 1024
 # In a shorter one nothing is said: it is still warming up.

@@ -1,17 +1,24 @@
-"""What is soaked: pandod, its workers, and watchers of its events."""
+"""What is soaked: pandod, its tiers, its workers, and watchers of its events."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from metrics_page import MetricsPage, free_address
-from pandod_process import Pandod
+from pandod_process import PAGE_TOKENS, Pandod
+from redis_server import RedisServer
 from shifted_clock import ShiftedClock
+from soak.accounts import Figures, connections_to
 from soak.fleet import Fleet
 from soak.watchers import Watchers
 
 GRACE_SECONDS = 1.0
 # Less than the workers want at one time: the pool is always full.
 POOL_PAGES_PER_WORKER = 4
+# Little of all that the prompts come to: the rest is loaded from the store; and
+# what the store needs for itself, with about half of it.
+DISK_BYTES = "256KiB"
+STORE_BYTES = "8mb"
 # So each call is checked, and each session has an owner.
 CREDENTIALS = f"""\
 credentials:
@@ -26,6 +33,9 @@ class System:
         self.http = free_address()
         self.config = folder / "pandod.yaml"
         self.configure()
+        self.store = RedisServer(
+            folder / "store", maxmemory=STORE_BYTES, maxmemory_policy="volatile-ttl"
+        )
         self.pandod = Pandod(
             folder,
             config=self.config,
@@ -38,6 +48,11 @@ class System:
             event_history=64,
             check_invariants_every="500ms",
             verify_pages=1,
+            model="soak",
+            tier_disk=folder / "tier",
+            tier_disk_bytes=DISK_BYTES,
+            tier_redis=self.store.url,
+            tier_min_load_tokens=PAGE_TOKENS,
         )
         self.clock = ShiftedClock(folder)
         self.watchers = Watchers(self.pandod.address)
@@ -47,12 +62,22 @@ class System:
         self.config.write_text(CREDENTIALS + options)
 
     def start_pandod(self) -> None:
-        self.pandod.start(**self.clock.environment)
+        # Else each of many threads has its own, which keeps what a burst took.
+        self.pandod.start(**self.clock.environment, MALLOC_ARENA_MAX="1")
 
     def metrics(self) -> MetricsPage:
         return MetricsPage(self.http)
+
+    def figures(self) -> Figures:
+        """Those of pandod. Of its connections to the store, which it keeps, it has
+        as many as it ever needed at one time."""
+        pid = self.pandod.pid
+        kept = connections_to(pid, self.store.port)
+        figures = Figures.of(pid)
+        return replace(figures, descriptors=figures.descriptors - kept)
 
     def close(self) -> None:
         self.fleet.close()
         self.watchers.close()
         self.pandod.close()
+        self.store.kill()

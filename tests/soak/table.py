@@ -20,6 +20,8 @@ _COLUMNS = {
     "protected": 10,
     "reserved": 9,
     "quarantined": 12,
+    "stored": 8,
+    "loaded": 8,
     "fds": 4,
     "threads": 8,
     "KiB": 7,
@@ -40,6 +42,7 @@ class Table:
         self._last = (now, totals["finished"])
         metrics = self._system.metrics()
         pages = metrics.by("state", "pando_pool_pages")
+        copied = metrics.by("direction", "pando_tier_copied_pages_total")
         figures = Figures.of(self._system.pandod.pid)
         values = {
             "phase": phase,
@@ -52,6 +55,8 @@ class Table:
             "sessions": f"{metrics.sum('pando_sessions'):.0f}",
             "locks": f"{metrics.sum('pando_locks'):.0f}",
             **{state: f"{count:.0f}" for state, count in pages.items()},
+            "stored": f"{copied['store']:.0f}",
+            "loaded": f"{copied['load']:.0f}",
             "fds": figures.descriptors,
             "threads": figures.threads.total(),
             "KiB": figures.memory_kib,
