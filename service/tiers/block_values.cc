@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "base/status_macros.h"
-
 namespace pando {
 namespace {
 
@@ -24,17 +22,19 @@ size_t BlockValues::value_bytes() const {
   return sizeof(ValueHeader) + page_bytes();
 }
 
-absl::Status BlockValues::CopyOut(PageId page, const PageHash& hash,
+absl::Status BlockValues::CopyOut(PageId page,
                                   std::span<std::byte> value) const {
-  std::byte* const block = value.data() + sizeof(ValueHeader);
-  RETURN_IF_ERROR(pages_->CopyOut(page, block));
-  const ValueHeader header = {.magic = kValueMagic,
-                              .digest = digest_,
-                              .hash = hash,
-                              .page_bytes = page_bytes(),
-                              .checksum = pages_->Checksum(block)};
+  return pages_->CopyOut(page, value.data() + sizeof(ValueHeader));
+}
+
+void BlockValues::Seal(const PageHash& hash, std::span<std::byte> value) const {
+  const ValueHeader header = {
+      .magic = kValueMagic,
+      .digest = digest_,
+      .hash = hash,
+      .page_bytes = page_bytes(),
+      .checksum = pages_->Checksum(value.data() + sizeof(ValueHeader))};
   std::memcpy(value.data(), &header, sizeof(header));
-  return absl::OkStatus();
 }
 
 absl::Status BlockValues::Verify(const PageHash& hash,

@@ -26,9 +26,10 @@ class BlockValues {
   uint64_t page_bytes() const { return pages_->block_bytes(); }
   size_t value_bytes() const;
 
-  absl::Status CopyOut(PageId page, const PageHash& hash,
-                       std::span<std::byte> value) const;
-  // DataLoss: it is not what was copied out.
+  // What is copied out is no value before it is sealed.
+  absl::Status CopyOut(PageId page, std::span<std::byte> value) const;
+  void Seal(const PageHash& hash, std::span<std::byte> value) const;
+  // DataLoss: it is not what was sealed.
   absl::Status Verify(const PageHash& hash,
                       std::span<const std::byte> value) const;
   absl::Status CopyIn(std::span<const std::byte> value, PageId page) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "service/logging/log.h"
 #include "service/process/monotonic_clock.h"
@@ -11,8 +12,8 @@ namespace pando {
 namespace {
 
 constexpr size_t kAskers = 2;
-// That work on the parts of a window.
-constexpr size_t kPartThreads = 4;
+// That work on a window side by side.
+constexpr size_t kWindowThreads = 4;
 // What is on its way at once, but for one block at least.
 constexpr size_t kWindowBytes = size_t{32} << 20;
 constexpr size_t kMaxWindowBlocks = 32;
@@ -21,8 +22,8 @@ constexpr absl::Duration kAskTimeout = absl::Milliseconds(250);
 constexpr absl::Duration kGetTimeout = absl::Seconds(2);
 constexpr absl::Duration kPutTimeout = absl::Seconds(5);
 
-size_t WindowBlocks(size_t value_bytes) {
-  return std::clamp<size_t>(kWindowBytes / value_bytes, 1, kMaxWindowBlocks);
+size_t WindowBlocks(size_t page_bytes) {
+  return std::clamp<size_t>(kWindowBytes / page_bytes, 1, kMaxWindowBlocks);
 }
 
 absl::Status Timeout() { return absl::DeadlineExceededError("timeout"); }
@@ -32,40 +33,20 @@ bool IsAnswer(const absl::Status& status) {
   return status.ok() || absl::IsNotFound(status) || absl::IsDataLoss(status);
 }
 
-// `work` for the number of each part of a window.
-template <typename Work>
-std::vector<DeadlineThreads::Work> ForEachPart(Work work) {
-  std::vector<DeadlineThreads::Work> parts;
-  for (size_t i = 0; i < kPartThreads; ++i) {
-    parts.emplace_back([work, i] { work(i); });
-  }
-  return parts;
-}
-
 }  // namespace
-
-RemoteTier::Window::Window(size_t count, size_t value_bytes)
-    : values(std::make_unique_for_overwrite<std::byte[]>(count * value_bytes)),
-      blocks(count) {
-  for (size_t i = 0; i < count; ++i) {
-    blocks[i].value = {values.get() + i * value_bytes, value_bytes};
-  }
-}
-
-std::span<RemoteStore::Transfer> RemoteTier::Window::Part(size_t number) {
-  const size_t begin = blocks.size() * number / kPartThreads;
-  const size_t end = blocks.size() * (number + 1) / kPartThreads;
-  return std::span(blocks).subspan(begin, end - begin);
-}
 
 RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store)
     : values_(std::move(values)),
       store_(std::move(store)),
-      window_blocks_(WindowBlocks(values_.value_bytes())),
+      window_blocks_(WindowBlocks(values_.page_bytes())),
       eraser_(store_.get()),
       askers_(kAskers),
-      getters_(kPartThreads),
-      putters_(kPartThreads) {}
+      getters_(kWindowThreads),
+      putters_(kWindowThreads) {}
+
+std::shared_ptr<BlockWindow> RemoteTier::NewWindow() const {
+  return std::make_shared<BlockWindow>(window_blocks_, values_.value_bytes());
+}
 
 bool RemoteTier::MayLoad() const {
   const absl::Time now = MonotonicNow();
@@ -142,51 +123,60 @@ size_t RemoteTier::Load(uint64_t ns_digest, std::span<const PageHash> run,
 
 size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
                               std::span<const PageId> pages) {
-  const auto window =
-      std::make_shared<Window>(run.size(), values_.value_bytes());
+  if (load_window_ == nullptr) load_window_ = NewWindow();
+  const std::span<RemoteStore::Transfer> blocks =
+      load_window_->Begin(run.size());
   for (size_t i = 0; i < run.size(); ++i) {
-    window->blocks[i].key = {.ns_digest = ns_digest, .hash = run[i]};
+    blocks[i].key = {.ns_digest = ns_digest, .hash = run[i]};
   }
   const absl::Time deadline = MonotonicNow() + kGetTimeout / 2;
-  const bool is_in_time =
-      getters_.Run(ForEachPart([this, window, deadline](size_t part) {
-                     GetAndVerify(window->Part(part), deadline);
-                   }),
-                   kGetTimeout);
-  if (!is_in_time) {
-    LoadFailed(load_breaker_, run.size(), Timeout());
-    return 0;
+  const auto work = [this, window = load_window_, pages, deadline] {
+    GetParts(*window, pages, deadline);
+  };
+  const bool is_in_time = getters_.Run(
+      std::vector<DeadlineThreads::Work>(kWindowThreads, work), kGetTimeout);
+  const BlockWindow::Placed placed = load_window_->Close();
+  if (is_in_time) {
+    EndLoad();
+  } else {
+    load_window_ = nullptr;
+    LoadFailed(load_breaker_, run.size() - placed.front, Timeout());
   }
-  EndLoad(*window);
-  size_t loaded = 0;
-  for (; loaded < run.size() && window->blocks[loaded].status.ok(); ++loaded) {
-    const absl::Status copied =
-        values_.CopyIn(window->blocks[loaded].value, pages[loaded]);
-    if (copied.ok()) continue;
+  if (!placed.status.ok()) {
     // That says nothing of the store.
     ++failed_reads_;
     Log(LogLevel::kError, "a shared page cannot be copied to the pool",
-        {{"page", pages[loaded].value()}, {"error", copied.message()}});
-    break;
+        {{"error", placed.status.message()}});
   }
-  return loaded;
+  return placed.front;
 }
 
-void RemoteTier::GetAndVerify(std::span<RemoteStore::Transfer> blocks,
-                              absl::Time deadline) {
-  store_->Get(blocks, deadline);
-  for (RemoteStore::Transfer& block : blocks) {
-    if (block.status.ok()) {
-      block.status = values_.Verify(block.key.hash, block.value);
+// A page is filled while its block is still in the cache of the CPU. `pages`
+// are the caller's, and nobody's once the window is closed.
+void RemoteTier::GetParts(BlockWindow& window, std::span<const PageId> pages,
+                          absl::Time deadline) {
+  while (MonotonicNow() < deadline) {
+    const std::span<RemoteStore::Transfer> part = window.TakePart();
+    if (part.empty()) return;
+    store_->Get(part, deadline);
+    for (RemoteStore::Transfer& block : part) {
+      if (block.status.ok()) {
+        block.status = values_.Verify(block.key.hash, block.value);
+      }
+      if (block.status.ok()) {
+        window.Place(block, [&](size_t number) {
+          return values_.CopyIn(block.value, pages[number]);
+        });
+      }
+      if (absl::IsDataLoss(block.status)) Erase(block.key);
     }
-    if (absl::IsDataLoss(block.status)) Erase(block.key);
   }
 }
 
-void RemoteTier::EndLoad(const Window& window) {
+void RemoteTier::EndLoad() {
   size_t failed = 0;
   absl::Status status;
-  for (const RemoteStore::Transfer& block : window.blocks) {
+  for (const RemoteStore::Transfer& block : load_window_->blocks()) {
     if (absl::IsDataLoss(block.status)) {
       ++damaged_;
       Log(LogLevel::kError, "a shared page is not what it was",
@@ -271,14 +261,14 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
     dropped_ += keys.size();
     return;
   }
-  const auto window =
-      std::make_shared<Window>(keys.size(), values_.value_bytes());
+  if (store_window_ == nullptr) store_window_ = NewWindow();
+  const std::span<RemoteStore::Transfer> blocks =
+      store_window_->Begin(keys.size());
   absl::Status copied;
   for (size_t i = 0; i < keys.size() && copied.ok(); ++i) {
-    RemoteStore::Transfer& block = window->blocks[i];
+    RemoteStore::Transfer& block = blocks[i];
     block.key = keys[keys.size() - 1 - i];  // the last one first
-    copied = values_.CopyOut(pages[block.key.ordinal - 1 - begin],
-                             block.key.hash, block.value);
+    copied = values_.CopyOut(pages[block.key.ordinal - 1 - begin], block.value);
   }
   if (!confirm()) return;
   if (!copied.ok()) {
@@ -287,25 +277,42 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
         {{"pages", keys.size()}, {"error", copied.message()}});
     return;
   }
+  if (!copied.ok()) {
+    failed_writes_ += keys.size();
+    Log(LogLevel::kError, "pages cannot be copied to be shared",
+        {{"pages", keys.size()}, {"error", copied.message()}});
+    return;
+  }
   const absl::Time deadline = MonotonicNow() + kPutTimeout / 2;
-  const bool is_in_time =
-      putters_.Run(ForEachPart([this, window, used = known_.period(), deadline,
-                                generation](size_t part) {
-                     Put(window->Part(part), used, deadline, generation);
-                   }),
-                   kPutTimeout);
+  const auto work = [this, window = store_window_, used = known_.period(),
+                     deadline, generation] {
+    PutParts(*window, used, deadline, generation);
+  };
+  const bool is_in_time = putters_.Run(
+      std::vector<DeadlineThreads::Work>(kWindowThreads, work), kPutTimeout);
   if (is_in_time) {
-    EndStore(*window, generation);
+    EndStore(generation);
   } else {
+    store_window_ = nullptr;
     StoreFailed(keys.size(), Timeout());
   }
 }
 
+void RemoteTier::PutParts(BlockWindow& window, absl::Time used,
+                          absl::Time deadline, uint64_t generation) {
+  while (MonotonicNow() < deadline) {
+    const std::span<RemoteStore::Transfer> part = window.TakePart();
+    if (part.empty()) return;
+    for (const RemoteStore::Transfer& block : part) {
+      values_.Seal(block.key.hash, block.value);
+    }
+    store_->Put(part, used, deadline);
+    if (generation != known_.generation()) EraseForgotten(part);
+  }
+}
+
 // What was forgotten meanwhile may have come after all else was erased.
-void RemoteTier::Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
-                     absl::Time deadline, uint64_t generation) {
-  store_->Put(blocks, used, deadline);
-  if (generation == known_.generation()) return;
+void RemoteTier::EraseForgotten(std::span<const RemoteStore::Transfer> blocks) {
   bool are_erased = true;
   for (const RemoteStore::Transfer& block : blocks) {
     are_erased &= Erase(block.key);
@@ -314,10 +321,11 @@ void RemoteTier::Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
   if (!are_erased) eraser_.Erase(blocks.front().key.ns_digest);
 }
 
-void RemoteTier::EndStore(const Window& window, uint64_t generation) {
+void RemoteTier::EndStore(uint64_t generation) {
+  const std::span<const RemoteStore::Transfer> blocks = store_window_->blocks();
   std::vector<PageHash> stored;
   absl::Status status;
-  for (const RemoteStore::Transfer& block : window.blocks) {
+  for (const RemoteStore::Transfer& block : blocks) {
     if (block.status.ok()) {
       stored.push_back(block.key.hash);
     } else {
@@ -329,7 +337,7 @@ void RemoteTier::EndStore(const Window& window, uint64_t generation) {
   if (status.ok()) {
     store_breaker_.Succeeded();
   } else {
-    StoreFailed(window.blocks.size() - stored.size(), status);
+    StoreFailed(blocks.size() - stored.size(), status);
   }
 }
 

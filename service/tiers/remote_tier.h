@@ -8,13 +8,13 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "service/events/page_hash.h"
 #include "service/tiers/block_values.h"
+#include "service/tiers/block_window.h"
 #include "service/tiers/circuit_breaker.h"
 #include "service/tiers/deadline_threads.h"
 #include "service/tiers/known_blocks.h"
@@ -41,7 +41,7 @@ class RemoteTier final : public StoreTarget {
   // How many blocks at the front of `run` the store says it has.
   size_t CountPresent(uint64_t ns_digest, std::span<const PageHash> run);
   // Fills `pages` with the blocks of `run`. Returns how many from the front
-  // are what they were when they were stored; the others are untouched.
+  // are what they were when they were stored; the others have any contents.
   size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
               std::span<const PageId> pages);
   // Erases what is stored of a namespace, or being stored; none: of all. Until
@@ -62,27 +62,21 @@ class RemoteTier final : public StoreTarget {
   TierFigures figures() const;
 
  private:
-  // Blocks on their way, which are there as long as a thread works on them.
-  struct Window {
-    Window(size_t count, size_t value_bytes);
-    // One of the parts that threads work on.
-    std::span<RemoteStore::Transfer> Part(size_t number);
-
-    const std::unique_ptr<std::byte[]> values;
-    std::vector<RemoteStore::Transfer> blocks;
-  };
-
+  std::shared_ptr<BlockWindow> NewWindow() const;
   bool MayLoad() const;
   bool MayStore() const;
   size_t LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
                     std::span<const PageId> pages);
-  void GetAndVerify(std::span<RemoteStore::Transfer> blocks,
-                    absl::Time deadline);
-  void EndLoad(const Window& window);
-  // Stores what was copied out in a generation of what is known.
-  void Put(std::span<RemoteStore::Transfer> blocks, absl::Time used,
-           absl::Time deadline, uint64_t generation);
-  void EndStore(const Window& window, uint64_t generation);
+  // What each of the threads does.
+  void GetParts(BlockWindow& window, std::span<const PageId> pages,
+                absl::Time deadline);
+  void EndLoad();
+  // What each of the threads does, for what was copied out in a generation of
+  // what is known.
+  void PutParts(BlockWindow& window, absl::Time used, absl::Time deadline,
+                uint64_t generation);
+  void EraseForgotten(std::span<const RemoteStore::Transfer> blocks);
+  void EndStore(uint64_t generation);
   // Whether the store has erased the block.
   bool Erase(const BlockKey& key);
   void LoadFailed(CircuitBreaker& breaker, size_t pages,
@@ -92,6 +86,9 @@ class RemoteTier final : public StoreTarget {
   const BlockValues values_;
   const std::unique_ptr<RemoteStore> store_;
   const size_t window_blocks_;
+  // Null before the first use, and after threads were given up in one.
+  std::shared_ptr<BlockWindow> load_window_;   // of the thread that loads
+  std::shared_ptr<BlockWindow> store_window_;  // of the thread that stores
   KnownBlocks known_;
   CircuitBreaker ask_breaker_;
   CircuitBreaker load_breaker_;
