@@ -54,6 +54,11 @@ class Access:
         except UnavailableError:
             return None
 
+    def is_present(self, generation: int) -> bool:
+        """Whether locks and pages of that session are not void."""
+        session = self.session
+        return session is not None and session.generation == generation
+
     def ask(self, call: Callable[[Client], T]) -> T | None:
         """The answer; None where there is none, at once while pandod is away."""
         if not self.is_open:

@@ -12,27 +12,21 @@ given out anew, and the workers let the step come after them.
 
 from __future__ import annotations
 
-import functools
 import uuid
 from typing import Any
 
-import numpy as np
-
-from pando_kv import Client, Insert, Lock
-from pando_kv._call import is_unsettled
+from pando_kv import Client
 from pando_kv._room import allocate_what_there_is
 from pando_kv._session import Session
 from pando_kv._side_calls import SideCalls
-from pando_kv._wire import Uint32Array
-from pando_kv.errors import PandoError
 from pando_kv.vllm.access import Access
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
+from pando_kv.vllm.copy_publications import CopyPublications
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
-from pando_kv.vllm.tracked_request import GivenUp, Save, Tracked
+from pando_kv.vllm.tracked_request import Save, Tracked
 from pando_kv.vllm.waiting_match import WaitingMatch
 
 _NO_BLOCKS: list[int] = []
-_NO_PAGES = np.empty(0, np.uint32)
 
 
 class CopyScheduler:
@@ -47,13 +41,10 @@ class CopyScheduler:
         self._wait = wait
         self._side_calls = SideCalls()
         self._block_tokens = block_tokens
-        self._workers = workers
+        self._publications = CopyPublications(self._access, workers)
         self._tracked: dict[str, Tracked] = {}
         self._to_load: list[Tracked] = []  # with the next plan
         self._ending: list[Tracked] = []  # over, but with copies under way
-        self._given_up: list[GivenUp] = []
-        self._done: dict[int, int] = {}  # by copy: workers that are done
-        self._last_copy = 0
         self._generation = ""  # of the cache, as this engine sees it
 
     def matched_tokens(self, request: Any, computed: int) -> int | None:
@@ -63,7 +54,7 @@ class CopyScheduler:
         if tracked is not None and tracked.is_of_before:
             self.end(request.request_id)
             tracked = None
-        if tracked is None or self._is_void(tracked):
+        if tracked is None or not self._access.is_present(tracked.generation):
             if tracked is not None:
                 self._end_wait(tracked)
             tracked = self._match(request)
@@ -124,20 +115,18 @@ class CopyScheduler:
 
     def take(self, report: CopyReport | None) -> None:
         """What the workers have done; publishes what is complete."""
+        everyone = [*self._tracked.values(), *self._ending]
         if report is not None:
-            for number, workers in report.done.items():
-                self._done[number] = self._done.get(number, 0) + workers
-            if report.failed:
-                self._give_up(report.failed)
-        for tracked in [*self._tracked.values(), *self._ending]:
-            self._publish(tracked)
+            self._publications.take(report, everyone)
+        for tracked in everyone:
+            self._publications.publish(tracked)
         self._ending = [t for t in self._ending if t.saves or t.loading]
-        self._free_given_up()
+        self._publications.free_given_up()
 
     @property
     def has_copies_under_way(self) -> bool:
         """Of requests that are over: their end is to be heard of."""
-        return bool(self._ending or self._given_up)
+        return bool(self._ending or self._publications.given_up)
 
     def end(self, request_id: str, block_ids: list[int] = _NO_BLOCKS) -> None:
         """The request is finished, aborted or preempted. Its blocks may be given out
@@ -147,7 +136,7 @@ class CopyScheduler:
             return
         self._end_wait(tracked)
         tracked.is_over = True
-        self._publish(tracked)
+        self._publications.publish(tracked)
         if tracked.saves or tracked.loading:
             self._ending.append(tracked)
 
@@ -205,8 +194,7 @@ class CopyScheduler:
         """What was found by now is taken if it is more, or given back."""
         waiting, tracked.waiting = tracked.waiting, None
         match = waiting.take() if waiting is not None else None
-        session = self._access.session
-        if match is None or session is None or match.generation != session.generation:
+        if match is None or not self._access.is_present(match.generation):
             return
         lock = match.lock
         if match.generation == tracked.generation and (
@@ -231,7 +219,7 @@ class CopyScheduler:
         for added in output.scheduled_cached_reqs.new_block_ids:
             if added is not None:
                 given_out.update(added[0])
-        saves = [given_up.save for given_up in self._given_up]
+        saves = self._publications.given_up
         for tracked in [*self._tracked.values(), *self._ending]:
             saves += tracked.saves
         return {s.number for s in saves if not given_out.isdisjoint(s.block_ids)}
@@ -242,8 +230,7 @@ class CopyScheduler:
         first = tracked.load_from // self._block_tokens
         last = first + tracked.load_tokens // self._block_tokens
         tracked.loading_into = tracked.block_ids[first:last]
-        self._last_copy += 1
-        tracked.loading = self._last_copy
+        tracked.loading = self._publications.next_copy()
         is_lost = session is None or tracked.generation != session.generation
         loads = plan.lost_loads if is_lost else plan.loads
         loads[tracked.loading] = Copy(
@@ -280,112 +267,10 @@ class CopyScheduler:
             if not count:
                 continue
             taken, pages = pages[:count], pages[count:]
-            self._last_copy += 1
             tracked.saved += count * self._block_tokens
             blocks = tracked.block_ids[first : first + count]
-            save = Save(self._last_copy, tracked.saved, taken, blocks)
-            tracked.saves.append(save)
-            plan.saves[self._last_copy] = Copy(
+            number = self._publications.next_copy()
+            tracked.saves.append(Save(number, tracked.saved, taken, blocks))
+            plan.saves[number] = Copy(
                 tracked.request.request_id, taken.tolist(), blocks
             )
-
-    def _publish(self, tracked: Tracked) -> None:
-        """What is written, in order; with the last of a request that is over its lock
-        goes, too."""
-        if tracked.loading and self._is_done(tracked.loading):
-            del self._done[tracked.loading]
-            tracked.loading = 0
-        saves, count = tracked.saves, 0
-        while count < len(saves) and self._is_done(saves[count].number):
-            count += 1
-        is_under_way = count < len(saves) or tracked.loading
-        is_last = tracked.is_over and not is_under_way
-        if not is_last and not self._access.is_open:
-            return
-        done, tracked.saves = saves[:count], saves[count:]
-        for save in done:
-            del self._done[save.number]
-        lock = tracked.lock
-        if lock is None or self._is_void(tracked) or not (done or is_last):
-            return
-        pages = np.concatenate([_NO_PAGES, *(save.page_ids for save in done)])
-        if tracked.is_closed:
-            self._access.give_back(lambda client: _drop(client, lock, pages, is_last))
-        else:
-            end = done[-1].end if done else tracked.published
-            tokens = tracked.tokens.upto(end)[tracked.published :]
-            tracked.published = end
-            insert = functools.partial(
-                _insert, lock=lock, tokens=tokens, pages=pages, is_last=is_last
-            )
-            if is_last:
-                self._access.give_back(insert)
-            else:
-                tracked.is_closed = self._access.ask(insert) is None
-        if is_last:
-            tracked.lock = None
-
-    def _is_done(self, number: int) -> bool:
-        return self._done.get(number, 0) >= self._workers
-
-    def _give_up(self, numbers: set[int]) -> None:
-        """What was not saved, and what comes after it, cannot be published; nor can
-        what anybody computed from blocks whose load failed: with its prefix cache vLLM
-        gives them to several requests."""
-        everyone = [*self._tracked.values(), *self._ending]
-        bad: set[int] = set()
-        for tracked in everyone:
-            if tracked.loading in numbers:
-                bad.update(tracked.loading_into)
-                # vLLM may ask again: what has failed once is computed.
-                tracked.matched = 0
-        for tracked in everyone:
-            first = 0
-            if bad.isdisjoint(tracked.block_ids):
-                saved = [save.number not in numbers for save in tracked.saves]
-                first = saved.index(False) if False in saved else len(saved)
-            dropped = tracked.saves[first:]
-            if not dropped:
-                continue
-            del tracked.saves[first:]
-            self._given_up += (GivenUp(save, tracked.generation) for save in dropped)
-            tracked.saved = (
-                tracked.saves[-1].end if tracked.saves else tracked.published
-            )
-
-    def _free_given_up(self) -> None:
-        """Pages that no worker writes to any more."""
-        waiting, self._given_up = self._given_up, []
-        for each in waiting:
-            if self._is_done(each.save.number):
-                del self._done[each.save.number]
-                self._access.give_back(each.free)
-            else:
-                self._given_up.append(each)
-
-    def _is_void(self, tracked: Tracked) -> bool:
-        """Its session is over, and with it the lock and the pages."""
-        session = self._access.session
-        return session is None or tracked.generation != session.generation
-
-
-def _insert(
-    client: Client, lock: Lock, tokens: Uint32Array, pages: Uint32Array, is_last: bool
-) -> Insert:
-    """What pandod does not publish is freed, and the last lock released all the same.
-    Where there is no answer the client goes on asking."""
-    try:
-        return client.insert(
-            tokens, pages, lock=lock, relock=not is_last, unlock=is_last
-        )
-    except PandoError as error:
-        if not is_unsettled(error):
-            _drop(client, lock, pages, is_last)
-        raise
-
-
-def _drop(client: Client, lock: Lock, pages: Uint32Array, is_last: bool) -> None:
-    if pages.size:
-        client.free_pages(pages)
-    if is_last:
-        client.unlock(lock)

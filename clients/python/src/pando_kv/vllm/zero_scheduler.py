@@ -7,7 +7,6 @@ releases the lock. vLLM's prefix cache is not used, Pando's index takes its plac
 
 from __future__ import annotations
 
-import logging
 import uuid
 from typing import Any
 
@@ -24,15 +23,13 @@ from pando_kv.errors import (
     PoolExhaustedError,
     QuotaExceededError,
     SessionLimitError,
-    SessionLostError,
     UnavailableError,
 )
 from pando_kv.vllm.admitted_request import Admitted
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
+from pando_kv.vllm.only_session import OnlySession
 from pando_kv.vllm.shared_block_pool import SharedBlockPool
 from pando_kv.vllm.zero_plan import ZeroPlan
-
-_log = logging.getLogger("pando_kv.vllm")
 
 _NO_PAGES = np.empty(0, np.uint32)
 # There is no room, or pandod drains: what waits asks again in its next step.
@@ -50,7 +47,7 @@ class ZeroScheduler:
         """`wait` is how many seconds a request may wait for what a tier loads."""
         self._client = client
         self._tier_waits = TierWaits(client, wait)
-        self._generation_of_session = client.generation
+        self._session = OnlySession(client)
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
         self._admitted: dict[str, Admitted] = {}
@@ -109,7 +106,7 @@ class ZeroScheduler:
         return False
 
     def plan(self, output: Any) -> ZeroPlan:
-        self._require_session()
+        self._session.require()
         for request_id in output.preempted_req_ids or ():
             admitted = self._admitted.get(request_id)
             # After a reset a request is preempted and begins again in one step.
@@ -162,7 +159,7 @@ class ZeroScheduler:
         )
 
     def _admit(self, request: Any) -> Admitted | None:
-        self._require_session()
+        self._session.require()
         tokens = Tokens(request)
         matchable = self._matchable(request)
         if request.skip_reading_prefix_cache:
@@ -180,7 +177,7 @@ class ZeroScheduler:
         except _NOT_NOW:
             return None
         except PandoError as error:
-            self._warn(error)
+            self._session.go_on(error)
             return None
         assert match.lock is not None
         self._pool.add(match.reserved_page_ids)
@@ -223,10 +220,10 @@ class ZeroScheduler:
             )
         except (DeadlineError, UnavailableError) as error:
             # Nobody knows whose they are: they are used no more.
-            self._warn(error)
+            self._session.go_on(error)
             self._pool.publish(page_ids)
         except PandoError as error:
-            self._warn(error)
+            self._session.go_on(error)
             return
         else:
             published = set(done.page_ids.tolist())
@@ -242,7 +239,7 @@ class ZeroScheduler:
         try:
             self._client.unlock(admitted.lock)
         except PandoError as error:
-            self._warn(error)
+            self._session.go_on(error)
 
     def _matchable(self, request: Any) -> int:
         """At least one token must be computed."""
@@ -276,37 +273,22 @@ class ZeroScheduler:
         except _NOT_NOW:
             pass
         except PandoError as error:
-            self._warn(error)
+            self._session.go_on(error)
 
     def _whole(self, tokens: int, request: Any) -> int:
         known = min(tokens, int(request.num_tokens))
         return known // self._block_tokens * self._block_tokens
 
     def _allocate(self, pages: int) -> Uint32Array:
-        self._require_session()
+        self._session.require()
         try:
             return allocate_what_there_is(self._client, pages)
         except PandoError as error:
-            self._warn(error)
+            self._session.go_on(error)
             return _NO_PAGES
 
     def _give_back(self, page_ids: Uint32Array) -> None:
         try:
             self._client.free_pages(page_ids)
         except PandoError as error:
-            self._warn(error)
-
-    def _warn(self, error: PandoError) -> None:
-        if isinstance(error, SessionLostError):
-            self._lost(error.message)
-        _log.warning("pandod: %s; going on without it", error)
-
-    def _require_session(self) -> None:
-        if self._client.generation != self._generation_of_session:
-            self._lost("pandod has begun anew")
-
-    def _lost(self, why: str) -> None:
-        raise RuntimeError(
-            f"the session with pandod is lost ({why}): the blocks of this engine are "
-            "void, and its KV memory is not the pool's any more. Restart the engine."
-        )
+            self._session.go_on(error)
