@@ -9,7 +9,7 @@ from pandod_process import Pandod
 
 
 def serve_pool(folder, pages, **options):
-    server = Pandod(folder, pool_pages=pages, **POOL, **options)
+    server = Pandod(folder, pool_pages=pages, **(POOL | options))
     server.start()
     return server
 

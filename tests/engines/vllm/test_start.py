@@ -8,8 +8,9 @@ import pytest
 import torch
 from engines.engine_process import EngineDied, closing_all
 from engines.models import LAYERS, LAYOUT
-from engines.vllm.conftest import start_in_place
+from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
+from engines.vllm.scheduler_alone import SchedulerAlone
 from engines.vllm.start import prompt, start_engine, whole_blocks
 from pando_kv import Client
 from pando_kv._tested_versions import require_tested_version
@@ -133,38 +134,58 @@ def test_a_pool_in_other_memory_is_refused_in_place(roomy):
             torch.zeros(size, dtype=torch.int8, device="meta")
 
 
-def test_engines_that_do_not_fit_are_refused(model, roomy, tmp_path):
-    engines = {
-        "page_format is 'another', the pool's is 'of the tests'": start_engine(
-            "inside", model, roomy, tmp_path, connector={"pando_page_format": "another"}
-        ),
-        "pando_zero_copy is 'false'; must be true or false": start_engine(
-            "string", model, roomy, tmp_path, connector={"pando_zero_copy": "false"}
-        ),
-        "pandod has --model 'tiny'; this engine needs 'another'": start_engine(
-            "model", model, roomy, tmp_path, served_model_name="another"
-        ),
-        "--num-gpu-blocks-override 512": start_in_place(
-            "size", model, roomy, tmp_path, 100
-        ),
-    }
-    with closing_all(list(engines.values())):
-        for said, engine in engines.items():
-            with pytest.raises(EngineDied):
-                engine.ready()
-            assert said in engine.log()
-
-
-def test_several_processes_share_a_pool(model, roomy, reference, operator, tmp_path):
-    """The engine core in a process of its own, as vLLM is served."""
-    engine = start_engine("served", model, roomy, tmp_path, multiprocessing=True)
-    tokens = prompt(300, seed=2000)
+@pytest.fixture(scope="module")
+def served(model, roomy, reference, tmp_path_factory):
+    """The engine core in a process of its own, and its worker, as vLLM is served. They
+    start one after the other, while the first tests that ask for it run."""
+    folder = tmp_path_factory.mktemp("served")
+    engine = start_engine("served", model, roomy, folder, multiprocessing=True)
     with closing_all([engine]):
-        expected = reference.ask(prompts=[tokens])["outputs"]
-        assert engine.ask(prompts=[tokens])["outputs"] == expected
-        again = engine.ask(prompts=[tokens])
-        assert again["cached"] == [whole_blocks(300)]
-        assert again["outputs"] == expected
-        engine.close()
+        yield engine
+
+
+def test_an_engine_that_does_not_fit_ends_with_a_sentence(
+    model, roomy, served, tmp_path
+):
+    engine = start_engine(
+        "inside", model, roomy, tmp_path, connector={"pando_page_format": "another"}
+    )
+    with closing_all([engine]), pytest.raises(EngineDied):
+        engine.ready()
+    assert "page_format is 'another', the pool's is 'of the tests'" in engine.log()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pando_zero_copy": "false"}, "pando_zero_copy is 'false'; must be true or"),
+        ({"pando_wait_ms": "5"}, "pando_wait_ms is '5'; must be a number from 0 to"),
+        ({"pando_model": "another"}, "has --model 'tiny'; this engine needs 'another'"),
+        ({"pando_zero_copy": True}, "the engine has 100 blocks .*-blocks-override 512"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused(model, roomy, options, said):
+    with pytest.raises(ValueError, match=said):
+        SchedulerAlone(
+            model, roomy.address, zero_copy=True, blocks=100, options=options
+        )
+
+
+def test_the_name_that_is_served_is_the_model(model, tmp_path):
+    server = serve_pool(tmp_path, 8, model="another")
+    said = "pandod has --model 'another'; this engine needs 'tiny'"
+    with pytest.raises(ValueError, match=said):
+        SchedulerAlone(model, server.address, zero_copy=False, blocks=8)
+    server.close()
+
+
+def test_several_processes_share_a_pool(served, reference, operator):
+    tokens = prompt(300, seed=2000)
+    expected = reference.ask(prompts=[tokens])["outputs"]
+    assert served.ask(prompts=[tokens])["outputs"] == expected
+    again = served.ask(prompts=[tokens])
+    assert again["cached"] == [whole_blocks(300)]
+    assert again["outputs"] == expected
+    served.close()
     assert operator.match_prefix(tokens).matched_tokens == whole_blocks(300)
     assert operator.stats().locks == 0
