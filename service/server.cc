@@ -49,8 +49,8 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
 }
 
 bool HasTiers(const Options& options) {
-  return !options.tier_disk.empty() || !options.tier_folder.empty() ||
-         !options.tier_redis.empty();
+  return options.tier_host_bytes > 0 || !options.tier_disk.empty() ||
+         !options.tier_folder.empty() || !options.tier_redis.empty();
 }
 
 // The hit at which the tiers store a page; 0: they store it at once.
@@ -224,6 +224,7 @@ absl::Status Server::StartTiers() {
   ASSIGN_OR_RETURN(
       tiers_, Tiers::Start(
                   {.model = options_.model,
+                   .host_bytes = options_.tier_host_bytes,
                    .disk_folder = options_.tier_disk,
                    .disk_bytes = options_.tier_disk_bytes,
                    .shared_folder = options_.tier_folder,

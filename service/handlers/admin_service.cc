@@ -302,7 +302,8 @@ std::optional<absl::Status> AdminService::ExplainMatch(
       call,
       [&] {
         return TieredExplanation(
-            ns, tokens, looked_up.has_value() ? looked_up->kept_of_first() : 0);
+            ns, tokens,
+            looked_up.has_value() ? looked_up->kept_of_first() : Kept());
       },
       [&](TieredExplanation& done) {
         Answer(done, response);
@@ -349,8 +350,8 @@ absl::Status AdminService::ExplainMatchBlocking(
                    TokensOf(request.tokens(), config_.max_tokens));
   TieredExplanation explanation(
       ns, tokens,
-      loader_ == nullptr ? 0
-                         : loader_->CountKept({.ns = ns, .tokens = tokens}));
+      loader_ == nullptr ? Kept()
+                         : loader_->FindKept({.ns = ns, .tokens = tokens}));
   while (!cache_->Step(explanation)) absl::SleepFor(kPause);
   Answer(explanation, response);
   return absl::OkStatus();
@@ -360,12 +361,11 @@ void AdminService::Answer(TieredExplanation& done,
                           v1::ExplainMatchResponse& response) const {
   const MatchExplanation result = done.Take();
   FillExplanation(result, &response);
-  if (done.kept_tokens() <= result.matched_tokens) return;
-  response.set_loadable_tokens(done.kept_tokens() - result.matched_tokens);
-  response.set_loadable_tier(v1::TIER_DISK);
-  if (result.is_pending) return;
+  const Kept kept = done.kept();
+  FillLoadable(kept, result.matched_tokens, response);
+  if (response.loadable_tokens() == 0 || result.is_pending) return;
   response.set_not_loaded(NotLoadedOnWire(
-      loader_->FindObstacle(result.matched_tokens, done.kept_tokens())));
+      loader_->FindObstacle(result.matched_tokens, kept.tokens)));
 }
 
 absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>

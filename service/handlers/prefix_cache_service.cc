@@ -92,15 +92,6 @@ absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
   return HandleOf(message.after(), epoch);
 }
 
-// `kept_tokens` of a prompt are cached or on disk.
-template <typename Message>
-void FillLoadable(uint32_t kept_tokens, uint32_t matched_tokens,
-                  Message& message) {
-  if (kept_tokens <= matched_tokens) return;
-  message.set_loadable_tokens(kept_tokens - matched_tokens);
-  message.set_loadable_tier(v1::TIER_DISK);
-}
-
 absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
   switch (action) {
     case v1::LOCK_ACTION_UNSPECIFIED:
@@ -293,7 +284,7 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefixes(
       out.set_matched_tokens(score->matched_tokens);
       out.set_is_pending(score->is_pending);
       if (looked_up.has_value()) {
-        FillLoadable(looked_up->kept_tokens[static_cast<size_t>(i)],
+        FillLoadable(looked_up->kept[static_cast<size_t>(i)],
                      score->matched_tokens, out);
       }
     } else if (ReasonOf(score.status()) == Reason::kHandleGone) {

@@ -24,20 +24,27 @@ enum class LoadAction {
   kStart,  // to load them in any case
 };
 
+// Where copies of pages are kept outside the cache, the fastest first.
+enum class KeptIn { kNowhere, kHost, kDisk };
+
+// What is kept of a prompt.
+struct Kept {
+  // So many tokens from its start are cached or kept; none if nothing is kept.
+  uint32_t tokens = 0;
+  // The slowest of the places that are needed for those that are not cached.
+  KeptIn slowest = KeptIn::kNowhere;
+};
+
 // Why tokens that are kept would not be loaded for a call that waits.
 enum class LoadObstacle { kNone, kTooFew, kNoRoom };
 
 // What a call knows when its handler runs again.
 struct LookedUp {
   absl::Time deadline;  // until when the call may wait
-  // For each prompt that was looked up: so many tokens from its start were
-  // cached or kept; none if that could not be found out.
-  std::vector<uint32_t> kept_tokens = {};
+  // Of each prompt that was looked up; nothing if it could not be found out.
+  std::vector<Kept> kept = {};
 
-  // Of the first prompt.
-  uint32_t kept_of_first() const {
-    return kept_tokens.empty() ? 0 : kept_tokens.front();
-  }
+  Kept kept_of_first() const { return kept.empty() ? Kept() : kept.front(); }
 };
 
 // Brings prefixes that are not cached any more back into the cache, from
@@ -62,10 +69,9 @@ class PrefixLoader {
   // None: nothing was looked up.
   virtual std::optional<LookedUp> End(const WaitingCall& call) = 0;
 
-  // So many tokens from the start of the prompt are cached or kept; none if
-  // nothing is kept. Thread-safe, and takes as long as hashing the prompt does.
-  virtual uint32_t CountKept(const PrefixQuery& query) = 0;
-  // Of the tokens that CountKept found, the first `matched_tokens` are cached.
+  // Thread-safe, and takes as long as hashing the prompt does.
+  virtual Kept FindKept(const PrefixQuery& query) = 0;
+  // Of the tokens that FindKept found, the first `matched_tokens` are cached.
   // Thread-safe.
   virtual LoadObstacle FindObstacle(uint32_t matched_tokens,
                                     uint32_t kept_tokens) = 0;

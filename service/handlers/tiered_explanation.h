@@ -1,27 +1,26 @@
 #ifndef PANDO_SERVICE_HANDLERS_TIERED_EXPLANATION_H_
 #define PANDO_SERVICE_HANDLERS_TIERED_EXPLANATION_H_
 
-#include <cstdint>
 #include <span>
 
 #include "base/ids.h"
 #include "core/explanation.h"
 #include "core/namespace_key.h"
+#include "service/handlers/prefix_loader.h"
 
 namespace pando {
 
-// An explanation of a prompt of which so many tokens are cached or kept outside
-// the cache; none if nothing is kept.
+// An explanation of a prompt, and what is kept of it outside the cache.
 class TieredExplanation final : public Explanation {
  public:
   TieredExplanation(const NamespaceKey& ns, std::span<const Token> tokens,
-                    uint32_t kept_tokens)
-      : Explanation(ns, tokens), kept_tokens_(kept_tokens) {}
+                    Kept kept)
+      : Explanation(ns, tokens), kept_(kept) {}
 
-  uint32_t kept_tokens() const { return kept_tokens_; }
+  Kept kept() const { return kept_; }
 
  private:
-  uint32_t kept_tokens_;
+  Kept kept_;
 };
 
 }  // namespace pando

@@ -156,6 +156,18 @@ v1::EvictionReason ReasonOnWire(EvictionReason reason) {
   return v1::EVICTION_REASON_UNSPECIFIED;
 }
 
+v1::Tier TierOnWire(KeptIn tier) {
+  switch (tier) {
+    case KeptIn::kNowhere:
+      return v1::TIER_UNSPECIFIED;
+    case KeptIn::kHost:
+      return v1::TIER_HOST;
+    case KeptIn::kDisk:
+      return v1::TIER_DISK;
+  }
+  return v1::TIER_UNSPECIFIED;
+}
+
 void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   v1::PageStates* pages = out->mutable_pages();
   pages->set_free(stats.pages.free);

@@ -17,6 +17,7 @@
 #include "gpu/kv_pool.h"
 #include "pando/v1/admin.pb.h"
 #include "pando/v1/types.pb.h"
+#include "service/handlers/prefix_loader.h"
 
 namespace pando {
 
@@ -43,6 +44,15 @@ void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
 v1::EvictionReason ReasonOnWire(EvictionReason reason);
+
+v1::Tier TierOnWire(KeptIn tier);
+// Says what is kept of a prompt beyond the match.
+template <typename Message>
+void FillLoadable(const Kept& kept, uint32_t matched_tokens, Message& message) {
+  if (kept.tokens <= matched_tokens) return;
+  message.set_loadable_tokens(kept.tokens - matched_tokens);
+  message.set_loadable_tier(TierOnWire(kept.slowest));
+}
 
 void FillStats(const CacheStats& stats, v1::GetStatsResponse* out);
 

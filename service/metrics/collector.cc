@@ -107,32 +107,34 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
   std::vector<NamespaceClassFigures> classes = ClassesOf(cache);
   std::vector<WorkerFigures> workers =
       WorkersOf(sources_.cache->ListSessions(kListedSessions), cache);
-  return {.cache = std::move(cache),
-          .classes = std::move(classes),
-          .workers = std::move(workers),
-          .is_draining = *sources_.is_draining,
-          .regret = sources_.regret->Figures(),
-          .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
-          .dropped_events = sources_.events->dropped_events(),
-          .kv_events = sources_.kv_events == nullptr
-                           ? KvEventFigures()
-                           : sources_.kv_events->figures(),
-          .disk_tier = sources_.tiers == nullptr
-                           ? TierFigures()
-                           : sources_.tiers->disk_figures(),
-          .remote_tier = sources_.tiers == nullptr
-                             ? std::nullopt
-                             : sources_.tiers->remote_figures(),
-          .invariant_violations = sources_.self_check->violations(),
-          .verified_pages = sources_.verifier == nullptr
-                                ? PageVerifier::Counts()
-                                : sources_.verifier->counts(),
-          .methods = sources_.rpc->Figures(),
-          .lanes = sources_.lanes == nullptr ? LaneFigures()
-                                             : sources_.lanes->figures(),
-          .refused_connections = sources_.peers->refused(),
-          .pool = sources_.pool,
-          .process = ReadProcessFigures()};
+  return {
+      .cache = std::move(cache),
+      .classes = std::move(classes),
+      .workers = std::move(workers),
+      .is_draining = *sources_.is_draining,
+      .regret = sources_.regret->Figures(),
+      .pending_wait_seconds = sources_.pending_matches->wait_seconds(),
+      .dropped_events = sources_.events->dropped_events(),
+      .kv_events = sources_.kv_events == nullptr
+                       ? KvEventFigures()
+                       : sources_.kv_events->figures(),
+      .host_tier = sources_.tiers == nullptr ? std::nullopt
+                                             : sources_.tiers->host_figures(),
+      .disk_tier = sources_.tiers == nullptr ? TierFigures()
+                                             : sources_.tiers->disk_figures(),
+      .remote_tier = sources_.tiers == nullptr
+                         ? std::nullopt
+                         : sources_.tiers->remote_figures(),
+      .invariant_violations = sources_.self_check->violations(),
+      .verified_pages = sources_.verifier == nullptr
+                            ? PageVerifier::Counts()
+                            : sources_.verifier->counts(),
+      .methods = sources_.rpc->Figures(),
+      .lanes =
+          sources_.lanes == nullptr ? LaneFigures() : sources_.lanes->figures(),
+      .refused_connections = sources_.peers->refused(),
+      .pool = sources_.pool,
+      .process = ReadProcessFigures()};
 }
 
 }  // namespace pando

@@ -35,8 +35,9 @@ std::vector<Metric> PrefixMetrics() {
               "those that a tier brought back, when they are hit first.",
               {NamespaceClassLabel(), {"tier", ""}},
               [](const Snapshot& s, Samples& out) {
-                const bool has_tiers =
-                    s.disk_tier.capacity_pages > 0 || s.remote_tier.has_value();
+                const bool has_tiers = s.host_tier.has_value() ||
+                                       s.disk_tier.capacity_pages > 0 ||
+                                       s.remote_tier.has_value();
                 for (const auto& c : s.classes) {
                   const uint64_t loaded = c.traffic.loaded_hit_tokens;
                   out.Add({c.name, "device"},

@@ -57,8 +57,10 @@ struct MetricsSnapshot {
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
   KvEventFigures kv_events;
+  // None where there is no such tier; of a disk there always are.
+  std::optional<TierFigures> host_tier;
   TierFigures disk_tier;
-  std::optional<TierFigures> remote_tier;  // none where there is no such tier
+  std::optional<TierFigures> remote_tier;
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;

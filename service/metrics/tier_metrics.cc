@@ -7,25 +7,38 @@ namespace {
 
 using Snapshot = MetricsSnapshot;
 
-constexpr const char* kDisk = "disk";
-
-// Those of the shared store are there where there is one.
-MetricLabel TierLabel() {
-  return {"tier",
-          "`disk`; with `--tier-folder` or `--tier-redis` also `remote`"};
+// Those of the host tier and the shared store are there where there is one.
+MetricLabel LocalTierLabel() {
+  return {"tier", "`disk`; with `--tier-host-bytes` also `host`"};
 }
 
-Metric::Collect OfDisk(uint64_t TierFigures::*number) {
-  return [number](const Snapshot& s, Samples& out) {
-    out.Add({kDisk}, static_cast<double>(s.disk_tier.*number));
+MetricLabel TierLabel() {
+  return {"tier",
+          "`disk`; with `--tier-host-bytes` also `host`, with `--tier-folder` "
+          "or `--tier-redis` also `remote`"};
+}
+
+// `add` adds the series of one tier, which is of this machine.
+template <typename Add>
+Metric::Collect ByLocalTier(Add add) {
+  return [add](const Snapshot& s, Samples& out) {
+    if (s.host_tier.has_value()) add("host", *s.host_tier, out);
+    add("disk", s.disk_tier, out);
   };
+}
+
+Metric::Collect OfLocalTier(uint64_t TierFigures::*number) {
+  return ByLocalTier(
+      [number](const char* tier, const TierFigures& t, Samples& out) {
+        out.Add({tier}, static_cast<double>(t.*number));
+      });
 }
 
 // `add` adds the series of one tier.
 template <typename Add>
 Metric::Collect ByTier(Add add) {
   return [add](const Snapshot& s, Samples& out) {
-    add(kDisk, s.disk_tier, out);
+    ByLocalTier(add)(s, out);
     if (s.remote_tier.has_value()) add("remote", *s.remote_tier, out);
   };
 }
@@ -64,9 +77,9 @@ void AddRefused(const Snapshot& s, Samples& out) {
 std::vector<Metric> TierMetrics() {
   return {
       Gauge("pando_tier_capacity_pages", "Pages that a tier has room for.",
-            {{"tier", ""}}, OfDisk(&TierFigures::capacity_pages)),
+            {LocalTierLabel()}, OfLocalTier(&TierFigures::capacity_pages)),
       Gauge("pando_tier_pages", "Pages of which a tier has a copy.",
-            {{"tier", ""}}, OfDisk(&TierFigures::held_pages)),
+            {LocalTierLabel()}, OfLocalTier(&TierFigures::held_pages)),
       Counter("pando_tier_copied_pages_total",
               "Pages copied to a tier (store), and back into the pool (load).",
               {TierLabel(), {"direction", ""}},

@@ -138,14 +138,19 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTiersPool(const char* name, const std::string& value,
+                            const Options& options) {
+  if (options.pool_memory == "host") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s', which needs pool-memory host; it is %s",
+                      name, value, options.pool_memory));
+}
+
+// Of a tier that outlives pandod.
 absl::Status CheckTier(const char* name, const std::string& folder,
                        const Options& options) {
   if (folder.empty()) return absl::OkStatus();
-  if (options.pool_memory != "host") {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s is '%s', which needs pool-memory host; it is %s",
-                        name, folder, options.pool_memory));
-  }
+  RETURN_IF_ERROR(CheckTiersPool(name, folder, options));
   if (!options.model.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s is '%s', which needs model: what is on disk is found by it", name,
@@ -166,6 +171,10 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         "tier-folder and tier-redis are given; pages are shared in one of "
         "them");
+  }
+  if (options.tier_host_bytes > 0) {
+    RETURN_IF_ERROR(CheckTiersPool(
+        "tier-host-bytes", absl::StrCat(options.tier_host_bytes), options));
   }
   RETURN_IF_ERROR(CheckTier("tier-disk", options.tier_disk, options));
   RETURN_IF_ERROR(CheckTier("tier-folder", options.tier_folder, options));

@@ -386,6 +386,10 @@ std::vector<OptionSpec> MakeOptionTable() {
       List("kv-events-include", &Options::kv_events_include, "LIST",
            "Namespaces to include beside the plain ones: salted (which tells "
            "their salts, too), bigram"),
+      Bytes("tier-host-bytes", &Options::tier_host_bytes,
+            "Memory of pandod where copies of cached pages are kept until it "
+            "ends, so that evicted prefixes can be loaded again; for pools in "
+            "host memory; off when not given"),
       Text("tier-disk", &Options::tier_disk, "FOLDER",
            "Where copies of cached pages are kept, so that evicted prefixes "
            "can be loaded again; for pools in host memory; off when empty"),
@@ -458,6 +462,7 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
   }
   if (spec.name == "page-bytes") return options.page_bytes > 0;
+  if (spec.name == "tier-host-bytes") return options.tier_host_bytes > 0;
   if (spec.name == "tier-disk-bytes") return options.tier_disk_bytes > 0;
   if (spec.name == "kv-planes" || spec.name == "heads" ||
       spec.name == "head-size" || spec.name == "dtype") {

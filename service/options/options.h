@@ -109,9 +109,10 @@ struct Options {
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
-  // Where copies of pages are kept: a folder of this pandod, and a folder or
-  // servers that many machines share. Empty: there is no such tier, and the
-  // other options of its kind have no effect.
+  // Where copies of pages are kept: memory and a folder of this pandod, and a
+  // folder or servers that many machines share. 0 or empty: there is no such
+  // tier, and the other options of its kind have no effect.
+  uint64_t tier_host_bytes = 0;
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
   std::string tier_folder;

@@ -27,8 +27,7 @@ uint64_t LookupCalls::Begin(WaitingCall& call, size_t lookups,
       .call = &call,
       .first_lookup = first,
       .unanswered = lookups,
-      .looked_up = {.deadline = deadline,
-                    .kept_tokens = std::vector<uint32_t>(lookups)}};
+      .looked_up = {.deadline = deadline, .kept = std::vector<Kept>(lookups)}};
   absl::MutexLock hold(&mutex_);
   for (uint64_t id = first; id <= last_lookup_; ++id) by_lookup_[id] = &call;
   return first;
@@ -41,7 +40,7 @@ std::optional<LookedUp> LookupCalls::End(const WaitingCall& call) {
   by_call_.erase(it);
   if (by_call_.empty()) deadline_timer_->SetPeriod(absl::ZeroDuration());
   absl::MutexLock hold(&mutex_);
-  for (size_t i = 0; i < waiting.looked_up.kept_tokens.size(); ++i) {
+  for (size_t i = 0; i < waiting.looked_up.kept.size(); ++i) {
     by_lookup_.erase(waiting.first_lookup + i);
   }
   return std::move(waiting.looked_up);
@@ -65,11 +64,11 @@ bool LookupCalls::Has(uint64_t lookup) {
   return by_lookup_.contains(lookup);
 }
 
-void LookupCalls::Answer(uint64_t lookup, uint32_t kept_tokens) {
+void LookupCalls::Answer(uint64_t lookup, Kept kept) {
   {
     absl::MutexLock hold(&mutex_);
     if (!by_lookup_.contains(lookup)) return;
-    answered_.push_back({lookup, kept_tokens});
+    answered_.push_back({lookup, kept});
   }
   answered_wakeup_->Request();
 }
@@ -80,7 +79,7 @@ void LookupCalls::TakeAnswers() {
     absl::MutexLock hold(&mutex_);
     answered.swap(answered_);
   }
-  for (const auto& [lookup, kept_tokens] : answered) {
+  for (const auto& [lookup, kept] : answered) {
     const WaitingCall* call = nullptr;
     {
       absl::MutexLock hold(&mutex_);
@@ -89,7 +88,7 @@ void LookupCalls::TakeAnswers() {
     }
     if (call == nullptr) continue;
     Waiting& waiting = by_call_.at(call);
-    waiting.looked_up.kept_tokens[lookup - waiting.first_lookup] = kept_tokens;
+    waiting.looked_up.kept[lookup - waiting.first_lookup] = kept;
     if (--waiting.unanswered == 0) waiting.call->Resume();
   }
 }

@@ -34,9 +34,8 @@ class LookupCalls {
 
   // Whether a call still waits for this lookup.
   bool Has(uint64_t lookup);
-  // To be called once for each lookup, with how many tokens of the prompt are
-  // cached or kept; none if nothing is kept.
-  void Answer(uint64_t lookup, uint32_t kept_tokens);
+  // To be called once for each lookup.
+  void Answer(uint64_t lookup, Kept kept);
 
  private:
   struct Waiting {
@@ -47,7 +46,7 @@ class LookupCalls {
   };
   struct Answered {
     uint64_t lookup;
-    uint32_t kept_tokens;
+    Kept kept;
   };
 
   void TakeAnswers();

@@ -93,7 +93,7 @@ bool TierLoads::BeginTelling(WaitingCall& call,
   for (size_t i = 0; i < queries.size(); ++i, ++id) {
     const size_t tokens = queries[i].tokens.size();
     if (!are_worth_it[i] || !HasRoomToLookUp(tokens)) {
-      calls_.Answer(id, 0);
+      calls_.Answer(id, {});
       continue;
     }
     lookup_tokens_ += tokens;
@@ -147,27 +147,31 @@ void TierLoads::RunLookups() {
   }
 }
 
-uint32_t TierLoads::LookUp(const Lookup& lookup) {
+Kept TierLoads::LookUp(const Lookup& lookup) {
   std::vector<PageHash> hashes =
       HashPages(hasher_, lookup.ns, lookup.tokens, lookup.pages, page_tokens_);
   // Others may have cached more of it meanwhile, or begun to. What changes
   // after this, the reservation and the load find out.
   const absl::StatusOr<PrefixScore> score =
       mover_->cache().Score({.ns = lookup.ns, .tokens = lookup.tokens});
-  if (!score.ok()) return 0;
+  if (!score.ok()) return {};
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
   const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
-  const size_t on_disk = tiers_->CountOnDisk(rest);
+  const TierStack::KeptRun kept = tiers_->CountKept(rest);
   const bool is_wanted =
       lookup.action == LoadAction::kStart ||
       (lookup.action == LoadAction::kAwait && calls_.Has(lookup.id));
   if (is_wanted && !score->is_pending) {
     BeginLoad(lookup, std::move(hashes), cached);
   }
-  return on_disk == 0
-             ? 0
-             : static_cast<uint32_t>((cached + on_disk) * page_tokens_);
+  return KeptAfter(cached, kept);
+}
+
+Kept TierLoads::KeptAfter(size_t cached, const TierStack::KeptRun& kept) const {
+  if (kept.pages == 0) return {};
+  return {.tokens = static_cast<uint32_t>((cached + kept.pages) * page_tokens_),
+          .slowest = kept.slowest};
 }
 
 void TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
@@ -198,19 +202,17 @@ size_t TierLoads::SparePages(size_t cached) {
          std::min(max_locked_pages_, locked_pages_ + cached);
 }
 
-uint32_t TierLoads::CountKept(const PrefixQuery& query) {
+Kept TierLoads::FindKept(const PrefixQuery& query) {
   PageHasher hasher;
   const size_t pages = WantedPages(query, page_tokens_);
   const std::vector<PageHash> hashes =
       HashPages(hasher, query.ns, query.tokens, pages, page_tokens_);
   const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
-  if (!score.ok()) return 0;
+  if (!score.ok()) return {};
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, pages);
-  const size_t on_disk = tiers_->CountOnDisk(std::span(hashes).subspan(cached));
-  return on_disk == 0
-             ? 0
-             : static_cast<uint32_t>((cached + on_disk) * page_tokens_);
+  return KeptAfter(cached,
+                   tiers_->CountKept(std::span(hashes).subspan(cached)));
 }
 
 LoadObstacle TierLoads::FindObstacle(uint32_t matched_tokens,

@@ -43,7 +43,7 @@ class TierLoads final : public PrefixLoader {
   std::optional<LookedUp> End(const WaitingCall& call) override {
     return calls_.End(call);
   }
-  uint32_t CountKept(const PrefixQuery& query) override;
+  Kept FindKept(const PrefixQuery& query) override;
   LoadObstacle FindObstacle(uint32_t matched_tokens,
                             uint32_t kept_tokens) override;
   std::shared_ptr<const void> Pause() override { return mover_->Pause(); }
@@ -84,9 +84,9 @@ class TierLoads final : public PrefixLoader {
   void RunLookups();
   void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
-  // Returns how many tokens of the prompt are cached or on disk; none if
-  // nothing of it is on disk.
-  uint32_t LookUp(const Lookup& lookup);
+  Kept LookUp(const Lookup& lookup);
+  // After `cached` pages of a prompt, `kept` follow.
+  Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
   // Begins to load what follows the cached pages, as far as it is stored and
   // there is room for it.
   void BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,

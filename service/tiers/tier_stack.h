@@ -5,29 +5,36 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/ids.h"
 #include "service/events/page_hash.h"
+#include "service/handlers/prefix_loader.h"
 #include "service/tiers/local_tier.h"
 #include "service/tiers/remote_tier.h"
 
 namespace pando {
 
-// The tiers below the pool, in the order in which TierLoads asks them: the disk
-// first, then the shared store. Owned by Tiers, which owns the tiers, too; as
-// thread-safe as they are.
+// The tiers below the pool, in the order in which TierLoads asks them: host
+// memory first, then the disk, then the shared store. Owned by Tiers, which
+// owns the tiers, too; as thread-safe as they are.
 class TierStack {
  public:
-  // Either may be null.
-  TierStack(LocalTier* disk, RemoteTier* remote)
-      : disk_(disk), remote_(remote) {}
+  // What is known to be kept of a run of pages.
+  struct KeptRun {
+    size_t pages = 0;  // at its front
+    KeptIn slowest = KeptIn::kNowhere;
+  };
+
+  // Any may be null.
+  TierStack(LocalTier* host, LocalTier* disk, RemoteTier* remote);
 
   // How many pages at the front of `run` can be loaded. Asks the shared store,
   // for a fraction of a second at most.
   size_t CountLoadable(uint64_t ns_digest, std::span<const PageHash> run);
-  // How many of them are on disk, which is known without asking anybody.
-  // Thread-safe.
-  size_t CountOnDisk(std::span<const PageHash> run) const;
+  // What the tiers of this machine have of it, which is known without asking
+  // anybody. Thread-safe.
+  KeptRun CountKept(std::span<const PageHash> run) const;
   // A prompt is in use.
   void Touch(std::span<const PageHash> prompt);
   // Fills `pages` with the blocks of `run`. Returns how many from the front
@@ -41,7 +48,15 @@ class TierStack {
   void EraseForgotten();
 
  private:
-  LocalTier* const disk_;
+  struct Local {
+    LocalTier* tier;
+    KeptIn where;
+  };
+
+  // Load from the tiers of this machine.
+  size_t LoadKept(std::span<const PageHash> run, std::span<const PageId> pages);
+
+  std::vector<Local> local_;  // the fastest first
   RemoteTier* const remote_;
 };
 

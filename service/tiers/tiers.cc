@@ -1,5 +1,6 @@
 #include "service/tiers/tiers.h"
 
+#include <initializer_list>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -7,11 +8,22 @@
 #include "service/logging/log.h"
 #include "service/tiers/disk_store.h"
 #include "service/tiers/folder_store.h"
+#include "service/tiers/host_store.h"
 #include "service/tiers/mapped_pages.h"
 
 namespace pando {
 
 namespace {
+
+absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(const Tiers::Config& config,
+                                                    const KvPool& pool) {
+  if (config.host_bytes == 0) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<HostStore> store,
+                   HostStore::Make(config.host_bytes, pages->block_bytes()));
+  Log(LogLevel::kInfo, "host tier made", {{"capacity_pages", store->slots()}});
+  return std::make_unique<LocalTier>(std::move(pages), std::move(store));
+}
 
 absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(const Tiers::Config& config,
                                                     const KvPool& pool) {
@@ -58,35 +70,41 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
                                                     const Parts& parts) {
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> host,
+                   MakeHost(config, *parts.pool));
   ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> disk,
                    OpenDisk(config, *parts.pool));
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteTier> remote,
                    OpenRemote(config, *parts.pool));
-  return absl::WrapUnique(
-      new Tiers(std::move(disk), std::move(remote), config, parts));
+  return absl::WrapUnique(new Tiers(std::move(host), std::move(disk),
+                                    std::move(remote), config, parts));
 }
 
-Tiers::Tiers(std::unique_ptr<LocalTier> disk,
+Tiers::Tiers(std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
              std::unique_ptr<RemoteTier> remote, const Config& config,
              const Parts& parts)
-    : disk_(std::move(disk)),
+    : host_(std::move(host)),
+      disk_(std::move(disk)),
       remote_(std::move(remote)),
-      stack_(disk_.get(), remote_.get()),
+      stack_(host_.get(), disk_.get(), remote_.get()),
       mover_(parts.cache, parts.policy, parts.verifier),
       loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
-  if (disk_ != nullptr) {
-    disk_stores_.emplace(&mover_, disk_.get(), config.stores_at_once);
-  }
-  if (remote_ != nullptr) {
-    remote_stores_.emplace(&mover_, remote_.get(), config.stores_at_once);
+  for (StoreTarget* const tier : std::initializer_list<StoreTarget*>{
+           host_.get(), disk_.get(), remote_.get()}) {
+    if (tier == nullptr) continue;
+    stores_.emplace_back(&mover_, tier, config.stores_at_once);
   }
 }
 
 std::vector<EventSink*> Tiers::stores() {
   std::vector<EventSink*> sinks;
-  if (disk_stores_.has_value()) sinks.push_back(&*disk_stores_);
-  if (remote_stores_.has_value()) sinks.push_back(&*remote_stores_);
+  for (TierStores& stores : stores_) sinks.push_back(&stores);
   return sinks;
+}
+
+std::optional<TierFigures> Tiers::host_figures() const {
+  if (host_ == nullptr) return std::nullopt;
+  return host_->figures();
 }
 
 TierFigures Tiers::disk_figures() const {

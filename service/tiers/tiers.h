@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_TIERS_TIERS_H_
 #define PANDO_SERVICE_TIERS_TIERS_H_
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ class Tiers {
  public:
   struct Config {
     std::string model;
-    // Empty: there is no such tier.
+    // 0, empty: there is no such tier.
+    uint64_t host_bytes = 0;
     std::string disk_folder;
     uint64_t disk_bytes = 0;
     // One of them at most.
@@ -54,20 +56,22 @@ class Tiers {
   // Thread-safe.
   bool IsIdle() const;
   // Thread-safe.
+  std::optional<TierFigures> host_figures() const;
   TierFigures disk_figures() const;
   std::optional<TierFigures> remote_figures() const;
 
  private:
-  Tiers(std::unique_ptr<LocalTier> disk, std::unique_ptr<RemoteTier> remote,
-        const Config& config, const Parts& parts);
+  Tiers(std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
+        std::unique_ptr<RemoteTier> remote, const Config& config,
+        const Parts& parts);
 
   // Null where there is none.
+  const std::unique_ptr<LocalTier> host_;
   const std::unique_ptr<LocalTier> disk_;
   const std::unique_ptr<RemoteTier> remote_;
   TierStack stack_;
   Mover mover_;
-  std::optional<TierStores> disk_stores_;
-  std::optional<TierStores> remote_stores_;
+  std::deque<TierStores> stores_;  // of each tier
   TierLoads loads_;
   std::shared_ptr<const void> drain_;  // pauses the mover
 };

@@ -1,5 +1,6 @@
 // Bytes are a program of stores, loads, flushes, restarts and damages, after
-// each of which a disk tier must have the blocks that the naive reference says.
+// each of which the tiers in memory and on disk must have the blocks that the
+// naive references say.
 
 #include <fuzzer/FuzzedDataProvider.h>
 #include <unistd.h>

@@ -66,6 +66,7 @@ struct ReservedPages {
 enum class Tier {
   kNone,
   kDisk,
+  kHost,  // the memory of pandod
 };
 
 }  // namespace client

@@ -164,7 +164,14 @@ PendingOutcome FromProto(v1::PendingOutcome outcome) {
 }
 
 Tier FromProto(v1::Tier tier) {
-  return tier == v1::TIER_DISK ? Tier::kDisk : Tier::kNone;
+  switch (tier) {
+    case v1::TIER_DISK:
+      return Tier::kDisk;
+    case v1::TIER_HOST:
+      return Tier::kHost;
+    default:
+      return Tier::kNone;
+  }
 }
 
 v1::Load ToProto(Load load) {

@@ -92,7 +92,8 @@ function notes(answer) {
   if (answer.loadable_tokens) {
     const why = NOT_LOADED[answer.not_loaded];
     notes.push(`${plural(answer.loadable_tokens, "token")} after that ` +
-      `${answer.loadable_tokens === 1 ? "is" : "are"} on disk` +
+      `${answer.loadable_tokens === 1 ? "is" : "are"} ` +
+      (answer.loadable_tier === "TIER_HOST" ? "in host memory" : "on disk") +
       (why ? `, not loaded because ${why}.` : "."));
   }
   if (answer.longer_in_namespaces.length) {

@@ -1,5 +1,6 @@
-"""Random programs on a small pool with a disk: what a call finds lies between what
-must be there and what may be, and has the bytes that were computed.
+"""Random programs on a small pool with a disk, and with memory before it: what a call
+finds lies between what must be there and what may be, and has the bytes that were
+computed.
 
 PANDO_TEST_SEED runs the programs of another seed."""
 
@@ -24,7 +25,8 @@ NAMESPACES = [None, Namespace(extra_key="lora")]
 FLUSHED = [{}, {"extra_key": "lora"}]  # the same
 # A quarter of it has room for a prompt, all of it for half of the prompts.
 POOL_PAGES = 32
-SLOT_BYTES = 4096 + 64
+PAGE_BYTES = 4096
+SLOT_BYTES = PAGE_BYTES + 64
 ALL_BLOCKS = len(NAMESPACES) * (2 ** (DEPTH + 1) - 2)
 SOME_BLOCKS = 9
 
@@ -178,7 +180,7 @@ class Program:
     def _check_accounts(self) -> None:
         if self._has_room:
             on_disk = len(self._disk.must)
-            eventually(lambda: self._tiered.figure("pages") == on_disk)
+            eventually(lambda: self._tiered.figure("pages", tier="disk") == on_disk)
             self._tiered.await_idle()
             assert self._worker.stats().pages.reserved == 0, self._why()
         held, room = (self._tiered.figure(f) for f in ("pages", "capacity_pages"))
@@ -187,15 +189,19 @@ class Program:
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
-@pytest.mark.parametrize("has_room", [True, False])
+@pytest.mark.parametrize(
+    ("has_room", "host_bytes"),
+    [(True, None), (False, None), (True, SOME_BLOCKS * PAGE_BYTES)],
+)
 def test_random_programs_find_what_may_be_there(
-    start_pandod, tmp_path: Path, seed: int, has_room: bool
+    start_pandod, tmp_path: Path, seed: int, has_room: bool, host_bytes: int | None
 ):
     slots = ALL_BLOCKS if has_room else SOME_BLOCKS
     tiered = Tiered(
         start_pandod,
         tmp_path / "tier",
         pool_pages=POOL_PAGES,
+        tier_host_bytes=host_bytes,
         tier_disk_bytes=4096 + slots * SLOT_BYTES,
     )
     Program(tiered, seed, has_room=has_room).run()

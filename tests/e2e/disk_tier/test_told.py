@@ -186,7 +186,10 @@ def test_an_explanation_says_why_what_is_on_disk_is_not_loaded(start_pandod, tmp
         nowhere = operator.explain(OTHER)
         assert (nowhere.loadable_tokens, nowhere.not_loaded) == (0, NotLoaded.NONE)
     said = Pandoctl(tiered.pandod.address)("explain", *PROMPT).out
-    assert f"{PROMPT.size} tokens more, not loaded: no call has asked for it" in said
+    assert (
+        f"{PROMPT.size} tokens more on disk, not loaded: no call has asked for it"
+        in said
+    )
     shown = explained_on_console(tiered, PROMPT)
     assert shown["loadable_tokens"] == PROMPT.size
     assert shown["not_loaded"] == "NOT_LOADED_NOT_ASKED"

@@ -24,19 +24,6 @@ void ReferenceTier::Store(std::span<const Block> prompt, size_t begin,
   Touch(prompt);
 }
 
-size_t ReferenceTier::Load(std::span<const Block> run) {
-  size_t loaded = 0;
-  bool is_whole = true;
-  for (const Block& block : run) {
-    const bool is_stored = IsStored(block.number);
-    const bool is_damaged = damaged_.contains(block.number);
-    is_whole &= is_stored && !is_damaged;
-    if (is_whole) ++loaded;
-    if (is_stored && is_damaged) Remove(block.number);
-  }
-  return loaded;
-}
-
 void ReferenceTier::Touch(std::span<const Block> prompt) {
   for (auto block = prompt.rbegin(); block != prompt.rend(); ++block) {
     if (!IsStored(block->number)) continue;
@@ -72,7 +59,14 @@ void ReferenceTier::Restart(std::span<const uint64_t> by_slot) {
   });
 }
 
-std::set<uint64_t> ReferenceTier::OnDisk() const {
+void ReferenceTier::Clear() {
+  stored_.clear();
+  by_use_.clear();
+  forgotten_.clear();
+  damaged_.clear();
+}
+
+std::set<uint64_t> ReferenceTier::Copies() const {
   std::set<uint64_t> numbers;
   for (const auto& [number, _] : stored_) numbers.insert(number);
   for (const auto& [number, _] : forgotten_) numbers.insert(number);

@@ -19,10 +19,10 @@ struct Block {
   uint32_t ordinal;
 };
 
-// Says of each block whether it is on disk, as a LocalTier that is used by one
-// thread must: naive, and written without a look at TierIndex. A block is
-// nowhere, stored, or forgotten but not erased yet. Slots have no numbers here;
-// there are only so many.
+// Says of each block whether a LocalTier that is used by one thread must have
+// it, on disk or in memory: naive, and written without a look at TierIndex. A
+// block is nowhere, stored, or forgotten but not erased yet. Slots have no
+// numbers here; there are only so many.
 class ReferenceTier {
  public:
   explicit ReferenceTier(size_t slots) : slots_(slots) {}
@@ -30,9 +30,8 @@ class ReferenceTier {
   // `meanwhile` happens when the blocks are written and not yet confirmed.
   void Store(std::span<const Block> prompt, size_t begin, bool is_confirmed,
              const std::function<void()>& meanwhile);
-  // How many of `run` can be loaded, from the front. What is damaged of the
-  // others is found out, too.
-  size_t Load(std::span<const Block> run);
+  // A block that was found to be damaged.
+  void FindDamage(uint64_t number) { Remove(number); }
   void Touch(std::span<const Block> prompt);
   // None: of all namespaces.
   void Forget(std::optional<uint64_t> ns_digest);
@@ -40,14 +39,19 @@ class ReferenceTier {
   // A process that ends without erasing what was forgotten, and a new one,
   // which finds these blocks in the order of their slots.
   void Restart(std::span<const uint64_t> by_slot);
-  // REQUIRES: it is on disk.
+  // A process that ends with all its blocks.
+  void Clear();
+  // REQUIRES: there is a copy of it.
   void Damage(uint64_t number) { damaged_.insert(number); }
 
   bool IsDamaged(uint64_t number) const { return damaged_.contains(number); }
   bool IsStored(uint64_t number) const { return stored_.contains(number); }
+  bool IsIntact(uint64_t number) const {
+    return IsStored(number) && !IsDamaged(number);
+  }
   size_t stored() const { return stored_.size(); }
-  // The blocks of which there is a copy on disk, found or not.
-  std::set<uint64_t> OnDisk() const;
+  // The blocks of which there is a copy, found or not.
+  std::set<uint64_t> Copies() const;
 
  private:
   bool HasSlot(uint64_t number) const;

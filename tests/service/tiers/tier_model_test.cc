@@ -1,4 +1,5 @@
-// Random programs do the same to LocalTier as to the naive reference.
+// Random programs do the same to tiers in memory and on disk as to naive
+// references.
 // PANDO_TEST_SEED runs the programs of another seed (default 1),
 // PANDO_TEST_PROGRAMS another number of them.
 

@@ -75,24 +75,24 @@ std::string Text(std::optional<uint64_t> ns_digest) {
 
 TierProgram::TierProgram(Choices below, std::string folder)
     : below_(std::move(below)),
-      slots_(1 + below_(kMaxSlots)),
       folder_(std::move(folder)),
       pool_(MakePool()),
       pages_(*MappedPages::Map(*pool_)),
-      reference_(slots_) {
+      host_(1 + below_(kMaxSlots)),
+      disk_(1 + below_(kMaxSlots)) {
   std::filesystem::remove_all(folder_);
   Open();
-  Say(absl::StrCat(slots_, " slots"));
+  Say(absl::StrCat(host_.slots, " slots in memory, ", disk_.slots, " on disk"));
 }
 
 TierProgram::~TierProgram() {
-  tier_.reset();
+  disk_.tier.reset();
   std::filesystem::remove_all(folder_);
 }
 
 std::vector<std::string> TierProgram::Step() {
   // Stores and loads are what most do.
-  switch (below_(12)) {
+  switch (below_(16)) {
     case 0:
       Touch();
       break;
@@ -106,31 +106,47 @@ std::vector<std::string> TierProgram::Step() {
       Restart();
       break;
     case 4:
-      Damage();
+      DamageDisk();
       break;
     case 5:
+      DamageHost();
+      break;
     case 6:
     case 7:
+    case 8:
+    case 9:
       Load();
       break;
     default:
       Store();
   }
-  Compare();
+  CompareFiles();
+  Compare("host", host_);
+  Compare("disk", disk_);
   return std::exchange(differences_, {});
 }
 
 void TierProgram::Open() {
-  tier_.reset();
-  auto store = DiskStore::Open(
+  stack_.reset();
+  for (Tier* const tier : {&host_, &disk_}) {
+    tier->tier.reset();
+    tier->damaged_pages = 0;
+  }
+  auto memory = HostStore::Make(host_.slots * pages_->block_bytes(),
+                                pages_->block_bytes());
+  auto files = DiskStore::Open(
       {.folder = folder_,
-       .max_bytes = kHeaderBytes + slots_ * (kSlotBytes + kRecordBytes),
+       .max_bytes = kHeaderBytes + disk_.slots * (kSlotBytes + kRecordBytes),
        .block_bytes = pages_->block_bytes(),
        .digest = pages_->Digest("m")});
-  CHECK(store.ok());
-  tier_ =
-      std::make_unique<LocalTier>(*MappedPages::Map(*pool_), *std::move(store));
-  damaged_pages_ = 0;
+  CHECK(memory.ok() && files.ok());
+  memory_ = memory->get();
+  CHECK(memory_->slots() == host_.slots);
+  host_.tier = std::make_unique<LocalTier>(*MappedPages::Map(*pool_),
+                                           *std::move(memory));
+  disk_.tier =
+      std::make_unique<LocalTier>(*MappedPages::Map(*pool_), *std::move(files));
+  stack_.emplace(host_.tier.get(), disk_.tier.get(), nullptr);
 }
 
 std::vector<Block> TierProgram::AnyPrompt() {
@@ -149,10 +165,10 @@ std::optional<uint64_t> TierProgram::AnyNamespaceOrAll() {
   return ns;
 }
 
-std::vector<std::byte> TierProgram::BytesOf(const Block& block) const {
+std::vector<std::byte> TierProgram::BytesOf(uint64_t number) const {
   std::vector<std::byte> bytes(pages_->block_bytes());
   for (size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(MixWord(block.number, i));
+    bytes[i] = static_cast<std::byte>(MixWord(number, i));
   }
   return bytes;
 }
@@ -160,11 +176,13 @@ std::vector<std::byte> TierProgram::BytesOf(const Block& block) const {
 void TierProgram::Fill(std::span<const Block> blocks) {
   const std::vector<PageId> pages = PagesFrom(kFirstStored, blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
-    CHECK(pages_->CopyIn(BytesOf(blocks[i]).data(), pages[i]).ok());
+    CHECK(pages_->CopyIn(BytesOf(blocks[i].number).data(), pages[i]).ok());
   }
 }
 
 void TierProgram::Store() {
+  const bool is_to_host = below_(2) == 0;
+  Tier& into = is_to_host ? host_ : disk_;
   const std::vector<Block> prompt = AnyPrompt();
   const size_t begin = below_(static_cast<uint32_t>(prompt.size()));
   const auto blocks = std::span<const Block>(prompt).subspan(begin);
@@ -172,17 +190,18 @@ void TierProgram::Store() {
   const bool is_flushed = below_(5) == 0;
   const std::optional<uint64_t> ns =
       is_flushed ? AnyNamespaceOrAll() : std::nullopt;
-  Say(absl::StrCat("store ", Text(prompt), " from ", begin,
+  Say(absl::StrCat("store ", is_to_host ? "in memory " : "on disk ",
+                   Text(prompt), " from ", begin,
                    is_confirmed ? "" : ", not confirmed",
                    is_flushed ? ", meanwhile forget " + Text(ns) : ""));
   Fill(blocks);
-  tier_->Store(prompt[0].ns_digest, HashesOf(prompt), begin,
-               PagesFrom(kFirstStored, blocks.size()), [&] {
-                 if (is_flushed) tier_->Forget(ns);
-                 return is_confirmed;
-               });
-  reference_.Store(prompt, begin, is_confirmed, [&] {
-    if (is_flushed) reference_.Forget(ns);
+  into.tier->Store(prompt[0].ns_digest, HashesOf(prompt), begin,
+                   PagesFrom(kFirstStored, blocks.size()), [&] {
+                     if (is_flushed) into.tier->Forget(ns);
+                     return is_confirmed;
+                   });
+  into.reference.Store(prompt, begin, is_confirmed, [&] {
+    if (is_flushed) into.reference.Forget(ns);
   });
 }
 
@@ -191,94 +210,169 @@ void TierProgram::Load() {
   const auto run = std::span<const Block>(prompt).subspan(
       below_(static_cast<uint32_t>(prompt.size())));
   Say(absl::StrCat("load the last ", run.size(), " of ", Text(prompt)));
+  CompareKept(run);
+  CompareLoaded(run);
+  TakeFoundDamage(host_, run);
+  TakeFoundDamage(disk_, run);
+}
+
+void TierProgram::CompareKept(std::span<const Block> run) {
+  TierStack::KeptRun expected;
+  for (const Block& block : run) {
+    const bool is_in_host = host_.reference.IsStored(block.number);
+    if (!is_in_host && !disk_.reference.IsStored(block.number)) break;
+    ++expected.pages;
+    expected.slowest =
+        std::max(expected.slowest, is_in_host ? KeptIn::kHost : KeptIn::kDisk);
+  }
+  const TierStack::KeptRun kept = stack_->CountKept(HashesOf(run));
+  if (kept.pages != expected.pages) {
+    Differ(
+        absl::StrCat("kept are ", kept.pages, " instead of ", expected.pages));
+  }
+  // A disk may go on with what is in memory, too.
+  if (kept.slowest < expected.slowest) Differ("kept are elsewhere");
+}
+
+void TierProgram::CompareLoaded(std::span<const Block> run) {
   const std::vector<PageId> pages = PagesFrom(kFirstLoaded, run.size());
-  const size_t before = reference_.stored();
-  const size_t loaded = tier_->Load(HashesOf(run), pages);
-  const size_t expected = reference_.Load(run);
-  damaged_pages_ += before - reference_.stored();
+  const size_t loaded =
+      stack_->Load(run.front().ns_digest, HashesOf(run), pages);
+  const size_t expected = CountIntact(run);
   if (loaded != expected) {
-    differences_.push_back(
-        absl::StrCat("loaded ", loaded, " instead of ", expected));
+    Differ(absl::StrCat("loaded ", loaded, " instead of ", expected));
   }
   for (size_t i = 0; i < std::min(loaded, expected); ++i) {
     std::vector<std::byte> bytes(pages_->block_bytes());
     CHECK(pages_->CopyOut(pages[i], bytes.data()).ok());
-    if (bytes == BytesOf(run[i])) continue;
-    differences_.push_back(absl::StrCat("wrong bytes in page ", i));
+    if (bytes == BytesOf(run[i].number)) continue;
+    Differ(absl::StrCat("wrong bytes in page ", i));
+  }
+}
+
+size_t TierProgram::CountIntact(std::span<const Block> run) const {
+  const auto is_lost = [&](const Block& block) {
+    return !host_.reference.IsIntact(block.number) &&
+           !disk_.reference.IsIntact(block.number);
+  };
+  return static_cast<size_t>(std::ranges::find_if(run, is_lost) - run.begin());
+}
+
+// Which of them are read depends on where the others are.
+void TierProgram::TakeFoundDamage(Tier& tier, std::span<const Block> run) {
+  for (const Block& block : run) {
+    const PageHash hash = HashOf(block.number);
+    const bool is_damaged = tier.reference.IsStored(block.number) &&
+                            tier.reference.IsDamaged(block.number);
+    if (!is_damaged || tier.tier->CountStored({&hash, 1}) == 1) continue;
+    tier.reference.FindDamage(block.number);
+    ++tier.damaged_pages;
   }
 }
 
 void TierProgram::Touch() {
   const std::vector<Block> prompt = AnyPrompt();
   Say(absl::StrCat("touch ", Text(prompt)));
-  tier_->Touch(HashesOf(prompt));
-  reference_.Touch(prompt);
+  stack_->Touch(HashesOf(prompt));
+  host_.reference.Touch(prompt);
+  disk_.reference.Touch(prompt);
 }
 
 void TierProgram::Forget() {
   const std::optional<uint64_t> ns = AnyNamespaceOrAll();
   Say("forget " + Text(ns));
-  tier_->Forget(ns);
-  reference_.Forget(ns);
+  stack_->Forget(ns);
+  host_.reference.Forget(ns);
+  disk_.reference.Forget(ns);
 }
 
 void TierProgram::EraseForgotten() {
   Say("erase what is forgotten");
-  tier_->EraseForgotten();
-  reference_.EraseForgotten();
+  stack_->EraseForgotten();
+  host_.reference.EraseForgotten();
+  disk_.reference.EraseForgotten();
 }
 
 void TierProgram::Restart() {
   Say("restart");
   Open();
+  host_.reference.Clear();
   std::vector<uint64_t> by_slot;
-  for (const std::optional<uint64_t>& number : RecordsIn(folder_, slots_)) {
+  for (const std::optional<uint64_t>& number :
+       RecordsIn(folder_, disk_.slots)) {
     if (number.has_value()) by_slot.push_back(*number);
   }
-  reference_.Restart(by_slot);
+  disk_.reference.Restart(by_slot);
 }
 
-void TierProgram::Damage() {
-  const uint32_t slot = below_(static_cast<uint32_t>(slots_));
-  const std::optional<uint64_t> number = RecordsIn(folder_, slots_)[slot];
-  if (!number.has_value() || reference_.IsDamaged(*number)) return;
+void TierProgram::DamageDisk() {
+  const uint32_t slot = below_(static_cast<uint32_t>(disk_.slots));
+  const std::optional<uint64_t> number = RecordsIn(folder_, disk_.slots)[slot];
+  if (!number.has_value() || disk_.reference.IsDamaged(*number)) return;
   const uint64_t at =
       slot * kSlotBytes + below_(static_cast<uint32_t>(pages_->block_bytes()));
-  Say(absl::StrCat("flip a bit of slot ", slot));
+  Say(absl::StrCat("flip a bit of slot ", slot, " on disk"));
   FlipBit(folder_, at);
-  reference_.Damage(*number);
+  disk_.reference.Damage(*number);
 }
 
-void TierProgram::Compare() {
+// Slots in memory do not say what is in them, and keep what they had.
+void TierProgram::DamageHost() {
+  const std::set<uint64_t> numbers = host_.reference.Copies();
+  if (numbers.empty()) return;
+  const uint64_t number = *std::next(
+      numbers.begin(), below_(static_cast<uint32_t>(numbers.size())));
+  if (host_.reference.IsDamaged(number)) return;
+  const std::vector<std::byte> bytes = BytesOf(number);
+  const uint32_t at = below_(static_cast<uint32_t>(bytes.size()));
+  Say(absl::StrCat("flip a bit in memory of block ", number & 0xffffffff));
+  for (uint32_t slot = 0; slot < memory_->slots(); ++slot) {
+    std::byte* const block = memory_->BlockFor(slot, nullptr);
+    if (std::ranges::equal(std::span(block, bytes.size()), bytes)) {
+      block[at] ^= std::byte{1};
+    }
+  }
+  host_.reference.Damage(number);
+}
+
+void TierProgram::CompareFiles() {
   std::set<uint64_t> on_disk;
-  for (const std::optional<uint64_t>& number : RecordsIn(folder_, slots_)) {
+  for (const std::optional<uint64_t>& number :
+       RecordsIn(folder_, disk_.slots)) {
     if (!number.has_value() || on_disk.insert(*number).second) continue;
-    differences_.push_back(absl::StrCat("two copies of ", *number));
+    Differ(absl::StrCat("two copies of ", *number));
   }
-  if (on_disk != reference_.OnDisk()) {
-    differences_.push_back("other blocks on disk than there must be");
+  if (on_disk != disk_.reference.Copies()) {
+    Differ("other blocks on disk than there must be");
   }
-  const TierFigures figures = tier_->figures();
-  if (figures.held_pages != reference_.stored() ||
-      figures.damaged_pages != damaged_pages_) {
-    differences_.push_back(absl::StrCat(
-        "held ", figures.held_pages, " instead of ", reference_.stored(),
-        ", damaged ", figures.damaged_pages, " instead of ", damaged_pages_));
-  }
-  for (uint32_t ns = 0; ns < kNamespaces; ++ns) CompareBelow(Root(ns));
 }
 
-void TierProgram::CompareBelow(const Block& parent) {
+void TierProgram::Compare(const std::string& name, const Tier& tier) {
+  const TierFigures figures = tier.tier->figures();
+  if (figures.held_pages != tier.reference.stored() ||
+      figures.damaged_pages != tier.damaged_pages) {
+    Differ(absl::StrCat(name, ": held ", figures.held_pages, " instead of ",
+                        tier.reference.stored(), ", damaged ",
+                        figures.damaged_pages, " instead of ",
+                        tier.damaged_pages));
+  }
+  for (uint32_t ns = 0; ns < kNamespaces; ++ns) {
+    CompareBelow(Root(ns), name, tier);
+  }
+}
+
+void TierProgram::CompareBelow(const Block& parent, const std::string& name,
+                               const Tier& tier) {
   if (parent.ordinal == kMaxPrompt) return;
   for (const uint32_t branch : {0, 1}) {
     const Block block = Child(parent, branch);
     const PageHash hash = HashOf(block.number);
-    const bool is_found = tier_->CountStored({&hash, 1}) == 1;
-    if (is_found != reference_.IsStored(block.number)) {
-      differences_.push_back(absl::StrCat(
-          "block ", block.number, is_found ? " is" : " is not", " found"));
+    const bool is_found = tier.tier->CountStored({&hash, 1}) == 1;
+    if (is_found != tier.reference.IsStored(block.number)) {
+      Differ(absl::StrCat(name, ": block ", block.number,
+                          is_found ? " is" : " is not", " found"));
     }
-    CompareBelow(block);
+    CompareBelow(block, name, tier);
   }
 }
 

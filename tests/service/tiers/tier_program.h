@@ -12,8 +12,10 @@
 
 #include "base/ids.h"
 #include "gpu/host_kv_pool.h"
+#include "service/tiers/host_store.h"
 #include "service/tiers/local_tier.h"
 #include "service/tiers/mapped_pages.h"
+#include "service/tiers/tier_stack.h"
 #include "tests/service/tiers/reference_tier.h"
 
 namespace pando::tier_program {
@@ -21,10 +23,10 @@ namespace pando::tier_program {
 // A number below `limit`.
 using Choices = std::function<uint32_t(uint32_t limit)>;
 
-// Does the same to a LocalTier on real files and to the reference, and
-// compares: which blocks are found, which are in the files, and the bytes of
-// those that are loaded. Prompts are paths of a small tree, so that they share
-// beginnings.
+// Does the same to a tier in memory and one on real files as to the reference
+// of each, and compares: which blocks are found in which tier, which are in the
+// files, the bytes of those that are loaded, and from where they come. Prompts
+// are paths of a small tree, so that they share beginnings.
 class TierProgram {
  public:
   // `folder` is for this program alone; it is removed at the end.
@@ -39,12 +41,26 @@ class TierProgram {
   const std::string& listing() const { return listing_; }
 
  private:
+  // A tier, and what must be in it.
+  struct Tier {
+    explicit Tier(size_t count) : slots(count), reference(count) {}
+
+    const size_t slots;
+    std::unique_ptr<LocalTier> tier;
+    ReferenceTier reference;
+    uint64_t damaged_pages = 0;  // that were found
+  };
+
   void Open();
   std::vector<Block> AnyPrompt();
   std::optional<uint64_t> AnyNamespaceOrAll();
   // Sees to it that the pages have the bytes that the blocks must have.
   void Fill(std::span<const Block> blocks);
-  std::vector<std::byte> BytesOf(const Block& block) const;
+  std::vector<std::byte> BytesOf(uint64_t number) const;
+  // How many of `run` can be loaded, from the front.
+  size_t CountIntact(std::span<const Block> run) const;
+  void TakeFoundDamage(Tier& tier, std::span<const Block> run);
+  void Differ(const std::string& how) { differences_.push_back(how); }
   void Say(const std::string& line) { listing_ += line + '\n'; }
 
   void Store();
@@ -53,18 +69,23 @@ class TierProgram {
   void Forget();
   void EraseForgotten();
   void Restart();
-  void Damage();
-  void Compare();
-  void CompareBelow(const Block& parent);
+  void DamageDisk();
+  void DamageHost();
+  void CompareKept(std::span<const Block> run);
+  void CompareLoaded(std::span<const Block> run);
+  void CompareFiles();
+  void Compare(const std::string& name, const Tier& tier);
+  void CompareBelow(const Block& parent, const std::string& name,
+                    const Tier& tier);
 
   const Choices below_;
-  const size_t slots_;
   const std::string folder_;
   const std::unique_ptr<HostKvPool> pool_;
   const std::unique_ptr<MappedPages> pages_;
-  std::unique_ptr<LocalTier> tier_;
-  ReferenceTier reference_;
-  uint64_t damaged_pages_ = 0;
+  Tier host_;
+  Tier disk_;
+  const HostStore* memory_ = nullptr;  // the host tier's
+  std::optional<TierStack> stack_;
   std::string listing_;
   std::vector<std::string> differences_;
 };

@@ -62,9 +62,14 @@ std::string NotLoadedText(v1::NotLoaded reason) {
   }
 }
 
-std::string OnDiskText(const v1::ExplainMatchResponse& answer) {
+const char* PlaceText(v1::Tier tier) {
+  return tier == v1::TIER_HOST ? " in host memory" : " on disk";
+}
+
+std::string TierText(const v1::ExplainMatchResponse& answer) {
   if (answer.loadable_tokens() == 0) return "no more of it";
   return absl::StrCat(Counted(answer.loadable_tokens(), "token"), " more",
+                      PlaceText(answer.loadable_tier()),
                       NotLoadedText(answer.not_loaded()));
 }
 
@@ -77,7 +82,7 @@ std::string ExplanationText(const v1::ExplainMatchResponse& answer,
                             EndText(answer))},
        {"pending",
         answer.is_pending() ? "another call computes the next page" : "no"},
-       {"on disk", OnDiskText(answer)},
+       {"in a tier", TierText(answer)},
        {"more in",
         answer.longer_in_namespaces().empty()
             ? "no other namespace"

@@ -98,6 +98,8 @@ class Tier(WireEnum):
 
     NONE = 0
     DISK = 1
+    HOST = 2
+    """The memory of `pandod`."""
 
 
 class PendingOutcome(WireEnum):

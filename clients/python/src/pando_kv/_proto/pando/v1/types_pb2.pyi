@@ -22,6 +22,7 @@ LAYOUT_ORDER_LAYER_FIRST: LayoutOrder
 LAYOUT_ORDER_PAGE_FIRST: LayoutOrder
 LAYOUT_ORDER_UNSPECIFIED: LayoutOrder
 TIER_DISK: Tier
+TIER_HOST: Tier
 TIER_UNSPECIFIED: Tier
 
 class KvLayout(_message.Message):

@@ -1,0 +1,61 @@
+#ifndef PANDO_SERVICE_TIERS_HOST_STORE_H_
+#define PANDO_SERVICE_TIERS_HOST_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "service/tiers/slot_store.h"
+
+namespace pando {
+
+// Slots in memory of this process, which ends with them; so it keeps no
+// records. The system takes the memory for a slot when it is first written, and
+// leaves it out of core dumps.
+class HostStore final : public SlotStore {
+ public:
+  // Fails when the process may not use so much memory, or there is no room for
+  // one block.
+  static absl::StatusOr<std::unique_ptr<HostStore>> Make(uint64_t max_bytes,
+                                                         uint64_t block_bytes);
+  ~HostStore() override;
+  HostStore(const HostStore&) = delete;
+  HostStore& operator=(const HostStore&) = delete;
+
+  uint32_t slots() const override {
+    return static_cast<uint32_t>(memory_.size() / slot_bytes_);
+  }
+  uint64_t buffer_bytes() const override { return 0; }
+  std::vector<Found> TakeFound() override { return {}; }
+
+  std::byte* BlockFor(uint32_t slot, std::byte*) const override {
+    return memory_.data() + slot * slot_bytes_;
+  }
+  absl::Status WriteBlock(uint32_t, const std::byte*) const override {
+    return absl::OkStatus();
+  }
+  absl::Status WriteRecord(uint32_t, const Record&) const override {
+    return absl::OkStatus();
+  }
+  absl::Status EraseRecord(uint32_t) const override { return absl::OkStatus(); }
+  absl::StatusOr<const std::byte*> Read(uint32_t slot,
+                                        std::byte* buffer) const override {
+    return BlockFor(slot, buffer);
+  }
+  absl::Status Sync() const override { return absl::OkStatus(); }
+
+ private:
+  HostStore(std::span<std::byte> memory, uint64_t slot_bytes)
+      : memory_(memory), slot_bytes_(slot_bytes) {}
+
+  const std::span<std::byte> memory_;  // whole slots
+  const uint64_t slot_bytes_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_HOST_STORE_H_
