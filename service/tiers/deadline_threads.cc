@@ -4,7 +4,14 @@
 
 #include <utility>
 
+#include "service/process/monotonic_clock.h"
+
 namespace pando {
+
+struct DeadlineThreads::Batch {
+  size_t left;  // guarded by mutex_
+  const absl::Time deadline;
+};
 
 DeadlineThreads::DeadlineThreads(size_t threads) {
   for (size_t i = 0; i < threads; ++i) {
@@ -20,12 +27,20 @@ DeadlineThreads::~DeadlineThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool DeadlineThreads::Run(std::vector<Work> pieces, absl::Duration timeout) {
-  const auto batch = std::make_shared<Batch>(Batch{pieces.size()});
+std::shared_ptr<DeadlineThreads::Batch> DeadlineThreads::Begin(
+    std::vector<Work> pieces, absl::Duration timeout) {
+  const auto batch = std::make_shared<Batch>(
+      Batch{.left = pieces.size(), .deadline = MonotonicNow() + timeout});
   absl::MutexLock hold(&mutex_);
   for (Work& work : pieces) tasks_.push_back({std::move(work), batch});
+  return batch;
+}
+
+bool DeadlineThreads::End(const std::shared_ptr<Batch>& batch) {
   const auto is_done = +[](Batch* b) { return b->left == 0; };
-  if (mutex_.AwaitWithTimeout(absl::Condition(is_done, batch.get()), timeout)) {
+  absl::MutexLock hold(&mutex_);
+  if (mutex_.AwaitWithTimeout(absl::Condition(is_done, batch.get()),
+                              batch->deadline - MonotonicNow())) {
     return true;
   }
   std::erase_if(tasks_, [&](const Task& task) { return task.batch == batch; });

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -27,16 +28,21 @@ class DeadlineThreads {
   DeadlineThreads(const DeadlineThreads&) = delete;
   DeadlineThreads& operator=(const DeadlineThreads&) = delete;
 
-  // Does all pieces of work side by side, and says whether all were done within
-  // `timeout`. If not, those that have begun go on, and must own all that they
-  // use.
-  bool Run(std::vector<Work> pieces, absl::Duration timeout);
+  // Pieces of work, which are done or given up together.
+  struct Batch;
+
+  // Does all pieces of work side by side, after those that were begun before.
+  // Work that was given up may go on, and must own all that it uses.
+  std::shared_ptr<Batch> Begin(std::vector<Work> pieces,
+                               absl::Duration timeout);
+  // Says whether all was done within the timeout, which began with the batch.
+  // If not, it is given up: what has not begun never begins.
+  bool End(const std::shared_ptr<Batch>& batch);
+  bool Run(std::vector<Work> pieces, absl::Duration timeout) {
+    return End(Begin(std::move(pieces), timeout));
+  }
 
  private:
-  // Guarded by mutex_.
-  struct Batch {
-    size_t left;
-  };
   struct Task {
     Work work;
     std::shared_ptr<Batch> batch;

@@ -14,16 +14,17 @@ namespace {
 constexpr size_t kAskers = 2;
 // That work on a window side by side.
 constexpr size_t kWindowThreads = 4;
-// What is on its way at once, but for one block at least.
-constexpr size_t kWindowBytes = size_t{32} << 20;
+// What a window holds, but for one block at least. Two are stored at once.
+constexpr size_t kLoadBytes = size_t{32} << 20;
+constexpr size_t kStoreBytes = size_t{16} << 20;
 constexpr size_t kMaxWindowBlocks = 32;
 // The store may end by itself in half of each of these times.
 constexpr absl::Duration kAskTimeout = absl::Milliseconds(250);
 constexpr absl::Duration kGetTimeout = absl::Seconds(2);
 constexpr absl::Duration kPutTimeout = absl::Seconds(5);
 
-size_t WindowBlocks(size_t page_bytes) {
-  return std::clamp<size_t>(kWindowBytes / page_bytes, 1, kMaxWindowBlocks);
+size_t BlocksOf(size_t window_bytes, size_t page_bytes) {
+  return std::clamp<size_t>(window_bytes / page_bytes, 1, kMaxWindowBlocks);
 }
 
 absl::Status Timeout() { return absl::DeadlineExceededError("timeout"); }
@@ -38,14 +39,15 @@ bool IsAnswer(const absl::Status& status) {
 RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store)
     : values_(std::move(values)),
       store_(std::move(store)),
-      window_blocks_(WindowBlocks(values_.page_bytes())),
+      load_blocks_(BlocksOf(kLoadBytes, values_.page_bytes())),
+      store_blocks_(BlocksOf(kStoreBytes, values_.page_bytes())),
       eraser_(store_.get()),
       askers_(kAskers),
       getters_(kWindowThreads),
       putters_(kWindowThreads) {}
 
-std::shared_ptr<BlockWindow> RemoteTier::NewWindow() const {
-  return std::make_shared<BlockWindow>(window_blocks_, values_.value_bytes());
+std::shared_ptr<BlockWindow> RemoteTier::NewWindow(size_t blocks) const {
+  return std::make_shared<BlockWindow>(blocks, values_.value_bytes());
 }
 
 bool RemoteTier::MayLoad() const {
@@ -111,7 +113,7 @@ size_t RemoteTier::Load(uint64_t ns_digest, std::span<const PageHash> run,
                         std::span<const PageId> pages) {
   size_t loaded = 0;
   while (loaded < run.size() && MayLoad()) {
-    const size_t count = std::min(window_blocks_, run.size() - loaded);
+    const size_t count = std::min(load_blocks_, run.size() - loaded);
     const size_t more = LoadWindow(ns_digest, run.subspan(loaded, count),
                                    pages.subspan(loaded, count));
     loaded += more;
@@ -123,7 +125,7 @@ size_t RemoteTier::Load(uint64_t ns_digest, std::span<const PageHash> run,
 
 size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
                               std::span<const PageId> pages) {
-  if (load_window_ == nullptr) load_window_ = NewWindow();
+  if (load_window_ == nullptr) load_window_ = NewWindow(load_blocks_);
   const std::span<RemoteStore::Transfer> blocks =
       load_window_->Begin(run.size());
   for (size_t i = 0; i < run.size(); ++i) {
@@ -261,7 +263,7 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
     dropped_ += keys.size();
     return;
   }
-  if (store_window_ == nullptr) store_window_ = NewWindow();
+  if (store_window_ == nullptr) store_window_ = NewWindow(store_blocks_);
   const std::span<RemoteStore::Transfer> blocks =
       store_window_->Begin(keys.size());
   absl::Status copied;
@@ -288,13 +290,24 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
                      deadline, generation] {
     PutParts(*window, used, deadline, generation);
   };
-  const bool is_in_time = putters_.Run(
-      std::vector<DeadlineThreads::Work>(kWindowThreads, work), kPutTimeout);
-  if (is_in_time) {
-    EndStore(generation);
+  const Sending next = {
+      .window = std::exchange(store_window_, nullptr),
+      .generation = generation,
+      .batch = putters_.Begin(
+          std::vector<DeadlineThreads::Work>(kWindowThreads, work),
+          kPutTimeout)};
+  EndPrompt();
+  sending_ = next;
+}
+
+void RemoteTier::EndPrompt() {
+  if (!sending_.has_value()) return;
+  const Sending sent = *std::exchange(sending_, std::nullopt);
+  if (putters_.End(sent.batch)) {
+    EndStore(sent);
+    store_window_ = sent.window;
   } else {
-    store_window_ = nullptr;
-    StoreFailed(keys.size(), Timeout());
+    StoreFailed(sent.window->blocks().size(), Timeout());
   }
 }
 
@@ -321,8 +334,8 @@ void RemoteTier::EraseForgotten(std::span<const RemoteStore::Transfer> blocks) {
   if (!are_erased) eraser_.Erase(blocks.front().key.ns_digest);
 }
 
-void RemoteTier::EndStore(uint64_t generation) {
-  const std::span<const RemoteStore::Transfer> blocks = store_window_->blocks();
+void RemoteTier::EndStore(const Sending& sent) {
+  const std::span<const RemoteStore::Transfer> blocks = sent.window->blocks();
   std::vector<PageHash> stored;
   absl::Status status;
   for (const RemoteStore::Transfer& block : blocks) {
@@ -332,7 +345,7 @@ void RemoteTier::EndStore(uint64_t generation) {
       status = block.status;
     }
   }
-  known_.Add(stored, generation);
+  known_.Add(stored, sent.generation);
   stored_ += stored.size();
   if (status.ok()) {
     store_breaker_.Succeeded();

@@ -49,7 +49,7 @@ class RemoteTier final : public StoreTarget {
   void Forget(std::optional<uint64_t> ns_digest);
 
   size_t capacity_pages() const override;
-  size_t max_pages_per_store() const override { return window_blocks_; }
+  size_t max_pages_per_store() const override { return store_blocks_; }
   size_t CountStored(std::span<const PageHash> run) const override;
   bool TouchIfStored(std::span<const PageHash> prompt) override;
   void BeginPrompt(uint64_t ns_digest,
@@ -57,12 +57,20 @@ class RemoteTier final : public StoreTarget {
   void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
              std::span<const PageId> pages,
              const std::function<bool()>& confirm) override;
+  void EndPrompt() override;
   void CountDropped(uint64_t pages) override { dropped_ += pages; }
 
   TierFigures figures() const;
 
  private:
-  std::shared_ptr<BlockWindow> NewWindow() const;
+  // A window whose blocks are being stored.
+  struct Sending {
+    std::shared_ptr<BlockWindow> window;
+    uint64_t generation;  // of what was known when it was copied out
+    std::shared_ptr<DeadlineThreads::Batch> batch;
+  };
+
+  std::shared_ptr<BlockWindow> NewWindow(size_t blocks) const;
   bool MayLoad() const;
   bool MayStore() const;
   size_t LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
@@ -76,7 +84,7 @@ class RemoteTier final : public StoreTarget {
   void PutParts(BlockWindow& window, absl::Time used, absl::Time deadline,
                 uint64_t generation);
   void EraseForgotten(std::span<const RemoteStore::Transfer> blocks);
-  void EndStore(uint64_t generation);
+  void EndStore(const Sending& sent);
   // Whether the store has erased the block.
   bool Erase(const BlockKey& key);
   void LoadFailed(CircuitBreaker& breaker, size_t pages,
@@ -85,10 +93,16 @@ class RemoteTier final : public StoreTarget {
 
   const BlockValues values_;
   const std::unique_ptr<RemoteStore> store_;
-  const size_t window_blocks_;
-  // Null before the first use, and after threads were given up in one.
-  std::shared_ptr<BlockWindow> load_window_;   // of the thread that loads
-  std::shared_ptr<BlockWindow> store_window_;  // of the thread that stores
+  // Of a window.
+  const size_t load_blocks_;
+  const size_t store_blocks_;
+  // Of the thread that loads. Null before the first use, and after threads were
+  // given up in it.
+  std::shared_ptr<BlockWindow> load_window_;
+  // Of the thread that stores: what is on its way, while the next pages are
+  // copied to a second window.
+  std::optional<Sending> sending_;
+  std::shared_ptr<BlockWindow> store_window_;  // null: as above
   KnownBlocks known_;
   CircuitBreaker ask_breaker_;
   CircuitBreaker load_breaker_;

@@ -35,6 +35,8 @@ class StoreTarget {
   virtual void Store(uint64_t ns_digest, std::span<const PageHash> prompt,
                      size_t begin, std::span<const PageId> pages,
                      const std::function<bool()>& confirm) = 0;
+  // Waits for what of the prompt is still on its way.
+  virtual void EndPrompt() {}
   virtual void CountDropped(uint64_t pages) = 0;
 };
 

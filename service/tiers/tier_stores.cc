@@ -118,6 +118,7 @@ void TierStores::Store(const Prompt& prompt) {
     if (!StoreChunk(prompt, begin, end)) break;
     begin = end;
   }
+  tier_->EndPrompt();
   tier_->CountDropped(prompt.hashes.size() - begin);
 }
 

@@ -23,6 +23,21 @@ TEST(DeadlineThreadsTest, AllPiecesOfWorkAreDone) {
   EXPECT_TRUE(threads.Run({}, kLong));
 }
 
+TEST(DeadlineThreadsTest, WhatIsBegunLaterIsDoneAfterWhatWasBegunBefore) {
+  absl::Notification go_on;
+  std::atomic<int> done = 0;
+  DeadlineThreads threads(1);
+  const auto first = threads.Begin({[&] {
+                                     go_on.WaitForNotification();
+                                     ++done;
+                                   }},
+                                   kLong);
+  const auto second = threads.Begin({[&] { EXPECT_EQ(done, 1); }}, kLong);
+  go_on.Notify();
+  EXPECT_TRUE(threads.End(second));
+  EXPECT_TRUE(threads.End(first));
+}
+
 TEST(DeadlineThreadsTest, WhatHangsIsGivenUpAndWhatWaitsNeverBegins) {
   absl::Notification go_on;
   const auto begun = std::make_shared<std::atomic<int>>(0);

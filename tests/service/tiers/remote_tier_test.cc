@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
 #include "service/tiers/mapped_pages.h"
@@ -138,6 +139,7 @@ class RemoteTierTest : public testing::Test {
     }
     tier_->BeginPrompt(kNs, prompt);
     tier_->Store(kNs, prompt, 0, pages, [&] { return is_confirmed; });
+    tier_->EndPrompt();
   }
   // Into the back of the pool.
   size_t Load(std::span<const PageHash> run) {
@@ -170,6 +172,20 @@ TEST_F(RemoteTierTest, WhatIsStoredIsLoaded) {
   ExpectLoaded(6);
   EXPECT_EQ(tier_->figures().stored_pages, 6u);
   EXPECT_EQ(tier_->figures().loaded_pages, 6u);
+}
+
+TEST_F(RemoteTierTest, PagesAreCopiedWhileThoseBeforeThemAreOnTheirWay) {
+  absl::Notification copied;
+  orders_.after_put = [&] { copied.WaitForNotification(); };
+  const std::vector<PageId> pages = {PageId(0), PageId(1), PageId(2)};
+  tier_->Store(kNs, prompt_, 0, pages, [] { return true; });
+  tier_->Store(kNs, prompt_, 3, pages, [&] {
+    copied.Notify();
+    return true;
+  });
+  tier_->EndPrompt();
+  EXPECT_EQ(tier_->figures().stored_pages, 6u);
+  EXPECT_EQ(tier_->CountStored(prompt_), 6u);
 }
 
 TEST_F(RemoteTierTest, PagesThatCannotBeCopiedOutAreNotStored) {
