@@ -1,4 +1,4 @@
-"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, shared
+"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, other
 stores, what tiers cost other calls, and what they are worth to the requests of a trace."""
 
 import contextlib
@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import numpy as np
+from host_tier_rows import host_tier_rows
 from pando_kv import Client
 from redis_rows import redis_rows
 from replays import MILLION, Trace
@@ -50,6 +51,7 @@ def tier_rows(build: Path, traces: list[Trace]) -> list[Row]:
     chats = next(trace for trace in traces if trace.name == "conversation")
     return [
         *_copying_rows(build),
+        *host_tier_rows(build),
         *redis_rows(build),
         *_calls_rows(build),
         *_first_token_rows(build),

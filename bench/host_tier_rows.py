@@ -1,0 +1,89 @@
+"""A tier in host memory beside plain copies of the same pages."""
+
+import contextlib
+import re
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from urllib.request import urlopen
+
+import numpy as np
+from pando_kv import Client
+from rows import Row
+from started_pandod import started_pandod
+from tier_copies import (
+    PAGE_BYTES,
+    POOL,
+    POOL_PAGES,
+    PROMPT_PAGES,
+    load,
+    prompt,
+    rate,
+    store,
+)
+
+ROUNDS = 9
+# How many threads of pandod load.
+READERS = 4
+_HELD = re.compile(r'^pando_tier_pages\{tier="host"\} (\d+)', re.MULTILINE)
+
+
+def host_tier_rows(build: Path) -> list[Row]:
+    """Each round has its own floor, because other work on the machine changes what
+    its memory does."""
+    plain = _PlainCopies()
+    copied, loaded = [], []
+    with _serving(build) as (client, stored):
+        for number in range(ROUNDS):
+            copied.append(rate(plain.copy))
+            store(client, stored, prompt(number))
+            client.evict(POOL_PAGES)
+            loaded.append(load(client, prompt(number)))
+    return [
+        Row(
+            f"host tier: load {PROMPT_PAGES} pages of 1 MiB; "
+            f"floor: memcpy, {READERS} at once",
+            median(loaded),
+            "MiB/s",
+            median(copied),
+        )
+    ]
+
+
+class _PlainCopies:
+    def __init__(self) -> None:
+        shape = (PROMPT_PAGES, PAGE_BYTES)
+        self._source = np.ones(shape, dtype=np.uint8)
+        self._target = np.ones(shape, dtype=np.uint8)
+
+    def copy(self) -> None:
+        def work(first: int) -> None:
+            for page in range(first, PROMPT_PAGES, READERS):
+                np.copyto(self._target[page], self._source[page])
+
+        with ThreadPoolExecutor(READERS) as threads:
+            list(threads.map(work, range(READERS)))
+
+
+@contextlib.contextmanager
+def _serving(build: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
+    """A pandod with a tier in memory, and how many pages the tier holds."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        http = f"127.0.0.1:{free.getsockname()[1]}"
+    tier = ("--tier-host-bytes", f"{ROUNDS * PROMPT_PAGES}MiB")
+    with (
+        started_pandod(build, *POOL, *tier, http=http) as (address, _),
+        Client(address) as client,
+        client.attach_pool() as memory,
+    ):
+        # Pages that a worker has written; what nobody has, the system makes first.
+        memory.memory()[:] = 1
+
+        def stored() -> int:
+            with urlopen(f"http://{http}/metrics") as page:
+                return int(_HELD.search(page.read().decode()).group(1))
+
+        yield client, stored
