@@ -1,4 +1,4 @@
-// What a match and a score say of a disk tier, and how a match loads from it,
+// What a match and a score say of tiers, and how a match loads from one,
 // against a real pandod.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class ClientTierTest : public PandodTest {
             "--tier-min-load-tokens=16"};
   }
 
-  // The prompt is on disk alone.
+  // The prompt is in the tier alone.
   void Store(Client& client, const std::vector<Token>& prompt) {
     ASSERT_TRUE(Eventually([&] {
       Compute(client, prompt);
@@ -41,6 +41,13 @@ class ClientTierTest : public PandodTest {
         std::span(prompt).subspan(match->matched_tokens), match->reserved.ids,
         {.lock = &match->lock, .lock_action = LockAction::kUnlock});
     ASSERT_TRUE(done.ok()) << done.status();
+  }
+};
+
+class ClientHostTierTest : public ClientTierTest {
+ protected:
+  std::vector<std::string> MoreFlags() const override {
+    return {"--tier-host-bytes=4MiB", "--tier-min-load-tokens=16"};
   }
 };
 
@@ -93,6 +100,14 @@ TEST_F(ClientTierTest, ScoresThatAskAreToldWhatIsOnDisk) {
                           PrefixScore{}));
   EXPECT_THAT(*client->MatchPrefixes(queries),
               ElementsAre(PrefixScore{}, PrefixScore{}));
+}
+
+TEST_F(ClientHostTierTest, AMatchThatAsksIsToldWhatIsInHostMemory) {
+  const auto client = Connect();
+  Store(*client, Prompt(kTokens));
+  const Match told = *client->MatchPrefix(Prompt(kTokens), {.load = Load::kNo});
+  EXPECT_EQ(told.loadable_tokens, kTokens);
+  EXPECT_EQ(told.loadable_tier, Tier::kHost);
 }
 
 }  // namespace
