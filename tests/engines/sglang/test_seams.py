@@ -223,3 +223,16 @@ def test_a_pool_in_other_memory_is_refused(roomy, monkeypatch):
         kv_pool.PandoKVPool._attach(engine)
     attachment.session().close()
     attachment.session.cache_clear()
+
+
+@pytest.mark.parametrize("text", ["-1", "600001", "nan", "soon"])
+def test_a_wait_that_is_none_is_refused(text, monkeypatch):
+    from pando_kv.sglang import WAIT_MS
+    from pando_kv.sglang.attachment import wait
+
+    assert wait() == 0
+    monkeypatch.setenv(WAIT_MS, "1500")
+    assert wait() == 1.5
+    monkeypatch.setenv(WAIT_MS, text)
+    with pytest.raises(ValueError, match=f"PANDO_WAIT_MS is .*{text}.*; must be"):
+        wait()

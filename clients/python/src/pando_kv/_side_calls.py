@@ -36,14 +36,22 @@ class SideCalls:
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
         self._left = _SECONDS_A_STEP
+        self._is_full = False  # as it was found in this step
 
     def begin_step(self) -> None:
         self._left = _SECONDS_A_STEP
+        self._is_full = False
+
+    def has_room(self) -> bool:
+        """For one more. A long queue may ask for each of its requests."""
+        if len(self._threads) == _MOST and not self._is_full:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            self._is_full = len(self._threads) == _MOST
+        return len(self._threads) < _MOST
 
     def begin(self, run: Callable[[], None]) -> threading.Thread | None:
-        """The thread of `run`, or None: there is no room for one more."""
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        if len(self._threads) == _MOST:
+        """The thread of `run`, or None: there is no room."""
+        if not self.has_room():
             return None
         begun = time.monotonic()
         thread = threading.Thread(target=run, name="pando-waits", daemon=True)

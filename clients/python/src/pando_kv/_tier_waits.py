@@ -50,10 +50,10 @@ class TierWaits:
         if not self._seconds:
             return False
         if request_id not in self._waits:
-            wait = self._begin(*prompt())
-            if wait is None:
+            begun = self._begin(*prompt()) if self._calls.has_room() else None
+            if begun is None:
                 return False
-            self._waits[request_id] = wait
+            self._waits[request_id] = begun
         wait = self._waits[request_id]
         if wait is None:
             return False

@@ -85,7 +85,7 @@ class Calls:
         every rank. `wait` is how many seconds a request may wait for what a tier
         loads, the same on all ranks."""
         self._client = client
-        self._may_wait = wait > 0
+        self.may_wait = wait > 0
         self._tier_waits = None if client is None else TierWaits(client, wait)
         self._share = share
         self._locks: dict[int, Lock] = {}
@@ -100,12 +100,11 @@ class Calls:
 
     def held_back(self, queue: Mapping[str, Callable[[], Prompt]]) -> set[str]:
         """The requests of the queue whose prompts a tier loads."""
-
         waits = self._tier_waits
         if waits is not None:
             waits.begin_step()
             waits.keep(queue)
-        if not queue or not self._may_wait:
+        if not queue:
             return set()
 
         def call(_: Client) -> set[str]:

@@ -85,9 +85,9 @@ def _hold_back(
     if not isinstance(cache, PandoPrefixCache):
         return original(scheduler, *given, **named)
     names = cache.held_back(queue)
-    held = {request for request in queue if request.rid in names}
-    if not held:
+    if not names:
         return original(scheduler, *given, **named)
+    held = {request for request in queue if request.rid in names}
     scheduler.waiting_queue = [request for request in queue if request not in held]
     try:
         return original(scheduler, *given, **named)

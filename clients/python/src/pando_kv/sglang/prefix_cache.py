@@ -128,6 +128,8 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             namespace = self._namespace(request.extra_key, request.cache_salt)
             return tokens[:whole], namespace
 
+        if not self.calls.may_wait:
+            return set()
         return self.calls.held_back({r.rid: partial(prompt, r) for r in queue})
 
     def release_aborted_request(self, handle: Any) -> None:

@@ -17,6 +17,7 @@ class OnlySession:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._generation = client.generation
+        self.session_id = client.session_id
 
     def require(self) -> None:
         if self._client.generation != self._generation:

@@ -114,7 +114,7 @@ class ZeroScheduler:
                 self._release(request_id)
         self._pool.begin_step()
         self._tier_waits.begin_step()
-        return ZeroPlan(self._client.session_id)
+        return ZeroPlan(self._session.session_id)
 
     def take(self, report: Any) -> None:
         """A step is done: what it has computed is complete."""
