@@ -60,9 +60,20 @@ bool RemoteTier::MayStore() const {
   return !eraser_.is_erasing() && store_breaker_.Admits(MonotonicNow());
 }
 
-void RemoteTier::LoadFailed(CircuitBreaker& breaker, size_t pages,
+void RemoteTier::AskFailed(size_t pages, const absl::Status& status) {
+  ask_breaker_.Failed(MonotonicNow());
+  ReadFailed(pages, status);
+}
+
+// A store that gave the front of what it should, be it slow or one of its nodes
+// gone, is not left alone.
+void RemoteTier::LoadFailed(size_t front, size_t pages,
                             const absl::Status& status) {
-  breaker.Failed(MonotonicNow());
+  if (front == 0) load_breaker_.Failed(MonotonicNow());
+  ReadFailed(pages, status);
+}
+
+void RemoteTier::ReadFailed(size_t pages, const absl::Status& status) {
   failed_reads_ += pages;
   Log(LogLevel::kError, "shared pages cannot be read",
       {{"pages", pages}, {"error", status.message()}});
@@ -93,8 +104,7 @@ size_t RemoteTier::CountPresent(uint64_t ns_digest,
       }},
       kAskTimeout);
   if (!is_in_time || !question->present.ok()) {
-    LoadFailed(ask_breaker_, run.size(),
-               is_in_time ? question->present.status() : Timeout());
+    AskFailed(run.size(), is_in_time ? question->present.status() : Timeout());
     return 0;
   }
   const size_t present = *question->present;
@@ -139,10 +149,10 @@ size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
       std::vector<DeadlineThreads::Work>(kWindowThreads, work), kGetTimeout);
   const BlockWindow::Placed placed = load_window_->Close();
   if (is_in_time) {
-    EndLoad();
+    EndLoad(placed.front);
   } else {
     load_window_ = nullptr;
-    LoadFailed(load_breaker_, run.size() - placed.front, Timeout());
+    LoadFailed(placed.front, run.size() - placed.front, Timeout());
   }
   if (!placed.status.ok()) {
     // That says nothing of the store.
@@ -175,7 +185,7 @@ void RemoteTier::GetParts(BlockWindow& window, std::span<const PageId> pages,
   }
 }
 
-void RemoteTier::EndLoad() {
+void RemoteTier::EndLoad(size_t front) {
   size_t failed = 0;
   absl::Status status;
   for (const RemoteStore::Transfer& block : load_window_->blocks()) {
@@ -189,7 +199,7 @@ void RemoteTier::EndLoad() {
     }
   }
   if (failed > 0) {
-    LoadFailed(load_breaker_, failed, status);
+    LoadFailed(front, failed, status);
   } else {
     load_breaker_.Succeeded();
   }

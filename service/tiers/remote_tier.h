@@ -78,7 +78,8 @@ class RemoteTier final : public StoreTarget {
   // What each of the threads does.
   void GetParts(BlockWindow& window, std::span<const PageId> pages,
                 absl::Time deadline);
-  void EndLoad();
+  // `front` pages have been loaded.
+  void EndLoad(size_t front);
   // What each of the threads does, for what was copied out in a generation of
   // what is known.
   void PutParts(BlockWindow& window, absl::Time used, absl::Time deadline,
@@ -87,8 +88,9 @@ class RemoteTier final : public StoreTarget {
   void EndStore(const Sending& sent);
   // Whether the store has erased the block.
   bool Erase(const BlockKey& key);
-  void LoadFailed(CircuitBreaker& breaker, size_t pages,
-                  const absl::Status& status);
+  void AskFailed(size_t pages, const absl::Status& status);
+  void LoadFailed(size_t front, size_t pages, const absl::Status& status);
+  void ReadFailed(size_t pages, const absl::Status& status);
   void StoreFailed(size_t pages, const absl::Status& status);
 
   const BlockValues values_;

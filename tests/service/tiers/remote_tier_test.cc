@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class FakeStore final : public RemoteStore {
  public:
   struct Orders {
     absl::Status get;
+    std::set<PageHash> lost;  // of which it gives none
     absl::Status put;
     absl::Status ask;
     std::function<void()> after_put = [] {};
@@ -54,6 +56,9 @@ class FakeStore final : public RemoteStore {
       const auto it = values_->find(block.key.hash);
       block.status =
           it == values_->end() ? absl::NotFoundError("") : orders_->get;
+      if (orders_->lost.contains(block.key.hash)) {
+        block.status = absl::UnavailableError("gone");
+      }
       if (!block.status.ok()) continue;
       std::ranges::copy(it->second, block.value.begin());
     }
@@ -306,6 +311,17 @@ TEST_F(RemoteTierTest, AStoreThatSaysWhatItHasAndDoesNotGiveItIsLeftAlone) {
     EXPECT_EQ(Load(prompt_), 0u);
   }
   EXPECT_TRUE(tier_->figures().are_loads_refused);
+}
+
+TEST_F(RemoteTierTest, AStoreThatGivesTheFrontOfARunIsNotLeftAlone) {
+  Store(prompt_);
+  orders_.lost = {prompt_[3]};
+  for (int i = 0; i <= CircuitBreaker::kFailures; ++i) {
+    EXPECT_EQ(Load(prompt_), 3u);
+  }
+  ExpectLoaded(3);
+  EXPECT_FALSE(tier_->figures().are_loads_refused);
+  EXPECT_EQ(tier_->figures().failed_reads, 1u + CircuitBreaker::kFailures);
 }
 
 TEST_F(RemoteTierTest, WhatCannotBeReadEndsALoad) {
