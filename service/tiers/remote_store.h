@@ -39,7 +39,8 @@ class RemoteStore {
 
   virtual ~RemoteStore() = default;
 
-  // How many blocks at the front are there, as far as this came in time.
+  // How many blocks at the front are there, as far as this was found out in
+  // time; an error if nothing was.
   virtual absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
                                               absl::Time deadline) = 0;
   // NotFound: it is not there. DataLoss: its value has another length.

@@ -147,3 +147,12 @@ class RedisCluster:
 
     def blocks(self) -> list[bytes]:
         return [key for node in self.nodes for key in node.blocks()]
+
+    def holders(self) -> list[RedisServer]:
+        """The node of each block, those that expire last first."""
+        expiries = [
+            (node.db.pexpiretime(key), i)
+            for i, node in enumerate(self.nodes)
+            for key in node.blocks()
+        ]
+        return [self.nodes[i] for _, i in sorted(expiries, reverse=True)]

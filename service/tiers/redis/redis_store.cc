@@ -134,8 +134,11 @@ absl::StatusOr<size_t> RedisStore::CountPresent(std::span<const BlockKey> keys,
     }
     client_.Run(commands, deadline);
     for (const RedisCommand& command : commands) {
-      RETURN_IF_ERROR(Expect(RespReply::Kind::kInteger, command.reply));
-      if (command.reply->integer != 1) return present;
+      const absl::Status status =
+          Expect(RespReply::Kind::kInteger, command.reply);
+      // What a node that is gone has ends a run, as what is not there does.
+      if (!status.ok() && present == 0) return status;
+      if (!status.ok() || command.reply->integer != 1) return present;
       ++present;
     }
   }

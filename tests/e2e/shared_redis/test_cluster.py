@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from eventually import eventually
+from pandod_process import PAGE_TOKENS
 from protocol_worker import protocol_worker
 from redis_server import KINDS, RedisCluster
 from shared_redis import Machines
@@ -78,11 +79,21 @@ def test_pages_are_found_while_and_after_slots_move(machines, cluster):
 def test_a_node_that_dies_takes_only_its_pages(machines, cluster):
     url = ",".join(node.url for node in cluster.nodes)
     one, other = machines.start(tier_redis=url), machines.start(tier_redis=url)
-    one.cache(PROMPT, seed=1)
-    cluster.nodes[0].kill()
-    assert other.read()[0] < PROMPT.size
-    assert other.failures("read") > 0
-    cluster.nodes[0].start()
+    computed = one.cache(PROMPT, seed=1)
+    holders = cluster.holders()
+    # Of the node whose first page is behind those of the others.
+    dead = max(cluster.nodes, key=holders.index)
+    served = holders.index(dead)
+    dead.kill()
+    # Whoever asks is not refused after some times.
+    for _ in range(5):
+        matched, loaded = other.read()
+        assert matched == served * PAGE_TOKENS
+        np.testing.assert_array_equal(loaded, computed[:, :served])
+        other.await_idle()
+        other.evict(served)
+    assert other.refused("load") == 0
+    dead.start()
     eventually(cluster.is_whole)
     computed = one.cache(PROMPT + 1000, seed=2)
     eventually(lambda: other.read(PROMPT + 1000)[0] == PROMPT.size)
