@@ -25,7 +25,12 @@ from manifests import (
 
 HERE = Path(__file__).parent
 # The oldest version of Kubernetes that has what an overlay needs: DRA, or sidecars.
-OLDEST = {"base": "1.34", "overlays/cpu-demo": "1.29", "overlays/fleet": "1.34"}
+OLDEST = {
+    "base": "1.34",
+    "overlays/cpu-demo": "1.29",
+    "overlays/fleet": "1.34",
+    "overlays/tiers": "1.29",
+}
 # Those that look like what they change; the others are lists of operations.
 PATCHES = sorted(
     kustomization.parent / patch["path"]
@@ -98,7 +103,8 @@ def test_patches_change_what_is_there_and_not_its_rights(path):
     (patch,) = load(path)
     (target,) = [
         document
-        for document in of_kind(plain_files()["base"], patch["kind"])
+        for documents in plain_files().values()
+        for document in of_kind(documents, patch["kind"])
         if document["metadata"]["name"] == patch["metadata"]["name"]
     ]
     assert patch["apiVersion"] == target["apiVersion"]

@@ -215,12 +215,13 @@ def test_the_grace_is_longer_than_pandod_drains(pod, config):
 
 
 def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
-    for policy in of_kind(documents, "NetworkPolicy"):
+    (workload,) = machines(documents)
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    policies = {p["metadata"]["name"]: p for p in of_kind(documents, "NetworkPolicy")}
+    for policy in policies.values():
         assert set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
-        (workload,) = machines(documents)
-        labels = workload["spec"]["template"]["metadata"]["labels"]
-        if policy["metadata"]["name"] == "router":
-            continue
+    for name in policies.keys() - {"router", "valkey"}:
+        policy = policies[name]
         assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
         scrapes, requests, *events = policy["spec"]["ingress"]
         assert [p["port"] for e in events for p in e["ports"]] == sorted(
@@ -236,7 +237,7 @@ def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
             port["containerPort"] for c in pod["containers"] for port in c["ports"]
         ]
     exposed = not config["http"].startswith("127.") and config["http"]
-    assert bool(of_kind(documents, "NetworkPolicy")) == bool(exposed)
+    assert bool(policies.keys() - {"valkey"}) == bool(exposed)
 
 
 def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
@@ -293,9 +294,38 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
     assert egress == {*engines, *event_ports(config)}
 
 
-def test_the_pool_of_the_fleet_is_that_of_its_engines():
-    vllm, fleet = (
-        yaml.safe_load((KUBERNETES / folder / CONFIG).read_text())
-        for folder in ("overlays/vllm", "overlays/fleet")
+@pytest.mark.parametrize(
+    "name, of, own", [("fleet", "vllm", "kv-events"), ("tiers", "cpu-demo", "tier")]
+)
+def test_the_pool_of_several_machines_is_that_of_one(name, of, own):
+    one, several = (
+        yaml.safe_load((KUBERNETES / f"overlays/{folder}" / CONFIG).read_text())
+        for folder in (of, name)
     )
-    assert {k: v for k, v in fleet.items() if not k.startswith("kv-events")} == vllm
+    assert {k: v for k, v in several.items() if not k.startswith((own, "model"))} == {
+        k: v for k, v in one.items() if k != "model"
+    }
+
+
+def test_the_store_of_the_tiers_is_asked_by_the_machines_alone():
+    tiers = KUBERNETES / "overlays/tiers"
+    documents = load(tiers / "valkey.yaml")
+    (store,), (service,), (policy,) = (
+        of_kind(documents, kind) for kind in ("Deployment", "Service", "NetworkPolicy")
+    )
+    assert violations(pod_of(store)) == []
+    labels = store["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    (port,) = (
+        p["containerPort"] for c in containers(pod_of(store)) for p in c["ports"]
+    )
+    (asked,) = policy["spec"]["ingress"]
+    (machine,) = machines(plain_files()["overlays/cpu-demo"])
+    assert asked["from"][0]["podSelector"]["matchLabels"].items() <= (
+        machine["spec"]["template"]["metadata"]["labels"].items()
+    )
+    assert asked["ports"] == [{"port": port}]
+    config = yaml.safe_load((tiers / CONFIG).read_text())
+    name = service["metadata"]["name"]
+    assert config["tier"]["redis"] == f"redis://{name}:{port}"

@@ -41,7 +41,7 @@ def pod_of(workload: dict) -> dict:
 
 
 def containers(pod: dict) -> list[dict]:
-    return [*pod.get("initContainers", []), *pod["containers"]]
+    return [*pod.get("initContainers", []), *pod.get("containers", [])]
 
 
 def environment(container: dict) -> dict[str, str]:
@@ -76,12 +76,13 @@ def listed(kustomization: Path) -> list[Path]:
 @cache
 def own_files(name: str) -> list[dict]:
     """The whole manifests among the files of a folder."""
+    folder = KUBERNETES / name
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     return [
         document
-        for path in listed(KUBERNETES / name / "kustomization.yaml")
-        if path.is_file()
-        for document in load(path)
-        if "kind" in document
+        for resource in kustomization["resources"]
+        if (folder / resource).is_file()
+        for document in load(folder / resource)
     ]
 
 

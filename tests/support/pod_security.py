@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from manifests import containers
 
-VOLUMES = {"configMap", "emptyDir"}
+VOLUMES = {"configMap", "emptyDir", "ephemeral", "secret"}
 
 
 def violations(pod: dict) -> list[str]:
@@ -54,7 +54,7 @@ def _of_container(pod: dict, container: dict) -> Iterator[str]:
     volumes = {v["name"]: v for v in pod.get("volumes", [])}
     for mount in container.get("volumeMounts", []):
         volume = volumes.get(mount["name"], {})
-        if "configMap" in volume and mount["mountPath"] in writable:
+        if {"configMap", "secret"} & set(volume) and mount["mountPath"] in writable:
             yield f"{name} may write to {mount['mountPath']}"
         if "emptyDir" in volume and "sizeLimit" not in volume["emptyDir"]:
             yield f"volume {mount['name']} has no limit"

@@ -33,10 +33,17 @@ def _program(kind: str) -> str:
 
 class RedisServer:
     """A server on loopback that keeps nothing on disk. Options with a value of
-    None are left out."""
+    None are left out. `db` logs in with what is in `login`."""
 
-    def __init__(self, folder: Path, kind: str = "redis", **options: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kind: str = "redis",
+        login: dict[str, str] | None = None,
+        **options: object,
+    ) -> None:
         self.folder = folder
+        self._login = login or {}
         folder.mkdir()
         self.socket = folder / "server.sock"
         self.host, port = free_address().rsplit(":", 1)
@@ -67,7 +74,7 @@ class RedisServer:
             self._process = subprocess.Popen(
                 words, executable=self._program, stdout=log, stderr=log
             )
-        self.db = valkey.Valkey(unix_socket_path=str(self.socket))
+        self.db = valkey.Valkey(unix_socket_path=str(self.socket), **self._login)
         eventually(self._answers)
 
     def _answers(self) -> bool:
