@@ -18,10 +18,6 @@ constexpr size_t kWindowThreads = 4;
 constexpr size_t kLoadBytes = size_t{32} << 20;
 constexpr size_t kStoreBytes = size_t{16} << 20;
 constexpr size_t kMaxWindowBlocks = 32;
-// The store may end by itself in half of each of these times.
-constexpr absl::Duration kAskTimeout = absl::Milliseconds(250);
-constexpr absl::Duration kGetTimeout = absl::Seconds(2);
-constexpr absl::Duration kPutTimeout = absl::Seconds(5);
 
 size_t BlocksOf(size_t window_bytes, size_t page_bytes) {
   return std::clamp<size_t>(window_bytes / page_bytes, 1, kMaxWindowBlocks);
@@ -36,9 +32,11 @@ bool IsAnswer(const absl::Status& status) {
 
 }  // namespace
 
-RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store)
+RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store,
+                       const Timeouts& timeouts)
     : values_(std::move(values)),
       store_(std::move(store)),
+      timeouts_(timeouts),
       load_blocks_(BlocksOf(kLoadBytes, values_.page_bytes())),
       store_blocks_(BlocksOf(kStoreBytes, values_.page_bytes())),
       eraser_(store_.get()),
@@ -97,12 +95,12 @@ size_t RemoteTier::CountPresent(uint64_t ns_digest,
   for (const PageHash& hash : run) {
     question->keys.push_back({.ns_digest = ns_digest, .hash = hash});
   }
-  const absl::Time deadline = MonotonicNow() + kAskTimeout / 2;
+  const absl::Time deadline = MonotonicNow() + timeouts_.ask / 2;
   const bool is_in_time = askers_.Run(
       {[this, question, deadline] {
         question->present = store_->CountPresent(question->keys, deadline);
       }},
-      kAskTimeout);
+      timeouts_.ask);
   if (!is_in_time || !question->present.ok()) {
     AskFailed(run.size(), is_in_time ? question->present.status() : Timeout());
     return 0;
@@ -141,12 +139,12 @@ size_t RemoteTier::LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
   for (size_t i = 0; i < run.size(); ++i) {
     blocks[i].key = {.ns_digest = ns_digest, .hash = run[i]};
   }
-  const absl::Time deadline = MonotonicNow() + kGetTimeout / 2;
+  const absl::Time deadline = MonotonicNow() + timeouts_.get / 2;
   const auto work = [this, window = load_window_, pages, deadline] {
     GetParts(*window, pages, deadline);
   };
   const bool is_in_time = getters_.Run(
-      std::vector<DeadlineThreads::Work>(kWindowThreads, work), kGetTimeout);
+      std::vector<DeadlineThreads::Work>(kWindowThreads, work), timeouts_.get);
   const BlockWindow::Placed placed = load_window_->Close();
   if (is_in_time) {
     EndLoad(placed.front);
@@ -243,12 +241,12 @@ void RemoteTier::BeginPrompt(uint64_t ns_digest,
   const uint64_t generation = known_.generation();
   question->keys = known_.UnknownOf(ns_digest, prompt, 0);
   if (question->keys.empty() || !MayStore()) return;
-  const absl::Time deadline = MonotonicNow() + kPutTimeout / 2;
+  const absl::Time deadline = MonotonicNow() + timeouts_.put / 2;
   const bool is_in_time = putters_.Run(
       {[this, question, used = known_.period(), deadline] {
         question->are_present = store_->Touch(question->keys, used, deadline);
       }},
-      kPutTimeout);
+      timeouts_.put);
   if (!is_in_time || !question->are_present.ok()) {
     StoreFailed(0, is_in_time ? question->are_present.status() : Timeout());
     return;
@@ -295,7 +293,7 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
         {{"pages", keys.size()}, {"error", copied.message()}});
     return;
   }
-  const absl::Time deadline = MonotonicNow() + kPutTimeout / 2;
+  const absl::Time deadline = MonotonicNow() + timeouts_.put / 2;
   const auto work = [this, window = store_window_, used = known_.period(),
                      deadline, generation] {
     PutParts(*window, used, deadline, generation);
@@ -305,7 +303,7 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
       .generation = generation,
       .batch = putters_.Begin(
           std::vector<DeadlineThreads::Work>(kWindowThreads, work),
-          kPutTimeout)};
+          timeouts_.put)};
   EndPrompt();
   sending_ = next;
 }

@@ -36,7 +36,15 @@ namespace pando {
 // thread-safe.
 class RemoteTier final : public StoreTarget {
  public:
-  RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store);
+  // How long calls of the store may take. It may end by itself in half of each.
+  struct Timeouts {
+    absl::Duration ask = absl::Milliseconds(250);
+    absl::Duration get = absl::Seconds(2);
+    absl::Duration put = absl::Seconds(5);
+  };
+
+  RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store,
+             const Timeouts& timeouts);
 
   // How many blocks at the front of `run` the store says it has.
   size_t CountPresent(uint64_t ns_digest, std::span<const PageHash> run);
@@ -95,6 +103,7 @@ class RemoteTier final : public StoreTarget {
 
   const BlockValues values_;
   const std::unique_ptr<RemoteStore> store_;
+  const Timeouts timeouts_;
   // Of a window.
   const size_t load_blocks_;
   const size_t store_blocks_;

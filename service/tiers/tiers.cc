@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
                    OpenStore(config, digest));
   return std::make_unique<RemoteTier>(BlockValues(std::move(pages), digest),
-                                      std::move(store));
+                                      std::move(store), RemoteTier::Timeouts());
 }
 
 }  // namespace

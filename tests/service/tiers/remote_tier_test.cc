@@ -26,6 +26,9 @@ namespace {
 constexpr uint32_t kPages = 16;
 constexpr uint64_t kNs = 5;
 constexpr uint64_t kDigest = 11;
+// The fake store answers, however slow the machine is.
+constexpr RemoteTier::Timeouts kPatient = {
+    .ask = absl::Hours(1), .get = absl::Hours(1), .put = absl::Hours(1)};
 
 // A store in memory that fails and lies as it is told.
 class FakeStore final : public RemoteStore {
@@ -121,7 +124,7 @@ class RemoteTierTest : public testing::Test {
     store_ = store.get();
     tier_ = std::make_unique<RemoteTier>(
         BlockValues(std::make_unique<FailingPages>(*pool_, &copies_), kDigest),
-        std::move(store));
+        std::move(store), kPatient);
   }
 
   void Fill(PageId page, uint32_t seed) {
