@@ -82,7 +82,7 @@ std::string ExplanationText(const v1::ExplainMatchResponse& answer,
                             EndText(answer))},
        {"pending",
         answer.is_pending() ? "another call computes the next page" : "no"},
-       {"in a tier", TierText(answer)},
+       {"kept", TierText(answer)},
        {"more in",
         answer.longer_in_namespaces().empty()
             ? "no other namespace"
