@@ -25,7 +25,7 @@ enum class LoadAction {
 };
 
 // Where copies of pages are kept outside the cache, the fastest first.
-enum class KeptIn { kNowhere, kHost, kDisk };
+enum class KeptIn { kNowhere, kHost, kDisk, kShared };
 
 // What is kept of a prompt.
 struct Kept {

@@ -164,6 +164,8 @@ v1::Tier TierOnWire(KeptIn tier) {
       return v1::TIER_HOST;
     case KeptIn::kDisk:
       return v1::TIER_DISK;
+    case KeptIn::kShared:
+      return v1::TIER_SHARED;
   }
   return v1::TIER_UNSPECIFIED;
 }

@@ -158,12 +158,13 @@ Kept TierLoads::LookUp(const Lookup& lookup) {
   const size_t cached =
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
   const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
-  const TierStack::KeptRun kept = tiers_->CountKept(rest);
+  TierStack::KeptRun kept = tiers_->CountKept(rest);
   const bool is_wanted =
       lookup.action == LoadAction::kStart ||
       (lookup.action == LoadAction::kAwait && calls_.Has(lookup.id));
   if (is_wanted && !score->is_pending) {
-    BeginLoad(lookup, std::move(hashes), cached);
+    const size_t begun = BeginLoad(lookup, std::move(hashes), cached);
+    if (begun > kept.pages) kept = {.pages = begun, .slowest = KeptIn::kShared};
   }
   return KeptAfter(cached, kept);
 }
@@ -174,16 +175,16 @@ Kept TierLoads::KeptAfter(size_t cached, const TierStack::KeptRun& kept) const {
           .slowest = kept.slowest};
 }
 
-void TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
-                          size_t cached) {
+size_t TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
+                            size_t cached) {
   const size_t wanted = std::min(hashes.size() - cached, SparePages(cached));
   const uint64_t ns_digest = NamespaceDigest(hasher_, lookup.ns);
   const size_t loadable = tiers_->CountLoadable(
       ns_digest, std::span(hashes).subspan(cached, wanted));
-  if (!IsWorthALoad(loadable)) return;
+  if (!IsWorthALoad(loadable)) return 0;
   std::optional<Mover::Reservation> reservation = mover_->Reserve(
       lookup.ns, lookup.tokens, cached + loadable, lookup.generation);
-  if (!reservation.has_value()) return;
+  if (!reservation.has_value()) return 0;
   hashes.resize(cached + loadable);
   absl::MutexLock hold(&mutex_);
   loads_.push_back({.lookup = lookup.id,
@@ -193,6 +194,7 @@ void TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
                     .hashes = std::move(hashes),
                     .reservation = *std::move(reservation)});
   locked_pages_ += loads_.back().locked_pages();
+  return loadable;
 }
 
 size_t TierLoads::SparePages(size_t cached) {

@@ -88,9 +88,9 @@ class TierLoads final : public PrefixLoader {
   // After `cached` pages of a prompt, `kept` follow.
   Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
   // Begins to load what follows the cached pages, as far as it is stored and
-  // there is room for it.
-  void BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
-                 size_t cached);
+  // there is room for it. Returns how many pages these are.
+  size_t BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
+                   size_t cached);
   // Whether what has not begun is still to be loaded.
   bool IsWanted(const Load& load);
   bool IsWorthALoad(size_t pages) const {

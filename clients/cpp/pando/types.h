@@ -66,7 +66,8 @@ struct ReservedPages {
 enum class Tier {
   kNone,
   kDisk,
-  kHost,  // the memory of pandod
+  kHost,    // the memory of pandod
+  kShared,  // what many machines share
 };
 
 }  // namespace client

@@ -169,6 +169,8 @@ Tier FromProto(v1::Tier tier) {
       return Tier::kDisk;
     case v1::TIER_HOST:
       return Tier::kHost;
+    case v1::TIER_SHARED:
+      return Tier::kShared;
     default:
       return Tier::kNone;
   }

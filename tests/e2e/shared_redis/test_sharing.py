@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from eventually import eventually
+from pando_kv import Load, Tier
+from pando_kv._tier_waits import TierWaits
 from pandod_process import PAGE_TOKENS
 from protocol_worker import protocol_worker
 from redis_server import KINDS
-from tiered import PAGES, PROMPT, wait_for
+from tiered import PAGES, PROMPT, WAIT_MS, wait_for
 
 pytestmark = pytest.mark.parametrize("machines", KINDS, indirect=True)
 HOUR_MS = 3_600_000
@@ -42,6 +44,29 @@ def test_a_new_process_finds_what_was_shared(machines):
     matched, loaded = one.read()
     assert matched == PROMPT.size
     np.testing.assert_array_equal(loaded, computed)
+
+
+def test_who_begins_a_load_is_told_what_is_loaded_and_others_are_not(machines):
+    one, other = machines.start(), machines.start()
+    one.cache(PROMPT, seed=1)
+    with other.client() as client:
+        asked = client.match_prefix(PROMPT, load=Load.NO)
+        assert (asked.loadable_tokens, asked.loadable_tier) == (0, Tier.NONE)
+        begun = client.match_prefix(PROMPT, load=Load.START)
+        assert (begun.loadable_tokens, begun.loadable_tier) == (
+            PROMPT.size,
+            Tier.SHARED,
+        )
+        eventually(lambda: client.match_prefix(PROMPT).matched_tokens == PROMPT.size)
+
+
+def test_what_an_engine_leaves_in_its_queue_is_loaded_from_the_server(machines):
+    one, other = machines.start(), machines.start()
+    one.cache(PROMPT, seed=1)
+    with other.client() as client:
+        waits = TierWaits(client, WAIT_MS / 1000)
+        eventually(lambda: not waits.holds("1", lambda: (PROMPT, None)))
+        assert client.match_prefix(PROMPT).matched_tokens == PROMPT.size
 
 
 def test_what_was_loaded_is_not_stored_again(machines):

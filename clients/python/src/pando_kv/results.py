@@ -100,6 +100,8 @@ class Tier(WireEnum):
     DISK = 1
     HOST = 2
     """The memory of `pandod`."""
+    SHARED = 3
+    """What many machines share."""
 
 
 class PendingOutcome(WireEnum):

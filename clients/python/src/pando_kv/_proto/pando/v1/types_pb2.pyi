@@ -23,6 +23,7 @@ LAYOUT_ORDER_PAGE_FIRST: LayoutOrder
 LAYOUT_ORDER_UNSPECIFIED: LayoutOrder
 TIER_DISK: Tier
 TIER_HOST: Tier
+TIER_SHARED: Tier
 TIER_UNSPECIFIED: Tier
 
 class KvLayout(_message.Message):
