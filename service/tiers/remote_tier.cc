@@ -271,7 +271,11 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
     dropped_ += keys.size();
     return;
   }
-  if (store_window_ == nullptr) store_window_ = NewWindow(store_blocks_);
+  if (store_window_ == nullptr) {
+    store_window_ = spare_window_ != nullptr
+                        ? std::exchange(spare_window_, nullptr)
+                        : NewWindow(store_blocks_);
+  }
   const std::span<RemoteStore::Transfer> blocks =
       store_window_->Begin(keys.size());
   absl::Status copied;
@@ -287,25 +291,20 @@ void RemoteTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
         {{"pages", keys.size()}, {"error", copied.message()}});
     return;
   }
-  if (!copied.ok()) {
-    failed_writes_ += keys.size();
-    Log(LogLevel::kError, "pages cannot be copied to be shared",
-        {{"pages", keys.size()}, {"error", copied.message()}});
-    return;
-  }
+  const std::shared_ptr<BlockWindow> window =
+      std::exchange(store_window_, nullptr);
+  // Its time would run while it stands behind the one before it.
+  EndPrompt();
   const absl::Time deadline = MonotonicNow() + timeouts_.put / 2;
-  const auto work = [this, window = store_window_, used = known_.period(),
-                     deadline, generation] {
+  const auto work = [this, window, used = known_.period(), deadline,
+                     generation] {
     PutParts(*window, used, deadline, generation);
   };
-  const Sending next = {
-      .window = std::exchange(store_window_, nullptr),
-      .generation = generation,
-      .batch = putters_.Begin(
-          std::vector<DeadlineThreads::Work>(kWindowThreads, work),
-          timeouts_.put)};
-  EndPrompt();
-  sending_ = next;
+  sending_ = {.window = window,
+              .generation = generation,
+              .batch = putters_.Begin(
+                  std::vector<DeadlineThreads::Work>(kWindowThreads, work),
+                  timeouts_.put)};
 }
 
 void RemoteTier::EndPrompt() {
@@ -313,7 +312,7 @@ void RemoteTier::EndPrompt() {
   const Sending sent = *std::exchange(sending_, std::nullopt);
   if (putters_.End(sent.batch)) {
     EndStore(sent);
-    store_window_ = sent.window;
+    (store_window_ == nullptr ? store_window_ : spare_window_) = sent.window;
   } else {
     StoreFailed(sent.window->blocks().size(), Timeout());
   }
@@ -321,7 +320,7 @@ void RemoteTier::EndPrompt() {
 
 void RemoteTier::PutParts(BlockWindow& window, absl::Time used,
                           absl::Time deadline, uint64_t generation) {
-  while (MonotonicNow() < deadline) {
+  while (generation == known_.generation() && MonotonicNow() < deadline) {
     const std::span<RemoteStore::Transfer> part = window.TakePart();
     if (part.empty()) return;
     for (const RemoteStore::Transfer& block : part) {
@@ -344,6 +343,10 @@ void RemoteTier::EraseForgotten(std::span<const RemoteStore::Transfer> blocks) {
 
 void RemoteTier::EndStore(const Sending& sent) {
   const std::span<const RemoteStore::Transfer> blocks = sent.window->blocks();
+  if (sent.generation != known_.generation()) {
+    dropped_ += blocks.size();  // they were forgotten meanwhile
+    return;
+  }
   std::vector<PageHash> stored;
   absl::Status status;
   for (const RemoteStore::Transfer& block : blocks) {

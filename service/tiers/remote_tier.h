@@ -114,6 +114,7 @@ class RemoteTier final : public StoreTarget {
   // copied to a second window.
   std::optional<Sending> sending_;
   std::shared_ptr<BlockWindow> store_window_;  // null: as above
+  std::shared_ptr<BlockWindow> spare_window_;  // the same
   KnownBlocks known_;
   CircuitBreaker ask_breaker_;
   CircuitBreaker load_breaker_;

@@ -159,6 +159,15 @@ Kept TierLoads::LookUp(const Lookup& lookup) {
       std::min<size_t>(score->matched_tokens / page_tokens_, lookup.pages);
   const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
   TierStack::KeptRun kept = tiers_->CountKept(rest);
+  if (lookup.action == LoadAction::kStart && score->is_pending) {
+    // A worker that computes it may publish it only at the end of a long
+    // answer.
+    const size_t loading = CountLoading(hashes, cached);
+    if (loading == 0) return {};
+    if (loading > kept.pages) {
+      kept = {.pages = loading, .slowest = KeptIn::kShared};
+    }
+  }
   const bool is_wanted =
       lookup.action == LoadAction::kStart ||
       (lookup.action == LoadAction::kAwait && calls_.Has(lookup.id));
@@ -167,6 +176,19 @@ Kept TierLoads::LookUp(const Lookup& lookup) {
     if (begun > kept.pages) kept = {.pages = begun, .slowest = KeptIn::kShared};
   }
   return KeptAfter(cached, kept);
+}
+
+size_t TierLoads::CountLoading(std::span<const PageHash> prompt,
+                               size_t cached) {
+  size_t most = 0;
+  const auto count = [&](const Load& load) {
+    const auto [end, _] = std::ranges::mismatch(prompt, load.hashes);
+    most = std::max<size_t>(most, end - prompt.begin());
+  };
+  absl::MutexLock hold(&mutex_);
+  std::ranges::for_each(loads_, count);
+  if (under_way_ != nullptr) count(*under_way_);
+  return most - std::min(most, cached);
 }
 
 Kept TierLoads::KeptAfter(size_t cached, const TierStack::KeptRun& kept) const {
@@ -238,6 +260,7 @@ void TierLoads::RunLoads() {
         if (is_stopped_) return;
         load = std::move(loads_.front());
         loads_.pop_front();
+        under_way_ = &*load;
       }
     }
     if (!load.has_value()) {
@@ -246,6 +269,7 @@ void TierLoads::RunLoads() {
     }
     LoadAndPublish(*load);
     absl::MutexLock hold(&mutex_);
+    under_way_ = nullptr;
     locked_pages_ -= load->locked_pages();
   }
 }

@@ -87,6 +87,9 @@ class TierLoads final : public PrefixLoader {
   Kept LookUp(const Lookup& lookup);
   // After `cached` pages of a prompt, `kept` follow.
   Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
+  // How many pages after the `cached` ones of a prompt a load that has begun
+  // brings.
+  size_t CountLoading(std::span<const PageHash> prompt, size_t cached);
   // Begins to load what follows the cached pages, as far as it is stored and
   // there is room for it. Returns how many pages these are.
   size_t BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
@@ -128,6 +131,7 @@ class TierLoads final : public PrefixLoader {
   // The tiers have blocks to be erased.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
+  const Load* under_way_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t locked_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread lookup_thread_;

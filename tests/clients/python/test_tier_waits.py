@@ -114,8 +114,24 @@ def test_what_the_disk_has_nothing_to_add_to_is_one_call(
     assert asking.asked == 1
 
 
-def test_what_another_worker_computes_is_not_waited_for(tiered, client):
+def test_a_request_of_which_a_part_is_cached_is_held_for_the_rest(tiered, disk, client):
+    tiered.store(PROMPT, seed=1)
+    cached = 2 * PAGES // 3
+    client.insert(PROMPT[: cached * PAGE_TOKENS], client.allocate_pages(cached))
+    disk.stall()
+    asking = Asking(client)
+    assert asking.holds()
+    assert asking.holds("another one, for the same load")
+    disk.go_on()
+    eventually(lambda: not asking.holds())
+    assert client.match_prefix(PROMPT).matched_tokens == PROMPT.size
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True], ids=["nowhere", "on disk"])
+def test_what_another_worker_computes_is_not_waited_for(is_on_disk, tiered, client):
     """It may be published only at the end of a long answer."""
+    if is_on_disk:
+        tiered.store(PROMPT, seed=1)
     match = client.match_prefix(PROMPT, lock=True, reserve_tokens=PROMPT.size)
     asking = Asking(client)
     eventually(lambda: not asking.holds())

@@ -46,17 +46,17 @@ def test_a_new_process_finds_what_was_shared(machines):
     np.testing.assert_array_equal(loaded, computed)
 
 
-def test_who_begins_a_load_is_told_what_is_loaded_and_others_are_not(machines):
+def test_who_begins_a_load_is_told_what_is_loaded_and_who_only_asks_is_not(machines):
     one, other = machines.start(), machines.start()
     one.cache(PROMPT, seed=1)
     with other.client() as client:
         asked = client.match_prefix(PROMPT, load=Load.NO)
         assert (asked.loadable_tokens, asked.loadable_tier) == (0, Tier.NONE)
         begun = client.match_prefix(PROMPT, load=Load.START)
-        assert (begun.loadable_tokens, begun.loadable_tier) == (
-            PROMPT.size,
-            Tier.SHARED,
-        )
+        # Some or all of it may be there by the time of the answer.
+        assert begun.matched_tokens + begun.loadable_tokens == PROMPT.size
+        is_there = begun.matched_tokens == PROMPT.size
+        assert begun.loadable_tier == (Tier.NONE if is_there else Tier.SHARED)
         eventually(lambda: client.match_prefix(PROMPT).matched_tokens == PROMPT.size)
 
 

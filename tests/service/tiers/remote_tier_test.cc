@@ -339,6 +339,8 @@ TEST_F(RemoteTierTest, WhatCannotBeReadEndsALoad) {
 TEST_F(RemoteTierTest, WhatIsForgottenWhileItIsStoredIsErased) {
   orders_.after_put = [&] { tier_->Forget(kNs); };
   Store(prompt_);
+  EXPECT_EQ(tier_->figures().stored_pages, 0u);
+  EXPECT_EQ(tier_->figures().dropped_pages, 6u);
   tier_.reset();
   EXPECT_TRUE(values_.empty());
 }

@@ -76,6 +76,8 @@ class TierWaits:
             del self._waits[request_id]
 
     def _begin(self, tokens: Uint32Array, namespace: Namespace | None) -> _Wait | None:
+        if not tokens.size:
+            return None
         until = time.monotonic() + self._seconds
         thread = self._calls.begin(lambda: self._load(tokens, namespace, until))
         return None if thread is None else _Wait(thread, until)
@@ -89,7 +91,7 @@ class TierWaits:
                 tokens, namespace=namespace, touch=False, load=Load.START
             )
             left = until - time.monotonic()
-            if found.loadable_tokens <= found.matched_tokens or left <= 0:
+            if not found.loadable_tokens or left <= 0:
                 return
             loaded = self._client.match_prefix(
                 tokens, namespace=namespace, touch=False, lock=True, pending_wait=left

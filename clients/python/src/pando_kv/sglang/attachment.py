@@ -40,7 +40,7 @@ def session() -> Client:
 
 def wait() -> float:
     """How many seconds a request may wait for what a tier loads."""
-    value: float | str = os.environ.get(WAIT_MS, "0")
+    value: float | str = os.environ.get(WAIT_MS) or "0"
     with contextlib.suppress(ValueError):
         value = float(value)
     return wait_seconds(WAIT_MS, value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -98,18 +98,20 @@ class Calls:
         """Brings `room` up to date, without a call."""
         self.room = self._ask(room_now) or self.room
 
-    def held_back(self, queue: Mapping[str, Callable[[], Prompt]]) -> set[str]:
-        """The requests of the queue whose prompts a tier loads."""
+    def held_back(
+        self, queue: Container[str], first: Mapping[str, Callable[[], Prompt]]
+    ) -> set[str]:
+        """The first requests of the queue, as far as a tier loads their prompts."""
         waits = self._tier_waits
         if waits is not None:
             waits.begin_step()
             waits.keep(queue)
-        if not queue:
+        if not first:
             return set()
 
         def call(_: Client) -> set[str]:
             assert waits is not None
-            return {rid for rid, prompt in queue.items() if waits.holds(rid, prompt)}
+            return {rid for rid, prompt in first.items() if waits.holds(rid, prompt)}
 
         return self._ask(call) or set()
 

@@ -38,6 +38,8 @@ from pando_kv.sglang.publisher import Publisher, as_tokens, whole_pages
 
 # Between what a caller gave as extra_key and the version of the weights.
 _WEIGHTS = "\x1fweights="
+# What is loaded for requests further behind may be evicted before their turn.
+_LOADED_AHEAD = 32
 
 
 class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
@@ -130,7 +132,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
 
         if not self.calls.may_wait:
             return set()
-        return self.calls.held_back({r.rid: partial(prompt, r) for r in queue})
+        return self.calls.held_back(
+            {r.rid for r in queue},
+            {r.rid: partial(prompt, r) for r in queue[:_LOADED_AHEAD]},
+        )
 
     def release_aborted_request(self, handle: Any) -> None:
         """The request was aborted while it waited."""
