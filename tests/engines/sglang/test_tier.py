@@ -149,10 +149,12 @@ def test_what_is_not_on_disk_is_one_call_more(engine):
     assert made["MatchPrefix"] == 4
 
 
-def test_a_pandod_that_hangs_kills_nobody(engine, pandod, put_on_disk_alone):
+def test_a_pandod_that_hangs_kills_nobody(engine, pandod, disk, put_on_disk_alone):
     """Who waits for the tier does not stop the scheduler."""
     tokens = prompt(400, seed=9006)
     expected = put_on_disk_alone(tokens)
+    # A process goes on for a moment after the signal.
+    disk.stall()
     (request,) = engine.ask(start=[tokens], new=NEW)["ids"]
     os.kill(pandod.pid, signal.SIGSTOP)
     try:
@@ -160,6 +162,7 @@ def test_a_pandod_that_hangs_kills_nobody(engine, pandod, put_on_disk_alone):
         assert engine.answer(BEFORE_A_CALL_ENDS)["waiting"] == 1
     finally:
         os.kill(pandod.pid, signal.SIGCONT)
+        disk.go_on()
     eventually(lambda: len(engine.ask(step=1) and said(engine, request)) == NEW)
     assert [said(engine, request)] == expected
 
