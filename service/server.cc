@@ -235,6 +235,7 @@ absl::Status Server::StartTiers() {
                                      options_.tier_redis_certificate,
                                      options_.tier_redis_key},
                              .ttl = options_.tier_redis_ttl},
+                   .shared_key_file = options_.tier_shared_key_file,
                    .min_load_tokens = options_.tier_min_load_tokens,
                    .stores_at_once = StoringHit(options_) == 0},
                   {.cache = &cache_,

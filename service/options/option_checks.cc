@@ -172,6 +172,11 @@ absl::Status CheckTiers(const Options& options) {
         "tier-folder and tier-redis are given; pages are shared in one of "
         "them");
   }
+  if (!options.tier_shared_key_file.empty() && options.tier_folder.empty() &&
+      redis.empty()) {
+    return absl::InvalidArgumentError(
+        "tier-shared-key-file is given, which needs tier-folder or tier-redis");
+  }
   if (options.tier_host_bytes > 0) {
     RETURN_IF_ERROR(CheckTiersPool(
         "tier-host-bytes", absl::StrCat(options.tier_host_bytes), options));

@@ -418,6 +418,10 @@ std::vector<OptionSpec> MakeOptionTable() {
            "PEM file with the key of that certificate"),
       Time("tier-redis-ttl", &Options::tier_redis_ttl, hour, absl::Hours(8760),
            "How long a page stays on that server after its last use"),
+      Text("tier-shared-key-file", &Options::tier_shared_key_file, "PATH",
+           "File with the secret that signs what is shared, the same on all "
+           "machines: they load only what was signed with it; not signed when "
+           "empty"),
       Number("tier-min-load-tokens", &Options::tier_min_load_tokens, 1,
              kMaxInt32, "Fewer tokens than this are not loaded, but computed"),
       Choice("tier-write", &Options::tier_write,

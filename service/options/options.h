@@ -123,6 +123,7 @@ struct Options {
   std::string tier_redis_certificate;
   std::string tier_redis_key;
   absl::Duration tier_redis_ttl = absl::Hours(24);
+  std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
   std::string tier_write = "at-once";
   absl::Duration drain_timeout = absl::Seconds(25);

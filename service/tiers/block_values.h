@@ -11,17 +11,20 @@
 #include "base/ids.h"
 #include "service/events/page_hash.h"
 #include "service/tiers/page_blocks.h"
+#include "service/tiers/shared_key.h"
 
 namespace pando {
 
 // Pages as values of a store that is trusted with nothing: a header that names
-// the block, then the page. Owned by RemoteTier. Thread-safe; a page must not
-// be written while it is copied.
+// the block, its MAC if those who share have a key, then the page. Owned by
+// RemoteTier. Thread-safe; a page must not be written while it is copied.
 class BlockValues {
  public:
-  // `digest`: blocks of another one are of another model or shape.
-  BlockValues(std::unique_ptr<PageBlocks> pages, uint64_t digest)
-      : pages_(std::move(pages)), digest_(digest) {}
+  // `digest`: blocks of another one are of another model or shape, or of
+  // another key. Without a `key`, values are not signed.
+  BlockValues(std::unique_ptr<PageBlocks> pages, uint64_t digest,
+              std::unique_ptr<SharedKey> key)
+      : pages_(std::move(pages)), digest_(digest), key_(std::move(key)) {}
 
   uint64_t page_bytes() const { return pages_->block_bytes(); }
   size_t value_bytes() const;
@@ -35,8 +38,11 @@ class BlockValues {
   absl::Status CopyIn(std::span<const std::byte> value, PageId page) const;
 
  private:
+  size_t header_bytes() const;
+
   std::unique_ptr<PageBlocks> pages_;
   uint64_t digest_;
+  std::unique_ptr<SharedKey> key_;
 };
 
 }  // namespace pando

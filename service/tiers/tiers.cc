@@ -59,11 +59,17 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
     const Tiers::Config& config, const KvPool& pool) {
   if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
   ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
-  const uint64_t digest = pages->Digest(config.model);
+  uint64_t digest = pages->Digest(config.model);
+  std::unique_ptr<SharedKey> key;
+  if (!config.shared_key_file.empty()) {
+    ASSIGN_OR_RETURN(key, SharedKey::Read(config.shared_key_file));
+    digest = key->DigestOf(digest);
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
                    OpenStore(config, digest));
-  return std::make_unique<RemoteTier>(BlockValues(std::move(pages), digest),
-                                      std::move(store), RemoteTier::Timeouts());
+  return std::make_unique<RemoteTier>(
+      BlockValues(std::move(pages), digest, std::move(key)), std::move(store),
+      RemoteTier::Timeouts());
 }
 
 }  // namespace

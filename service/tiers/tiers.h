@@ -31,6 +31,7 @@ class Tiers {
     // One of them at most.
     std::string shared_folder;
     RedisStore::Config redis;
+    std::string shared_key_file;  // empty: what is shared is not signed
     uint32_t min_load_tokens = 0;
     // What enters the cache is stored, not only what is hit there.
     bool stores_at_once = true;

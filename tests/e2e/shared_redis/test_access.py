@@ -135,3 +135,16 @@ def test_a_client_without_a_certificate_gets_nothing(encrypted):
     )
     assert one.read()[0] == 0
     assert one.failures("read") > 0
+
+
+def test_what_is_signed_with_a_key_only_its_machines_load(machines, tmp_path):
+    key = tmp_path / "key"
+    key.write_text("k" * 32)
+    key.chmod(0o600)
+    signed = {"tier_shared_key_file": key}
+    one, other = machines.start(**signed), machines.start(**signed)
+    computed = one.cache(PROMPT, seed=1)
+    np.testing.assert_array_equal(other.read()[1], computed)
+    stranger = machines.start()
+    assert stranger.read()[0] == 0
+    assert stranger.failures("verify") == 0

@@ -123,7 +123,8 @@ class RemoteTierTest : public testing::Test {
     auto store = std::make_unique<FakeStore>(&orders_, &values_);
     store_ = store.get();
     tier_ = std::make_unique<RemoteTier>(
-        BlockValues(std::make_unique<FailingPages>(*pool_, &copies_), kDigest),
+        BlockValues(std::make_unique<FailingPages>(*pool_, &copies_), kDigest,
+                    nullptr),
         std::move(store), kPatient);
   }
 
