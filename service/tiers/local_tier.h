@@ -53,8 +53,8 @@ class LocalTier final : public StoreTarget {
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
 
   // Forgets what is stored of a namespace, or being stored; none: of all. It
-  // does not touch the store: EraseForgotten, which the thread that loads calls
-  // after it, sees to it that nothing of it is found after a restart.
+  // does not touch the store: EraseForgotten, which is called after it, sees to
+  // it that nothing of it is found after a restart, and gives its slots back.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
 

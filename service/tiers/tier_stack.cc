@@ -67,8 +67,12 @@ size_t TierStack::LoadKept(std::span<const PageHash> run,
   return loaded;
 }
 
+// Memory has its room back at once, even while the disk hangs.
 void TierStack::Forget(std::optional<uint64_t> ns_digest) {
-  for (const Local& local : local_) local.tier->Forget(ns_digest);
+  for (const auto& [tier, where] : local_) {
+    tier->Forget(ns_digest);
+    if (where == KeptIn::kHost) tier->EraseForgotten();
+  }
   if (remote_ != nullptr) remote_->Forget(ns_digest);
 }
 

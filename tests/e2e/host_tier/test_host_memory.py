@@ -1,5 +1,7 @@
 """What was evicted comes back from the memory of pandod, bit by bit."""
 
+import itertools
+
 import numpy as np
 import pytest
 from eventually import eventually
@@ -7,7 +9,7 @@ from host_tiered import PAGE_BYTES, HostTiered
 from metrics_page import MetricsPage
 from pandod_process import PAGE_TOKENS, refused_start
 from protocol_worker import protocol_worker
-from tiered import PAGES, PROMPT, contents, fill, stalled_tier
+from tiered import PAGES, PROMPT, contents, fill, stalled_tier, wait_for
 
 OTHER = PROMPT + 1000
 
@@ -157,6 +159,42 @@ def test_a_disk_that_hangs_does_not_keep_what_is_in_memory(start_pandod, tmp_pat
         assert tiered.read()[0] == PROMPT.size
         assert tiered.figure("copied_pages_total", tier="disk") == 0
         disk.go_on()
+
+
+def test_a_flush_gives_memory_back_while_the_disk_hangs(start_pandod, tmp_path):
+    room = {"tier_host_bytes": PAGES * PAGE_BYTES}
+    with (
+        stalled_tier(start_pandod, tmp_path, **room) as (tiered, disk),
+        protocol_worker(tiered.pandod.address) as worker,
+    ):
+
+        def held_in(tier: str) -> int:
+            return tiered.figure("pages", tier=tier)
+
+        def stored_in(tier: str) -> int:
+            return tiered.figure("copied_pages_total", tier=tier, direction="store")
+
+        worker.cache(list(OTHER))
+        eventually(lambda: stored_in("host") == stored_in("disk") == PAGES)
+        # Which takes the room of the other one, so that this is on disk alone.
+        worker.cache(list(PROMPT))
+        eventually(lambda: stored_in("host") == stored_in("disk") == 2 * PAGES)
+        tiered.await_idle()
+        tiered.evict(2 * PAGES)
+        disk.stall(after=1)
+        waiting = wait_for(worker, OTHER)
+        eventually(disk.is_reached)
+        worker.call("Flush")
+        eventually(lambda: held_in("host") == 0)
+        others = (list(PROMPT[:PAGE_TOKENS] + 1000 * i) for i in itertools.count(2))
+
+        def another_one_is_kept() -> bool:
+            worker.cache(next(others))
+            return held_in("host") > 0
+
+        eventually(another_one_is_kept)
+        disk.go_on()
+        assert waiting.get().matched_tokens == 0
 
 
 @pytest.mark.parametrize(

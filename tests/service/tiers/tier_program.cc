@@ -283,6 +283,7 @@ void TierProgram::Forget() {
   Say("forget " + Text(ns));
   stack_->Forget(ns);
   host_.reference.Forget(ns);
+  host_.reference.EraseForgotten();
   disk_.reference.Forget(ns);
 }
 
