@@ -17,7 +17,7 @@ namespace pando {
 
 // Pages as values of a store that is trusted with nothing: a header that names
 // the block, its MAC if those who share have a key, then the page. Owned by
-// RemoteTier. Thread-safe; a page must not be written while it is copied.
+// RemoteBlocks. Thread-safe; a page must not be written while it is copied.
 class BlockValues {
  public:
   // `digest`: blocks of another one are of another model or shape, or of

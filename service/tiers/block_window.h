@@ -16,7 +16,7 @@
 namespace pando {
 
 // Blocks on their way to or from a store, with the memory of their values.
-// Threads take parts of it until nothing is left. RemoteTier shares it with
+// Threads take parts of it until nothing is left. Who makes one shares it with
 // them, as they may go on after it was given up; if not, it is used again, for
 // new memory costs as much as a copy. Thread-safe, but for Begin.
 class BlockWindow {

@@ -9,7 +9,7 @@ namespace pando {
 
 // Leaves something alone that fails again and again: after some failures in a
 // row, calls are refused for a while, then tried again. Each failure after that
-// doubles the while. Owned by RemoteTier; thread-safe.
+// doubles the while. Owned by RemoteLoads and RemoteStores; thread-safe.
 class CircuitBreaker {
  public:
   static constexpr int kFailures = 3;

@@ -132,15 +132,15 @@ FolderStore::Place FolderStore::PlaceOf(const BlockKey& key) const {
   return {model_folder_, ns_folder, folder, absl::StrCat(folder, "/", name)};
 }
 
-absl::StatusOr<size_t> FolderStore::CountPresent(std::span<const BlockKey> keys,
-                                                 absl::Time deadline) {
+absl::StatusOr<RemoteStore::Presence> FolderStore::CountPresent(
+    std::span<const BlockKey> keys, absl::Time deadline) {
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (MonotonicNow() >= deadline) return i;
+    if (MonotonicNow() >= deadline) return Presence{.blocks = i};
     if (access(PlaceOf(keys[i]).file.c_str(), R_OK) == 0) continue;
-    if (errno == ENOENT) return i;
+    if (errno == ENOENT) return Presence{.blocks = i, .lacks_next = true};
     return absl::ErrnoToStatus(errno, "look for a block");
   }
-  return keys.size();
+  return Presence{.blocks = keys.size()};
 }
 
 void FolderStore::Get(std::span<Transfer> blocks, absl::Time deadline) {

@@ -19,8 +19,8 @@ namespace pando {
 
 // A file for each block, in a folder that many machines share. A file gets its
 // name when it is whole. Its time of modification says when it was last used;
-// whoever owns the folder removes those that are too old. Owned by RemoteTier;
-// thread-safe.
+// whoever owns the folder removes those that are too old. Owned by
+// RemoteBlocks; thread-safe.
 class FolderStore final : public RemoteStore {
  public:
   // `digest`: blocks of another one are of another model or shape. The folder
@@ -28,8 +28,8 @@ class FolderStore final : public RemoteStore {
   static absl::StatusOr<std::unique_ptr<FolderStore>> Open(
       const std::string& folder, uint64_t digest);
 
-  absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
-                                      absl::Time deadline) override;
+  absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                        absl::Time deadline) override;
   void Get(std::span<Transfer> blocks, absl::Time deadline) override;
   void Put(std::span<Transfer> blocks, absl::Time used,
            absl::Time deadline) override;

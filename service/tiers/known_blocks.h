@@ -18,7 +18,8 @@ namespace pando {
 // Blocks that this process stored or touched in the present period, so that a
 // store is not asked for each of them again. All of a period count as used at
 // its beginning, so that the front of a prompt, which is touched once, is never
-// older than what is stored behind it later. Owned by RemoteTier; thread-safe.
+// older than what is stored behind it later. Owned by RemoteBlocks;
+// thread-safe.
 class KnownBlocks {
  public:
   static constexpr absl::Duration kPeriod = absl::Minutes(10);

@@ -27,7 +27,7 @@ struct BlockKey {
 //
 // All calls take many blocks, and may hang; RemoteTier makes them on threads
 // of which it gives up the wait. A call whose deadline (of MonotonicNow) passes
-// while it works leaves the rest undone. Owned by RemoteTier; thread-safe.
+// while it works leaves the rest undone. Owned by RemoteBlocks; thread-safe.
 class RemoteStore {
  public:
   // A value on its way, and how it went. All values have the same length.
@@ -37,12 +37,17 @@ class RemoteStore {
     absl::Status status;
   };
 
+  // What is there of a run of blocks.
+  struct Presence {
+    size_t blocks = 0;        // at its front
+    bool lacks_next = false;  // else it is not known whether the next one is
+  };
+
   virtual ~RemoteStore() = default;
 
-  // How many blocks at the front are there, as far as this was found out in
-  // time; an error if nothing was.
-  virtual absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
-                                              absl::Time deadline) = 0;
+  // As far as this was found out in time; an error if nothing was.
+  virtual absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                                absl::Time deadline) = 0;
   // NotFound: it is not there. DataLoss: its value has another length.
   virtual void Get(std::span<Transfer> blocks, absl::Time deadline) = 0;
   // A block is there as a whole, or not at all. `used` is of the system's

@@ -13,8 +13,8 @@
 namespace pando {
 
 // Erases what is flushed from a store, on a thread of its own, and as often as
-// it takes. Owned by RemoteTier; thread-safe. Its destructor waits for what is
-// being erased.
+// it takes. Owned by RemoteBlocks; thread-safe. Its destructor waits for what
+// is being erased.
 class StoreEraser {
  public:
   // `store` outlives it.

@@ -122,8 +122,8 @@ std::string RedisStore::ExpiryOf(const BlockKey& key, absl::Time used) const {
       absl::ToUnixMillis(used + ttl_ - absl::Milliseconds(key.ordinal)));
 }
 
-absl::StatusOr<size_t> RedisStore::CountPresent(std::span<const BlockKey> keys,
-                                                absl::Time deadline) {
+absl::StatusOr<RemoteStore::Presence> RedisStore::CountPresent(
+    std::span<const BlockKey> keys, absl::Time deadline) {
   size_t present = 0;
   while (present < keys.size() && MonotonicNow() < deadline) {
     std::vector<RedisCommand> commands;
@@ -138,11 +138,14 @@ absl::StatusOr<size_t> RedisStore::CountPresent(std::span<const BlockKey> keys,
           Expect(RespReply::Kind::kInteger, command.reply);
       // What a node that is gone has ends a run, as what is not there does.
       if (!status.ok() && present == 0) return status;
-      if (!status.ok() || command.reply->integer != 1) return present;
+      if (!status.ok()) return Presence{.blocks = present};
+      if (command.reply->integer != 1) {
+        return Presence{.blocks = present, .lacks_next = true};
+      }
       ++present;
     }
   }
-  return present;
+  return Presence{.blocks = present};
 }
 
 void RedisStore::Get(std::span<Transfer> blocks, absl::Time deadline) {

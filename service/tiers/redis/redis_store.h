@@ -20,7 +20,7 @@ namespace pando {
 
 // A key of Redis or Valkey for each block, which expires when it was not used
 // for a while, those further behind in a prompt before those ahead of them; so
-// they are written and touched first. Owned by RemoteTier; thread-safe.
+// they are written and touched first. Owned by RemoteBlocks; thread-safe.
 class RedisStore final : public RemoteStore {
  public:
   struct Config {
@@ -36,8 +36,8 @@ class RedisStore final : public RemoteStore {
   static absl::StatusOr<std::unique_ptr<RedisStore>> Open(const Config& config,
                                                           uint64_t digest);
 
-  absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
-                                      absl::Time deadline) override;
+  absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                        absl::Time deadline) override;
   void Get(std::span<Transfer> blocks, absl::Time deadline) override;
   void Put(std::span<Transfer> blocks, absl::Time used,
            absl::Time deadline) override;

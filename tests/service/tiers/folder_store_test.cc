@@ -62,7 +62,9 @@ class FolderStoreTest : public testing::Test {
   size_t CountPresent(size_t count, uint64_t ns = kNs) {
     std::vector<BlockKey> keys;
     for (size_t i = 0; i < count; ++i) keys.push_back(KeyOf(i, ns));
-    return *store_->CountPresent(keys, absl::InfiniteFuture());
+    const auto presence = store_->CountPresent(keys, absl::InfiniteFuture());
+    EXPECT_EQ(presence->lacks_next, presence->blocks < count);
+    return presence->blocks;
   }
   static absl::Status Get(FolderStore& store, size_t number,
                           std::vector<std::byte>& value) {
@@ -104,7 +106,9 @@ TEST_F(FolderStoreTest, WhatHasNoTimeIsNotDone) {
   ASSERT_TRUE(Put(0).ok());
   const absl::Time past = MonotonicNow() - absl::Nanoseconds(1);
   const BlockKey key = KeyOf(0);
-  EXPECT_EQ(*store_->CountPresent({&key, 1}, past), 0u);
+  const auto presence = store_->CountPresent({&key, 1}, past);
+  EXPECT_EQ(presence->blocks, 0u);
+  EXPECT_FALSE(presence->lacks_next);
   EXPECT_EQ(*store_->Touch({&key, 1}, absl::Now(), past),
             std::vector<bool>{false});
   std::vector<std::byte> value(kValueBytes);

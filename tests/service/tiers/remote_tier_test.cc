@@ -35,7 +35,7 @@ class FakeStore final : public RemoteStore {
  public:
   struct Orders {
     absl::Status get;
-    std::set<PageHash> lost;  // of which it gives none
+    std::set<PageHash> lost;  // of which it says and gives nothing
     absl::Status put;
     absl::Status ask;
     std::function<void()> after_put = [] {};
@@ -45,13 +45,19 @@ class FakeStore final : public RemoteStore {
   FakeStore(Orders* orders, Values* values)
       : orders_(orders), values_(values) {}
 
-  absl::StatusOr<size_t> CountPresent(std::span<const BlockKey> keys,
-                                      absl::Time) override {
+  absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                        absl::Time) override {
     absl::MutexLock hold(&mutex_);
     if (!orders_->ask.ok()) return orders_->ask;
     size_t count = 0;
-    while (count < keys.size() && values_->contains(keys[count].hash)) ++count;
-    return count;
+    for (const BlockKey& key : keys) {
+      if (orders_->lost.contains(key.hash)) return Presence{.blocks = count};
+      if (!values_->contains(key.hash)) {
+        return Presence{.blocks = count, .lacks_next = true};
+      }
+      ++count;
+    }
+    return Presence{.blocks = count};
   }
   void Get(std::span<Transfer> blocks, absl::Time) override {
     absl::MutexLock hold(&mutex_);
@@ -239,6 +245,13 @@ TEST_F(RemoteTierTest, WhatOthersErasedIsStoredAgainOnceItWasMissed) {
   Store(prompt_);
   EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 6u);
   EXPECT_EQ(tier_->figures().stored_pages, 7u);
+}
+
+TEST_F(RemoteTierTest, WhatTheStoreCannotTellIsStillKnown) {
+  Store(prompt_);
+  orders_.lost = {prompt_[4]};
+  EXPECT_EQ(tier_->CountPresent(kNs, prompt_), 4u);
+  EXPECT_TRUE(tier_->TouchIfStored(prompt_));
 }
 
 TEST_F(RemoteTierTest, PagesWhoseLockWasLostAreNotStored) {
