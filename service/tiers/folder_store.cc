@@ -21,9 +21,13 @@
 namespace pando {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+// What is erased is given such a name.
+constexpr char kErasedPrefix[] = "erased-";
 
 absl::Status CheckFolder(const std::string& folder) {
   struct stat status;
@@ -83,6 +87,27 @@ absl::Status Read(const std::string& path, std::span<std::byte> value) {
     got += static_cast<size_t>(bytes);
   }
   return absl::OkStatus();
+}
+
+bool IsFolder(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return !entry.is_symlink(ignored) && entry.is_directory(ignored);
+}
+
+bool IsErased(const fs::directory_entry& entry) {
+  return IsFolder(entry) &&
+         entry.path().filename().native().starts_with(kErasedPrefix);
+}
+
+// Empty: there is none, or the folder cannot be read.
+fs::path FindIn(const fs::path& folder,
+                bool (*is_wanted)(const fs::directory_entry&)) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error);
+       !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_wanted(*it)) return it->path();
+  }
+  return {};
 }
 
 // Fills a file that was just made. What a server has not taken by then, some
@@ -207,20 +232,30 @@ absl::Status FolderStore::Erase(const BlockKey& key) {
   return absl::ErrnoToStatus(errno, "erase a block");
 }
 
-// It is gone for all machines at once. Files that cannot be erased then are
-// removed when they are old, as all others.
+// It is gone for all machines at once; FreeSome deletes it.
 absl::Status FolderStore::EraseAll(std::optional<uint64_t> ns_digest) {
   const std::string folder =
       ns_digest.has_value() ? NsFolder(*ns_digest) : model_folder_;
   const std::string erased =
-      absl::StrFormat("%s/erased-%016x", folder_, RandomId());
-  if (rename(folder.c_str(), erased.c_str()) != 0) {
-    if (errno == ENOENT) return absl::OkStatus();
-    return absl::ErrnoToStatus(errno, "erase blocks");
+      absl::StrFormat("%s/%s%016x", folder_, kErasedPrefix, RandomId());
+  if (rename(folder.c_str(), erased.c_str()) == 0 || errno == ENOENT) {
+    return absl::OkStatus();
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(erased, ignored);
-  return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "erase blocks");
+}
+
+// Deletes one folder of files, or one that has lost all of its folders. What
+// cannot be deleted goes when it is old, as all other files.
+bool FolderStore::FreeSome() {
+  fs::path innermost;
+  for (fs::path folder = FindIn(folder_, IsErased); !folder.empty();
+       folder = FindIn(innermost, IsFolder)) {
+    innermost = folder;
+  }
+  if (innermost.empty()) return false;
+  std::error_code error;
+  fs::remove_all(innermost, error);
+  return !error;
 }
 
 }  // namespace pando

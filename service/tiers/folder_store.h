@@ -38,6 +38,7 @@ class FolderStore final : public RemoteStore {
                                           absl::Time deadline) override;
   absl::Status Erase(const BlockKey& key) override;
   absl::Status EraseAll(std::optional<uint64_t> ns_digest) override;
+  bool FreeSome() override;
 
  private:
   FolderStore(const std::string& folder, uint64_t digest);

@@ -61,6 +61,9 @@ class RemoteStore {
   virtual absl::Status Erase(const BlockKey& key) = 0;
   // All of a namespace; none: of all. May take long.
   virtual absl::Status EraseAll(std::optional<uint64_t> ns_digest) = 0;
+  // Frees some of the room that what EraseAll has erased still takes, be it in
+  // an earlier process. Whether there may be more of it.
+  virtual bool FreeSome() { return false; }
 };
 
 }  // namespace pando

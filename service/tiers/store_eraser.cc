@@ -32,25 +32,37 @@ bool StoreEraser::is_erasing() const {
   return !waiting_.empty();
 }
 
-// Once it is stopped, each is tried once.
 void StoreEraser::Run() {
   pthread_setname_np(pthread_self(), "tier-erase");
+  bool may_be_left = true;  // by a process that ended before it was done
   while (true) {
-    std::optional<uint64_t> ns_digest;
     {
       absl::MutexLock hold(&mutex_);
-      mutex_.Await(absl::Condition(this, &StoreEraser::HasWork));
-      if (waiting_.empty()) return;
-      ns_digest = waiting_.front();
+      if (!may_be_left) {
+        mutex_.Await(absl::Condition(this, &StoreEraser::HasWork));
+      }
+      if (is_stopped_ && waiting_.empty()) return;
     }
-    const bool is_erased = EraseNow(ns_digest);
-    absl::MutexLock hold(&mutex_);
-    if (is_erased || is_stopped_) {
-      waiting_.pop_front();
-    } else {
-      mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kTryAgainAfter);
-    }
+    may_be_left = EraseNext() || store_->FreeSome();
   }
+}
+
+// Once it is stopped, each is tried once.
+bool StoreEraser::EraseNext() {
+  std::optional<uint64_t> ns_digest;
+  {
+    absl::MutexLock hold(&mutex_);
+    if (waiting_.empty()) return false;
+    ns_digest = waiting_.front();
+  }
+  const bool is_erased = EraseNow(ns_digest);
+  absl::MutexLock hold(&mutex_);
+  if (is_erased || is_stopped_) {
+    waiting_.pop_front();
+  } else {
+    mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kTryAgainAfter);
+  }
+  return true;
 }
 
 bool StoreEraser::EraseNow(std::optional<uint64_t> ns_digest) {

@@ -12,9 +12,10 @@
 
 namespace pando {
 
-// Erases what is flushed from a store, on a thread of its own, and as often as
-// it takes. Owned by RemoteBlocks; thread-safe. Its destructor waits for what
-// is being erased.
+// Erases what is flushed from a store, on a thread of its own, as often as it
+// takes, and then frees the room of it. Owned by RemoteBlocks; thread-safe. Its
+// destructor waits for what is being erased, and leaves the rest of what is to
+// be freed to the next process.
 class StoreEraser {
  public:
   // `store` outlives it.
@@ -29,6 +30,8 @@ class StoreEraser {
 
  private:
   void Run();
+  // False: there is nothing to be erased.
+  bool EraseNext();
   // Whether it succeeded.
   bool EraseNow(std::optional<uint64_t> ns_digest);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -106,6 +106,16 @@ def test_what_one_flushes_no_machine_finds(machines, how):
     np.testing.assert_array_equal(other.read()[1], computed)
 
 
+def test_what_a_flush_has_left_is_deleted_by_the_next_process(machines):
+    left = machines.shared / "erased-0123456789abcdef" / "00"
+    left.mkdir(parents=True)
+    (left / "0011").touch()
+    one = machines.start()
+    eventually(lambda: not left.parent.exists())
+    computed = one.cache(PROMPT, seed=1)
+    np.testing.assert_array_equal(machines.start().read()[1], computed)
+
+
 def test_namespaces_and_models_are_closed_worlds(machines):
     one = machines.start()
     one.cache(PROMPT, seed=1)

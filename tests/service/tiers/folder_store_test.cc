@@ -164,8 +164,26 @@ TEST_F(FolderStoreTest, ANamespaceIsErasedOrAll) {
   EXPECT_EQ(CountPresent(1, kOtherNs), 1u);
   EXPECT_TRUE(store_->EraseAll(std::nullopt).ok());
   EXPECT_EQ(CountPresent(1, kOtherNs), 0u);
-  EXPECT_TRUE(fs::is_empty(folder_));
   EXPECT_TRUE(Put(0).ok());
+}
+
+TEST_F(FolderStoreTest, WhatWasErasedIsFreedInPiecesByAnyProcess) {
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Put(i, kNs).ok());
+    ASSERT_TRUE(Put(i, kOtherNs).ok());
+  }
+  ASSERT_TRUE(store_->EraseAll(kNs).ok());
+  EXPECT_EQ(Files().size(), 6u);
+  EXPECT_EQ(CountPresent(3, kNs), 0u);
+  EXPECT_TRUE(store_->FreeSome());
+  EXPECT_GT(Files().size(), 3u);
+  const std::unique_ptr<FolderStore> next = Open(2);
+  while (next->FreeSome()) continue;
+  EXPECT_EQ(Files().size(), 3u);
+  EXPECT_EQ(CountPresent(3, kOtherNs), 3u);
+  ASSERT_TRUE(store_->EraseAll(std::nullopt).ok());
+  while (store_->FreeSome()) continue;
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(FolderStoreTest, WhatCannotBeWrittenLeavesNothing) {

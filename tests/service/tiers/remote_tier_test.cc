@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -39,6 +40,7 @@ class FakeStore final : public RemoteStore {
     absl::Status put;
     absl::Status ask;
     std::function<void()> after_put = [] {};
+    absl::Notification* may_free = nullptr;  // what was erased; null: it may
   };
   using Values = std::map<PageHash, std::vector<std::byte>>;
 
@@ -99,7 +101,18 @@ class FakeStore final : public RemoteStore {
   absl::Status EraseAll(std::optional<uint64_t>) override {
     absl::MutexLock hold(&mutex_);
     values_->clear();
+    has_erased_ = true;
     return absl::OkStatus();
+  }
+  bool FreeSome() override {
+    {
+      absl::MutexLock hold(&mutex_);
+      if (!std::exchange(has_erased_, false)) return false;
+    }
+    if (orders_->may_free != nullptr) {
+      orders_->may_free->WaitForNotification();
+    }
+    return false;
   }
 
   int touches() {
@@ -112,6 +125,7 @@ class FakeStore final : public RemoteStore {
   Values* const values_;
   absl::Mutex mutex_;
   int touches_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_erased_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class RemoteTierTest : public testing::Test {
@@ -366,6 +380,16 @@ TEST_F(RemoteTierTest, WhatWasForgottenIsStoredAgain) {
   // Nothing is stored before all is erased.
   while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
   EXPECT_EQ(Load(prompt_), 6u);
+}
+
+TEST_F(RemoteTierTest, NobodyWaitsUntilWhatWasForgottenIsFreed) {
+  absl::Notification may_free;
+  orders_.may_free = &may_free;
+  Store(prompt_);
+  tier_->Forget(std::nullopt);
+  while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
+  EXPECT_EQ(Load(prompt_), 6u);
+  may_free.Notify();
 }
 
 }  // namespace
