@@ -30,9 +30,8 @@ from tier_copies import (
 )
 
 ROUNDS = 9
-# How many threads of pandod write and read blocks.
-WRITERS = 4
-READERS = 4
+# How many blocks pandod has on their way at once, in each direction.
+DEPTH = 8
 # In the file `index` of a tier: the header, and the record of each block.
 HEADER_BYTES = 4096
 RECORD_BYTES = 64
@@ -144,14 +143,14 @@ def _copying_rows(build: Path) -> list[Row]:
     rates = {name: median(values) for name, values in work.items()}
     pages = f"{PROMPT_PAGES} pages of 1 MiB"
     return [
-        _row(f"disk tier: store {pages}", rates["store"], rates["write"], WRITERS),
-        _row(f"disk tier: load {pages}", rates["load"], rates["read"], READERS),
+        _row(f"disk tier: store {pages}", rates["store"], rates["write"]),
+        _row(f"disk tier: load {pages}", rates["load"], rates["read"]),
     ]
 
 
-def _row(name: str, rate: float, floor: float, depth: int) -> Row:
+def _row(name: str, rate: float, floor: float) -> Row:
     return Row(
-        f"{name}; floor: O_DIRECT, {depth} at once",
+        f"{name}; floor: O_DIRECT, {DEPTH} at once",
         rate,
         "MiB/s",
         floor,
@@ -170,23 +169,23 @@ class _PlainDisk:
         _fill(path)
 
     def write(self) -> float:
-        return rate(lambda: self._each(WRITERS, os.pwrite))
+        return rate(lambda: self._each(os.pwrite))
 
     def read(self) -> float:
         def read(file: int, block: mmap.mmap, offset: int) -> None:
             os.preadv(file, [block], offset)
 
-        return rate(lambda: self._each(READERS, read))
+        return rate(lambda: self._each(read))
 
-    def _each(self, depth: int, call: Callable) -> None:
+    def _each(self, call: Callable) -> None:
         def work(first: int) -> None:
             with mmap.mmap(-1, PAGE_BYTES) as block:
                 block[:] = os.urandom(4096) * (PAGE_BYTES // 4096)
-                for page in range(first, PROMPT_PAGES, depth):
+                for page in range(first, PROMPT_PAGES, DEPTH):
                     call(self._file, block, page * PAGE_BYTES)
 
-        with ThreadPoolExecutor(depth) as threads:
-            list(threads.map(work, range(depth)))
+        with ThreadPoolExecutor(DEPTH) as threads:
+            list(threads.map(work, range(DEPTH)))
 
 
 def _fill(path: Path) -> None:
@@ -196,6 +195,8 @@ def _fill(path: Path) -> None:
         for _ in range(0, path.stat().st_size, PAGE_BYTES):
             file.write(os.urandom(4096) * (PAGE_BYTES // 4096))
         os.fsync(file.fileno())
+        # What lies in the system's cache, O_DIRECT would remove page by page.
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @contextlib.contextmanager

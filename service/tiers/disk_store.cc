@@ -16,6 +16,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "gpu/page_checksum_plan.h"
+#include "service/tiers/file_calls.h"
+#include "service/tiers/io_ring.h"
 
 namespace pando {
 namespace {
@@ -23,6 +25,8 @@ namespace {
 constexpr uint64_t kMagic = 0x3276726569746e50;  // "Pntierv2"
 constexpr uint64_t kSegmentBytes = uint64_t{1} << 30;
 constexpr uint64_t kHeaderBytes = DiskStore::kAlignment;
+// While one block of a thread is moved, the thread works on the other.
+constexpr size_t kRingDepth = 2;
 constexpr uint64_t kStatBlockBytes = 512;  // see stat(3type)
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kFolderMode = 0700;
@@ -71,31 +75,6 @@ uint32_t SlotsPerSegment(uint64_t slot_bytes) {
 
 std::string SegmentPath(const std::string& folder, size_t number) {
   return absl::StrFormat("%s/segment-%05u", folder, number);
-}
-
-absl::Status ReadAll(int fd, void* to, size_t bytes, off_t offset) {
-  while (bytes > 0) {
-    const ssize_t got = pread(fd, to, bytes, offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, "read from the disk tier");
-    if (got == 0) return absl::DataLossError("a file of the disk tier ends");
-    to = static_cast<std::byte*>(to) + got;
-    bytes -= static_cast<size_t>(got);
-    offset += got;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteAll(int fd, const void* from, size_t bytes, off_t offset) {
-  while (bytes > 0) {
-    const ssize_t put = pwrite(fd, from, bytes, offset);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return absl::ErrnoToStatus(errno, "write to the disk tier");
-    from = static_cast<const std::byte*>(from) + put;
-    bytes -= static_cast<size_t>(put);
-    offset += put;
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
@@ -287,16 +266,16 @@ absl::Status DiskStore::MakeSegments(const std::string& folder) {
   return absl::OkStatus();
 }
 
-std::pair<int, off_t> DiskStore::PlaceOf(uint32_t slot) const {
-  return {segments_[slot / slots_per_segment_].get(),
-          static_cast<off_t>(slot % slots_per_segment_ * slot_bytes_)};
+FilePart DiskStore::PartOf(uint32_t slot) const {
+  return {.file = segments_[slot / slots_per_segment_].get(),
+          .offset = static_cast<off_t>(slot % slots_per_segment_ * slot_bytes_),
+          .bytes = slot_bytes_};
 }
 
-absl::Status DiskStore::WriteBlock(uint32_t slot,
-                                   const std::byte* block) const {
-  RETURN_IF_ERROR(EraseRecord(slot));
-  const auto [segment, offset] = PlaceOf(slot);
-  return WriteAll(segment, block, slot_bytes_, offset);
+std::unique_ptr<IoQueue> DiskStore::MakeQueue() const {
+  absl::StatusOr<std::unique_ptr<IoRing>> ring = IoRing::Make(kRingDepth);
+  if (ring.ok()) return *std::move(ring);
+  return std::make_unique<PlainQueue>();
 }
 
 absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
@@ -312,13 +291,6 @@ absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
 absl::Status DiskStore::EraseRecord(uint32_t slot) const {
   const StoredRecord none = {};
   return WriteAll(index_.get(), &none, sizeof(none), OffsetOfRecord(slot));
-}
-
-absl::StatusOr<const std::byte*> DiskStore::Read(uint32_t slot,
-                                                 std::byte* buffer) const {
-  const auto [segment, offset] = PlaceOf(slot);
-  RETURN_IF_ERROR(ReadAll(segment, buffer, slot_bytes_, offset));
-  return buffer;
 }
 
 absl::Status DiskStore::Sync() const {

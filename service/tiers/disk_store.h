@@ -45,19 +45,18 @@ class DiskStore final : public SlotStore {
   std::byte* BlockFor(uint32_t, std::byte* buffer) const override {
     return buffer;
   }
-  absl::Status WriteBlock(uint32_t slot, const std::byte* block) const override;
+  FilePart PartOf(uint32_t slot) const override;
   absl::Status WriteRecord(uint32_t slot, const Record& record) const override;
   absl::Status EraseRecord(uint32_t slot) const override;
-  absl::StatusOr<const std::byte*> Read(uint32_t slot,
-                                        std::byte* buffer) const override;
   absl::Status Sync() const override;
+  // A ring, or plain calls where there can be none.
+  std::unique_ptr<IoQueue> MakeQueue() const override;
 
  private:
   DiskStore(UniqueFd index, uint32_t slots, uint64_t slot_bytes);
 
   absl::Status ReadIndex(const Config& config);
   absl::Status MakeSegments(const std::string& folder);
-  std::pair<int, off_t> PlaceOf(uint32_t slot) const;
 
   const UniqueFd index_;  // locked
   const uint32_t slots_;

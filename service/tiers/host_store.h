@@ -35,18 +35,15 @@ class HostStore final : public SlotStore {
   std::byte* BlockFor(uint32_t slot, std::byte*) const override {
     return memory_.data() + slot * slot_bytes_;
   }
-  absl::Status WriteBlock(uint32_t, const std::byte*) const override {
-    return absl::OkStatus();
-  }
+  FilePart PartOf(uint32_t) const override { return {}; }
   absl::Status WriteRecord(uint32_t, const Record&) const override {
     return absl::OkStatus();
   }
   absl::Status EraseRecord(uint32_t) const override { return absl::OkStatus(); }
-  absl::StatusOr<const std::byte*> Read(uint32_t slot,
-                                        std::byte* buffer) const override {
-    return BlockFor(slot, buffer);
-  }
   absl::Status Sync() const override { return absl::OkStatus(); }
+  std::unique_ptr<IoQueue> MakeQueue() const override {
+    return std::make_unique<PlainQueue>();
+  }
 
  private:
   HostStore(std::span<std::byte> memory, uint64_t slot_bytes)

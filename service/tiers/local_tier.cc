@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -16,6 +15,13 @@ constexpr size_t kReaders = 4;
 // Stored under one lock, which is then released.
 constexpr size_t kMaxPagesPerStore = 32;
 
+std::vector<std::unique_ptr<IoQueue>> QueuesOf(const SlotStore& store,
+                                               size_t threads) {
+  std::vector<std::unique_ptr<IoQueue>> queues;
+  for (size_t i = 0; i < threads; ++i) queues.push_back(store.MakeQueue());
+  return queues;
+}
+
 }  // namespace
 
 LocalTier::LocalTier(std::unique_ptr<PageBlocks> pages,
@@ -23,8 +29,10 @@ LocalTier::LocalTier(std::unique_ptr<PageBlocks> pages,
     : pages_(std::move(pages)),
       store_(std::move(store)),
       index_(store_->slots()),
-      writers_(kWriters, store_->buffer_bytes(), SlotStore::kAlignment),
-      readers_(kReaders, store_->buffer_bytes(), SlotStore::kAlignment) {
+      writers_(QueuesOf(*store_, kWriters), store_->buffer_bytes(),
+               SlotStore::kAlignment),
+      readers_(QueuesOf(*store_, kReaders), store_->buffer_bytes(),
+               SlotStore::kAlignment) {
   Restore();
 }
 
@@ -82,19 +90,29 @@ void LocalTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
            .slot = *slot});
     }
   }
-  writers_.ForEach(writes.size(), [&](size_t i, std::byte* buffer) {
-    WriteBlock(writes[i], buffer);
-  });
+  writers_.ForEach(writes.size(),
+                   {.begin =
+                        [&](size_t i, std::byte* buffer) {
+                          return BeginWrite(writes[i], buffer);
+                        },
+                    .end =
+                        [&](size_t i, std::byte*, const absl::Status& moved) {
+                          writes[i].is_done = Check(moved, writes[i].slot);
+                        }});
   const bool is_confirmed = confirm();
   for (const Write& write : writes) EndWrite(write, is_confirmed);
   Touch(prompt);
 }
 
-void LocalTier::WriteBlock(Write& write, std::byte* buffer) {
+std::optional<Transfer> LocalTier::BeginWrite(Write& write, std::byte* buffer) {
   std::byte* const block = store_->BlockFor(write.slot, buffer);
-  if (!Check(pages_->CopyOut(write.page, block), write.slot)) return;
+  if (!Check(pages_->CopyOut(write.page, block), write.slot) ||
+      !Check(store_->EraseRecord(write.slot), write.slot)) {
+    return std::nullopt;
+  }
   write.record.checksum = pages_->Checksum(block);
-  write.is_done = Check(store_->WriteBlock(write.slot, block), write.slot);
+  return Transfer{
+      .part = store_->PartOf(write.slot), .memory = block, .is_write = true};
 }
 
 bool LocalTier::Check(const absl::Status& written, uint32_t slot) {
@@ -130,42 +148,51 @@ void LocalTier::Erase(uint32_t slot) const {
 
 size_t LocalTier::Load(std::span<const PageHash> run,
                        std::span<const PageId> pages) {
-  // Not vector<bool>, whose elements share bytes.
-  std::vector<char> is_loaded(run.size());
-  readers_.ForEach(run.size(), [&](size_t i, std::byte* buffer) {
-    is_loaded[i] = LoadPage(run[i], pages[i], buffer) ? 1 : 0;
-  });
-  const auto end = std::find(is_loaded.begin(), is_loaded.end(), 0);
-  return static_cast<size_t>(end - is_loaded.begin());
-}
-
-bool LocalTier::LoadPage(const PageHash& hash, PageId page, std::byte* buffer) {
-  std::optional<TierIndex::Place> place;
-  {
-    absl::MutexLock hold(&mutex_);
-    place = index_.BeginLoad(hash);
+  std::vector<Read> reads;
+  for (size_t i = 0; i < run.size(); ++i) {
+    reads.push_back({.hash = run[i], .page = pages[i]});
   }
-  if (!place.has_value()) return false;
-  const std::byte* const block = ReadBlock(*place, buffer);
-  const bool is_intact = block != nullptr;
-  const bool is_loaded = is_intact && Fill(page, block);
-  absl::MutexLock hold(&mutex_);
-  index_.EndLoad(hash, is_intact);
-  return is_loaded;
+  readers_.ForEach(
+      reads.size(),
+      {.begin = [&](size_t i,
+                    std::byte* buffer) { return BeginRead(reads[i], buffer); },
+       .end =
+           [&](size_t i, std::byte* buffer, const absl::Status& moved) {
+             EndRead(reads[i], buffer, moved);
+           }});
+  const auto end = std::find_if_not(reads.begin(), reads.end(),
+                                    [](const Read& r) { return r.is_done; });
+  return static_cast<size_t>(end - reads.begin());
 }
 
-const std::byte* LocalTier::ReadBlock(const TierIndex::Place& place,
-                                      std::byte* buffer) {
-  const absl::StatusOr<const std::byte*> block =
-      store_->Read(place.slot, buffer);
-  if (block.ok() && pages_->Checksum(*block) == place.checksum) return *block;
-  ++(block.ok() ? damaged_ : failed_reads_);
+std::optional<Transfer> LocalTier::BeginRead(Read& read, std::byte* buffer) {
+  absl::MutexLock hold(&mutex_);
+  const std::optional<TierIndex::Place> place = index_.BeginLoad(read.hash);
+  if (!place.has_value()) return std::nullopt;
+  read.place = *place;
+  return Transfer{.part = store_->PartOf(place->slot),
+                  .memory = store_->BlockFor(place->slot, buffer),
+                  .is_write = false};
+}
+
+void LocalTier::EndRead(Read& read, std::byte* buffer,
+                        const absl::Status& moved) {
+  const std::byte* const block = store_->BlockFor(read.place.slot, buffer);
+  const bool is_intact = IsIntact(read.place, block, moved);
+  read.is_done = is_intact && Fill(read.page, block);
+  absl::MutexLock hold(&mutex_);
+  index_.EndLoad(read.hash, is_intact);
+}
+
+bool LocalTier::IsIntact(const TierIndex::Place& place, const std::byte* block,
+                         const absl::Status& moved) {
+  if (moved.ok() && pages_->Checksum(block) == place.checksum) return true;
+  ++(moved.ok() ? damaged_ : failed_reads_);
   Log(LogLevel::kError, "a stored page is not what it was",
       {{"slot", place.slot},
-       {"error",
-        block.ok() ? "its checksum differs" : block.status().message()}});
+       {"error", moved.ok() ? "its checksum differs" : moved.message()}});
   Erase(place.slot);
-  return nullptr;
+  return false;
 }
 
 bool LocalTier::Fill(PageId page, const std::byte* block) {

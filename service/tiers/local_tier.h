@@ -67,20 +67,29 @@ class LocalTier final : public StoreTarget {
     uint32_t slot;
     bool is_done = false;
   };
+  struct Read {
+    PageHash hash;
+    PageId page;
+    TierIndex::Place place = {};
+    bool is_done = false;
+  };
 
   void Restore();
-  void WriteBlock(Write& write, std::byte* buffer);
+  // Makes the block; what is to be written, or none after an error.
+  std::optional<Transfer> BeginWrite(Write& write, std::byte* buffer);
   void Erase(uint32_t slot) const;
   // Whether a write succeeded; counts and logs one that did not.
   bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
-  // The block, which may be in the buffer; null if it cannot be read, which is
-  // counted and logged, and the block erased.
-  const std::byte* ReadBlock(const TierIndex::Place& place, std::byte* buffer);
+  // What is to be read; none if it is not stored any more.
+  std::optional<Transfer> BeginRead(Read& read, std::byte* buffer);
+  void EndRead(Read& read, std::byte* buffer, const absl::Status& moved);
+  // Whether the block is what was stored; if not, this is counted and logged,
+  // and the block erased.
+  bool IsIntact(const TierIndex::Place& place, const std::byte* block,
+                const absl::Status& moved);
   // Whether the page has the block's bytes now; counts and logs.
   bool Fill(PageId page, const std::byte* block);
-  // Both of them.
-  bool LoadPage(const PageHash& hash, PageId page, std::byte* buffer);
 
   const std::unique_ptr<PageBlocks> pages_;
   const std::unique_ptr<SlotStore> store_;

@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "service/events/page_hash.h"
+#include "service/tiers/io_queue.h"
 
 namespace pando {
 
@@ -40,21 +41,21 @@ class SlotStore {
   virtual uint64_t buffer_bytes() const = 0;
   virtual std::vector<Found> TakeFound() = 0;
 
-  // Where the slot's next block is to be made: in `buffer`, or in the slot.
+  // Where in memory the slot's block is made, and used: in `buffer`, or in the
+  // slot.
   virtual std::byte* BlockFor(uint32_t slot, std::byte* buffer) const = 0;
-  // Erases the slot's record, then writes the block that BlockFor has said the
-  // place of. The block is found after a restart, where blocks outlive the
-  // process, once its record is written, too.
-  virtual absl::Status WriteBlock(uint32_t slot,
-                                  const std::byte* block) const = 0;
+  // Where the slot's block is to be read from, or written to, once the record
+  // of what was there is erased. The block is found after a restart, where
+  // blocks outlive the process, once its record is written, too.
+  virtual FilePart PartOf(uint32_t slot) const = 0;
   virtual absl::Status WriteRecord(uint32_t slot,
                                    const Record& record) const = 0;
   virtual absl::Status EraseRecord(uint32_t slot) const = 0;
-  // Returns the slot's block, in `buffer` or where it is.
-  virtual absl::StatusOr<const std::byte*> Read(uint32_t slot,
-                                                std::byte* buffer) const = 0;
   // Records that were written or erased before this survive a power loss.
   virtual absl::Status Sync() const = 0;
+
+  // How a thread moves what PartOf says.
+  virtual std::unique_ptr<IoQueue> MakeQueue() const = 0;
 };
 
 }  // namespace pando

@@ -9,6 +9,7 @@
 #include "service/tiers/disk_store.h"
 #include "service/tiers/folder_store.h"
 #include "service/tiers/host_store.h"
+#include "service/tiers/io_ring.h"
 #include "service/tiers/mapped_pages.h"
 
 namespace pando {
@@ -25,6 +26,14 @@ absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(const Tiers::Config& config,
   return std::make_unique<LocalTier>(std::move(pages), std::move(store));
 }
 
+// Told once, and not by each of the disk tier's threads.
+void TellIfThereAreNoRings() {
+  const absl::Status ring = IoRing::Make(1).status();
+  if (ring.ok()) return;
+  Log(LogLevel::kInfo, "the disk tier makes plain calls instead of io_uring",
+      {{"error", ring.message()}});
+}
+
 absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(const Tiers::Config& config,
                                                     const KvPool& pool) {
   if (config.disk_folder.empty()) return nullptr;
@@ -34,6 +43,7 @@ absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(const Tiers::Config& config,
                                     .max_bytes = config.disk_bytes,
                                     .block_bytes = pages->block_bytes(),
                                     .digest = pages->Digest(config.model)}));
+  TellIfThereAreNoRings();
   auto disk = std::make_unique<LocalTier>(std::move(pages), std::move(store));
   const TierFigures figures = disk->figures();
   Log(LogLevel::kInfo, "disk tier opened",

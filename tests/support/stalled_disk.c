@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,24 @@ static void Stall(int file) {
   snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
   if (readlink(link, path, sizeof(path) - 1) < 0) return;
   StallPath(path);
+}
+
+// All that goes through a ring is of the disk tier. What does not pass waits in
+// the ring for the next call, and what the kernel has already is answered.
+int io_uring_submit(struct io_uring* ring) {
+  int (*next)(struct io_uring*);
+  *(void**)&next = dlsym(RTLD_NEXT, "io_uring_submit");
+  return MayPass(getenv("STALLED_DISK")) ? next(ring) : 0;
+}
+
+int io_uring_submit_and_wait(struct io_uring* ring, unsigned count) {
+  int (*next)(struct io_uring*, unsigned);
+  *(void**)&next = dlsym(RTLD_NEXT, "io_uring_submit_and_wait");
+  while (io_uring_sq_ready(ring) > 0 && !MayPass(getenv("STALLED_DISK"))) {
+    if (io_uring_cq_ready(ring) > 0) return 0;
+    usleep(PAUSE_MICROSECONDS);
+  }
+  return next(ring, count);
 }
 
 ssize_t pread(int file, void* to, size_t bytes, off_t offset) {

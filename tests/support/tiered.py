@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from eventually import eventually
 from metrics_page import MetricsPage, free_address
+from no_io_uring import without_io_uring
 from pando_kv import Client
 from pandod_process import PAGE_TOKENS, Pandod
 from protocol_worker import Answer, ProtocolWorker, protocol_worker
@@ -110,11 +111,14 @@ def wait_for(worker: ProtocolWorker, tokens: np.ndarray, **fields: Any) -> Answe
 
 
 @contextmanager
-def stalled_tier(start_pandod, tmp_path, **options):
+def stalled_tier(start_pandod, tmp_path, has_io_uring=True, **options):
     disk = StalledDisk(tmp_path)
+    environment = disk.environment
+    if not has_io_uring:
+        environment = without_io_uring(tmp_path, environment)
     tiered = Tiered(start_pandod, tmp_path / "tier", **options)
     tiered.pandod.stop()
-    tiered.pandod.start(**disk.environment)
+    tiered.pandod.start(**environment)
     try:
         yield tiered, disk
     finally:

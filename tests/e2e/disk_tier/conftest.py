@@ -19,8 +19,8 @@ def tiered(start_pandod, tmp_path, request) -> Iterator[Tiered]:
     assert page.sum("pando_page_violations_total") == 0
 
 
-@pytest.fixture
-def stallable(start_pandod, tmp_path) -> Iterator[tuple[Tiered, StalledDisk]]:
+@pytest.fixture(params=[True, False], ids=["io_uring", "plain_calls"])
+def stallable(start_pandod, tmp_path, request) -> Iterator[tuple[Tiered, StalledDisk]]:
     """A disk tier, and how to stall its disk."""
-    with stalled_tier(start_pandod, tmp_path) as made:
+    with stalled_tier(start_pandod, tmp_path, request.param) as made:
         yield made

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from eventually import eventually
+from no_io_uring import without_io_uring
 from pandod_process import PAGE_TOKENS, refused_start
 from protocol_worker import protocol_worker
 from tiered import PAGES, PROMPT, Tiered, contents, fill
@@ -15,6 +16,22 @@ def test_a_new_process_finds_what_is_on_disk(start_pandod, tmp_path, end):
     getattr(tiered.pandod, end)()
     tiered.pandod.start()
     assert tiered.figure("pages") == PAGES
+    matched, loaded = tiered.read()
+    assert matched == PROMPT.size
+    np.testing.assert_array_equal(loaded, computed)
+
+
+def test_what_a_ring_stored_plain_calls_load_where_a_sandbox_wants_them(
+    start_pandod, tmp_path
+):
+    tiered = Tiered(start_pandod, tmp_path / "tier")
+    computed = tiered.cache(PROMPT, seed=1)
+    tiered.pandod.stop()
+    told = "the disk tier makes plain calls instead of io_uring"
+    assert told not in [event["msg"] for event in tiered.pandod.events()]
+    tiered.pandod.start(**without_io_uring(tmp_path, {}))
+    [event] = [e for e in tiered.pandod.events() if e["msg"] == told]
+    assert "Operation not permitted" in event["error"]
     matched, loaded = tiered.read()
     assert matched == PROMPT.size
     np.testing.assert_array_equal(loaded, computed)

@@ -56,8 +56,17 @@ class DiskStoreTest : public testing::Test {
       .digest = 7};
 };
 
-void WriteTo(DiskStore& store, uint32_t slot, int content) {
-  ASSERT_TRUE(store.WriteBlock(slot, BufferOf(store, content).get()).ok());
+void WriteBlock(const DiskStore& store, uint32_t slot, int content) {
+  const Buffer block = BufferOf(store, content);
+  ASSERT_TRUE(store.EraseRecord(slot).ok());
+  ASSERT_TRUE(
+      Move(
+          {.part = store.PartOf(slot), .memory = block.get(), .is_write = true})
+          .ok());
+}
+
+void WriteTo(const DiskStore& store, uint32_t slot, int content) {
+  WriteBlock(store, slot, content);
   ASSERT_TRUE(store
                   .WriteRecord(slot, {.hash = HashOf(slot),
                                       .checksum = uint64_t{slot} + 100,
@@ -73,7 +82,10 @@ TEST_F(DiskStoreTest, BlocksAreReadBack) {
   }
   for (uint32_t slot = 0; slot < store->slots(); ++slot) {
     const Buffer read = BufferOf(*store, 255);
-    ASSERT_TRUE(store->Read(slot, read.get()).ok());
+    ASSERT_TRUE(Move({.part = store->PartOf(slot),
+                      .memory = read.get(),
+                      .is_write = false})
+                    .ok());
     EXPECT_EQ(
         std::memcmp(read.get(), BufferOf(*store, static_cast<int>(slot)).get(),
                     store->buffer_bytes()),
@@ -139,7 +151,7 @@ TEST_F(DiskStoreTest, WhatAKilledProcessWroteIsFound) {
     WriteTo(*store, 3, 33);
     WriteTo(*store, 5, 55);
     // The block in slot 3 is being replaced.
-    if (!store->WriteBlock(3, BufferOf(*store, 34).get()).ok()) abort();
+    WriteBlock(*store, 3, 34);
     kill(getpid(), SIGKILL);
   }
   int status = 0;

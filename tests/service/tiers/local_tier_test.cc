@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "service/tiers/mapped_pages.h"
 #include "tests/service/tiers/failing_pages.h"
 #include "tests/service/tiers/hashes.h"
+#include "tests/support/no_io_uring.h"
 
 namespace pando {
 namespace {
@@ -107,6 +109,21 @@ TEST_P(LocalTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
     EXPECT_EQ(pages.Read(second_[i]), pages.Read(first_[i]));
   }
   EXPECT_EQ(tier->figures().loaded_pages, 3u);
+}
+
+TEST_P(LocalTierTest, PagesComeBackWhereTheSandboxForbidsIoUring) {
+  const auto pool = MakePool(GetParam());
+  Pages pages(*pool);
+  for (const PageId page : first_) pages.Fill(page, page.value());
+  std::thread([&] {
+    ForbidIoUring();
+    const auto tier = Open(*pool);
+    tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+    EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 3u);
+  }).join();
+  for (size_t i = 0; i < first_.size(); ++i) {
+    EXPECT_EQ(pages.Read(second_[i]), pages.Read(first_[i]));
+  }
 }
 
 TEST_P(LocalTierTest, AnotherOrderOfThePoolReadsTheSamePages) {

@@ -1,0 +1,54 @@
+#include "service/tiers/io_ring.h"
+
+#include <cerrno>
+#include <cstdint>
+
+#include "absl/memory/memory.h"
+#include "base/check.h"
+
+namespace pando {
+
+absl::StatusOr<std::unique_ptr<IoRing>> IoRing::Make(size_t depth) {
+  io_uring ring;
+  const int made =
+      io_uring_queue_init(static_cast<unsigned>(depth), &ring, /*flags=*/0);
+  if (made < 0) return absl::ErrnoToStatus(-made, "make a ring");
+  return absl::WrapUnique(new IoRing(depth, ring));
+}
+
+IoRing::~IoRing() { io_uring_queue_exit(&ring_); }
+
+void IoRing::Begin(size_t tag, const Transfer& transfer) {
+  io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+  CHECK(entry != nullptr);
+  const auto& [file, offset, bytes] = transfer.part;
+  const auto size = static_cast<unsigned>(bytes);
+  const auto from = static_cast<uint64_t>(offset);
+  if (transfer.is_write) {
+    io_uring_prep_write(entry, file, transfer.memory, size, from);
+  } else {
+    io_uring_prep_read(entry, file, transfer.memory, size, from);
+  }
+  entry->user_data = tag;
+  transfers_[tag] = transfer;
+  io_uring_submit(&ring_);  // Await sees to what the kernel does not take yet
+}
+
+IoQueue::Done IoRing::Await() {
+  io_uring_cqe* entry = nullptr;
+  while (io_uring_peek_cqe(&ring_, &entry) != 0) {
+    const int submitted = io_uring_submit_and_wait(&ring_, 1);
+    CHECK(submitted >= 0 || submitted == -EINTR || submitted == -EAGAIN ||
+          submitted == -EBUSY);
+  }
+  const size_t tag = entry->user_data;
+  const int moved = entry->res;
+  io_uring_cqe_seen(&ring_, entry);
+  const Transfer& transfer = transfers_[tag];
+  const bool is_whole =
+      moved >= 0 && static_cast<size_t>(moved) == transfer.part.bytes;
+  // A plain call moves what was cut short, or says why it cannot be.
+  return {tag, is_whole ? absl::OkStatus() : Move(transfer)};
+}
+
+}  // namespace pando

@@ -1,0 +1,29 @@
+// C and C++.
+#ifndef PANDO_TESTS_SUPPORT_NO_IO_URING_H_
+#define PANDO_TESTS_SUPPORT_NO_IO_URING_H_
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+// From now on the kernel refuses io_uring to this thread and to those that it
+// starts, as in the sandboxes of container runtimes.
+static inline void ForbidIoUring(void) {
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog filter = {sizeof(steps) / sizeof(steps[0]), steps};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+    abort();
+  }
+}
+
+#endif  // PANDO_TESTS_SUPPORT_NO_IO_URING_H_
