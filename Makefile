@@ -148,9 +148,10 @@ test-engine-%:
 test-asan: build-asan
 	@ctest --preset asan -j $(JOBS) $(junit_of_ctest)
 
-# The core under many threads, both ends of a lane, and the threads of pandod,
-# with the thread sanitizer. What it cannot see: tests/support/tsan.
-TSAN_TESTS := core/core_stress_test lane/lane_threads_test
+# The core under many threads, both ends of a lane, shared tiers, and the threads
+# of pandod, with the thread sanitizer. What it cannot see: tests/support/tsan.
+TSAN_TESTS := core/core_stress_test lane/lane_threads_test \
+  service/tiers/tier_threads_test
 test-tsan: build-tsan
 	@for test in $(TSAN_TESTS); do \
 	  build/tsan/tests/$$test \

@@ -5,13 +5,19 @@
 
 #include <sanitizer/tsan_interface.h>
 
+#include "absl/time/time.h"
+
 extern "C" {
 
 void __real__ZN4absl7debian35Mutex4LockEv(void* mutex);
 bool __real__ZN4absl7debian35Mutex7TryLockEv(void* mutex);
 void __real__ZN4absl7debian35Mutex6UnlockEv(void* mutex);
+void __real__ZN4absl7debian35Mutex10ReaderLockEv(void* mutex);
+void __real__ZN4absl7debian35Mutex12ReaderUnlockEv(void* mutex);
 void __real__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
     void* mutex, const void* condition);
+bool __real__ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE(
+    void* mutex, const void* condition, absl::Duration timeout);
 
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
@@ -40,8 +46,22 @@ void __wrap__ZN4absl7debian35Mutex6UnlockEv(void* mutex) {
   __tsan_mutex_post_unlock(mutex, 0);
 }
 
+void __wrap__ZN4absl7debian35Mutex10ReaderLockEv(void* mutex) {
+  __tsan_mutex_pre_lock(mutex, __tsan_mutex_read_lock);
+  __real__ZN4absl7debian35Mutex10ReaderLockEv(mutex);
+  __tsan_mutex_post_lock(mutex, __tsan_mutex_read_lock, 0);
+}
+
+void __wrap__ZN4absl7debian35Mutex12ReaderUnlockEv(void* mutex) {
+  __tsan_mutex_pre_unlock(mutex, __tsan_mutex_read_lock);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  __real__ZN4absl7debian35Mutex12ReaderUnlockEv(mutex);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  __tsan_mutex_post_unlock(mutex, __tsan_mutex_read_lock);
+}
+
 // Unlocks, and locks again when the condition holds. The code under test calls
-// no other Await; one with a deadline would need a function of its own here.
+// no Await but these two.
 void __wrap__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
     void* mutex, const void* condition) {
   __tsan_mutex_pre_unlock(mutex, 0);
@@ -51,6 +71,20 @@ void __wrap__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
   AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
   __tsan_mutex_pre_lock(mutex, 0);
   __tsan_mutex_post_lock(mutex, 0, 0);
+}
+
+bool __wrap__ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE(
+    void* mutex, const void* condition, absl::Duration timeout) {
+  __tsan_mutex_pre_unlock(mutex, 0);
+  __tsan_mutex_post_unlock(mutex, 0);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  const bool holds =
+      __real__ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE(
+          mutex, condition, timeout);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  __tsan_mutex_pre_lock(mutex, 0);
+  __tsan_mutex_post_lock(mutex, 0, 0);
+  return holds;
 }
 
 }  // extern "C"
