@@ -96,6 +96,14 @@ absl::StatusOr<Driver> FindFunctions() {
            Find(search, "cuMemUnmap", driver.cuMemUnmap),
            Find(search, "cuMemSetAccess", driver.cuMemSetAccess),
            Find(search, "cuMemsetD8", driver.cuMemsetD8),
+           Find(search, "cuMemHostRegister", driver.cuMemHostRegister),
+           Find(search, "cuMemHostUnregister", driver.cuMemHostUnregister),
+           Find(search, "cuMemcpy2DAsync", driver.cuMemcpy2DAsync),
+           Find(search, "cuMemcpyDtoHAsync", driver.cuMemcpyDtoHAsync),
+           Find(search, "cuMemcpyHtoDAsync", driver.cuMemcpyHtoDAsync),
+           Find(search, "cuStreamCreate", driver.cuStreamCreate),
+           Find(search, "cuStreamDestroy", driver.cuStreamDestroy),
+           Find(search, "cuStreamSynchronize", driver.cuStreamSynchronize),
        }) {
     if (!found.ok()) return found;
   }

@@ -38,6 +38,14 @@ struct Driver {
   decltype(&::cuMemUnmap) cuMemUnmap;
   decltype(&::cuMemSetAccess) cuMemSetAccess;
   decltype(&::cuMemsetD8) cuMemsetD8;
+  decltype(&::cuMemHostRegister) cuMemHostRegister;
+  decltype(&::cuMemHostUnregister) cuMemHostUnregister;
+  decltype(&::cuMemcpy2DAsync) cuMemcpy2DAsync;
+  decltype(&::cuMemcpyDtoHAsync) cuMemcpyDtoHAsync;
+  decltype(&::cuMemcpyHtoDAsync) cuMemcpyHtoDAsync;
+  decltype(&::cuStreamCreate) cuStreamCreate;
+  decltype(&::cuStreamDestroy) cuStreamDestroy;
+  decltype(&::cuStreamSynchronize) cuStreamSynchronize;
 };
 
 // The driver; the first call loads and initialises it.

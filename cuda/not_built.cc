@@ -1,6 +1,7 @@
 // What a build without the CUDA toolkit answers.
 #include "cuda/device.h"
 #include "cuda/memory.h"
+#include "cuda/transfers.h"
 
 namespace pando::cuda {
 namespace {
@@ -35,5 +36,18 @@ absl::StatusOr<Mapping> Mapping::Map(const Memory&, std::byte*) {
 }
 
 absl::Status Mapping::Zero() const { return NotBuilt(); }
+
+class Transfers::State {};
+
+Transfers::~Transfers() = default;
+
+absl::StatusOr<std::unique_ptr<Transfers>> Transfers::Make(
+    const Device&, std::span<std::byte>) {
+  return NotBuilt();
+}
+
+absl::Status Transfers::Begin(const Rows&, Direction) { return NotBuilt(); }
+
+absl::Status Transfers::Finish() { return NotBuilt(); }
 
 }  // namespace pando::cuda

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/memory.h"
+#include "cuda/transfers.h"
 #include "gmock/gmock.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gtest/gtest.h"
@@ -16,13 +17,15 @@
 
 bool operator==(const CudaStandInHeld& a, const CudaStandInHeld& b) {
   return a.contexts == b.contexts && a.handles == b.handles &&
-         a.reservations == b.reservations && a.mappings == b.mappings;
+         a.reservations == b.reservations && a.mappings == b.mappings &&
+         a.pinned == b.pinned && a.streams == b.streams;
 }
 
 void PrintTo(const CudaStandInHeld& held, std::ostream* out) {
   *out << held.contexts << " contexts, " << held.handles << " handles, "
        << held.reservations << " reservations, " << held.mappings
-       << " mappings";
+       << " mappings, " << held.pinned << " pinned, " << held.streams
+       << " streams";
 }
 
 namespace pando {
@@ -104,6 +107,51 @@ INSTANTIATE_TEST_SUITE_P(
                     "cuMemSetAccess", "cuMemsetD8", "cuCtxSynchronize"),
     [](const auto& param_info) { return std::string(param_info.param); });
 
+class CudaStandInFaultInTransfers
+    : public CudaStandInFaults,
+      public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaStandInFaultInTransfers, IsSaidAndNothingIsKept) {
+  const cuda::Device device = cuda::FindDevice("0").value();
+  std::vector<std::byte> host(1 << 20);
+  Fail(GetParam(), CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_THAT(MessageOf(cuda::Transfers::Make(device, host).status()),
+              HasSubstr(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaStandInFaultInTransfers,
+                         testing::Values("cuDevicePrimaryCtxRetain",
+                                         "cuCtxPushCurrent",
+                                         "cuDeviceGetAttribute",
+                                         "cuMemHostRegister", "cuStreamCreate"),
+                         [](const auto& param_info) {
+                           return std::string(param_info.param);
+                         });
+
+TEST_F(CudaStandInFaults, CopiesOfAStreamAreThereWhenItWasWaitedFor) {
+  const cuda::Device device = cuda::FindDevice("0").value();
+  const auto pool = Create().value();
+  const auto memory = cuda::Memory::Import(
+      device, pool->ExportShard(0).value().get(), pool->shards()[0].size_bytes);
+  const auto mapping = cuda::Mapping::Map(memory.value()).value();
+  std::vector<std::byte> host(8 * 100, std::byte{7});
+  const auto transfers = cuda::Transfers::Make(device, host).value();
+  const cuda::Transfers::Rows rows = {.device = mapping.bytes().data(),
+                                      .device_pitch = 1000,
+                                      .host = host.data(),
+                                      .row_bytes = 100,
+                                      .count = 8};
+  ASSERT_TRUE(
+      transfers->Begin(rows, cuda::Transfers::Direction::kToDevice).ok());
+  ASSERT_TRUE(transfers->Finish().ok());
+  std::fill(host.begin(), host.end(), std::byte{0});
+  ASSERT_TRUE(
+      transfers->Begin(rows, cuda::Transfers::Direction::kFromDevice).ok());
+  ASSERT_TRUE(transfers->Finish().ok());
+  EXPECT_THAT(host, testing::Each(std::byte{7}));
+  EXPECT_EQ(mapping.bytes()[100], std::byte{0});  // between two rows
+}
+
 TEST_F(CudaStandInFaults, MemoryThatIsNotZeroedIsNeverMapped) {
   Fail("cuDevicePrimaryCtxRetain", CUDA_ERROR_NOT_PERMITTED);
   EXPECT_TRUE(Create(/*zero=*/false).ok());
@@ -178,10 +226,12 @@ TEST_F(CudaStandInFaults, AThousandMappingsLeaveNothingTaken) {
 
 TEST_F(CudaStandInFaults, APoolTakesNoContextAndNoAddress) {
   const auto pool = Create(/*zero=*/true, {"0", "1"}).value();
-  EXPECT_EQ(
-      Held(),
-      (CudaStandInHeld{
-          .contexts = 0, .handles = 2, .reservations = 0, .mappings = 0}));
+  EXPECT_EQ(Held(), (CudaStandInHeld{.contexts = 0,
+                                     .handles = 2,
+                                     .reservations = 0,
+                                     .mappings = 0,
+                                     .pinned = 0,
+                                     .streams = 0}));
 }
 
 TEST_F(CudaStandInFaults, FreeMemoryIsSharedAmongTheShardsOfADevice) {

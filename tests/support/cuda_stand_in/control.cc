@@ -18,6 +18,8 @@ CudaStandInHeld CudaStandInCount() {
       .handles = static_cast<int>(state->handles.size()),
       .reservations = static_cast<int>(state->reservations.size()),
       .mappings = 0,
+      .pinned = static_cast<int>(state->pinned.size()),
+      .streams = static_cast<int>(state->streams.size()),
   };
   for (const auto& [begin, reservation] : state->reservations) {
     held.mappings += static_cast<int>(reservation.mapped.size());

@@ -9,6 +9,8 @@ struct CudaStandInHeld {
   int handles;
   int reservations;
   int mappings;
+  int pinned;
+  int streams;
 };
 
 extern "C" {

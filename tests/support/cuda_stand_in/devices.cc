@@ -67,6 +67,9 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
       case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
         *value = state.settings.shares ? 1 : 0;
         return CUDA_SUCCESS;
+      case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
+        *value = static_cast<int>(state.settings.max_pitch);
+        return CUDA_SUCCESS;
       default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }

@@ -37,12 +37,20 @@ const EntryPoint kEntryPoints[] = {
     ENTRY(cuMemExportToShareableHandle),
     ENTRY(cuMemGetAllocationGranularity),
     ENTRY(cuMemGetInfo),
+    ENTRY(cuMemHostRegister),
+    ENTRY(cuMemHostUnregister),
     ENTRY(cuMemImportFromShareableHandle),
     ENTRY(cuMemMap),
     ENTRY(cuMemRelease),
     ENTRY(cuMemSetAccess),
     ENTRY(cuMemUnmap),
+    ENTRY(cuMemcpy2DAsync),
+    ENTRY(cuMemcpyDtoHAsync),
+    ENTRY(cuMemcpyHtoDAsync),
     ENTRY(cuMemsetD8),
+    ENTRY(cuStreamCreate),
+    ENTRY(cuStreamDestroy),
+    ENTRY(cuStreamSynchronize),
 };
 
 #undef ENTRY

@@ -39,6 +39,7 @@ Settings SettingsOfEnvironment() {
       .devices = static_cast<int>(Number("CUDA_STAND_IN_DEVICES", "2")),
       .device_bytes = Number("CUDA_STAND_IN_DEVICE_BYTES", "1073741824"),
       .shares = Number("CUDA_STAND_IN_SHARES", "1") != 0,
+      .max_pitch = Number("CUDA_STAND_IN_MAX_PITCH", "2147483647"),
       .missing = Variable("CUDA_STAND_IN_MISSING", ""),
       .faults = FaultsIn(Variable("CUDA_STAND_IN_FAIL", "")),
   };

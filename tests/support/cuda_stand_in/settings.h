@@ -21,6 +21,8 @@ struct Settings {
   uint64_t device_bytes = uint64_t{1} << 30;
   // CUDA_STAND_IN_SHARES=0: no device can share memory by descriptors.
   bool shares = true;
+  // CUDA_STAND_IN_MAX_PITCH: how far apart rows of one copy may lie.
+  uint64_t max_pitch = (uint64_t{1} << 31) - 1;
   // CUDA_STAND_IN_MISSING=cuMemMap: a function that cuGetProcAddress does not
   // find.
   std::string missing;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,6 +65,11 @@ struct State {
   std::map<CUmemGenericAllocationHandle, std::shared_ptr<const Memory>> handles;
   CUmemGenericAllocationHandle next_handle = 1;
   std::map<CUdeviceptr, Reservation> reservations;
+  // Pinned host memory: the size by the address.
+  std::map<uintptr_t, size_t> pinned;
+  // The copies that wait on each stream.
+  std::map<CUstream, std::vector<std::function<void()>>> streams;
+  uintptr_t last_stream = 0;
 
   bool HasDevice(int device) const {
     return device >= 0 && device < settings.devices;

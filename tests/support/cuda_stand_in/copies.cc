@@ -1,0 +1,186 @@
+// Streams, pinned host memory, and copies between that and a device. A copy is
+// made when its stream is waited for, and not before.
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "tests/support/cuda_stand_in/call.h"
+#include "tests/support/cuda_stand_in/contexts.h"
+
+using cuda_stand_in::Call;
+using cuda_stand_in::State;
+
+namespace {
+
+bool IsPinned(const State& state, const void* host, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(host);
+  auto after = state.pinned.upper_bound(begin);
+  if (after == state.pinned.begin()) return false;
+  const auto& [pinned, pinned_size] = *std::prev(after);
+  return begin + size <= pinned + pinned_size;
+}
+
+// Whether all of it is mapped, in one piece.
+bool IsDeviceMemory(const State& state, CUdeviceptr address, size_t size) {
+  for (const auto& [_, reservation] : state.reservations) {
+    for (const auto& [begin, mapped] : reservation.mapped) {
+      if (begin <= address && address + size <= begin + mapped.size) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Rows between a device and pinned memory. Unlike a real driver it takes no
+// other host memory, as that would be copied while the caller waits.
+struct Rows {
+  std::byte* to;
+  size_t to_pitch;
+  const std::byte* from;
+  size_t from_pitch;
+  size_t width;
+  size_t height;
+};
+
+size_t Extent(size_t pitch, const Rows& rows) {
+  return rows.height == 0 ? 0 : pitch * (rows.height - 1) + rows.width;
+}
+
+CUresult Enqueue(State& state, CUstream stream, const Rows& rows,
+                 bool is_to_device) {
+  const auto queue = state.streams.find(stream);
+  if (queue == state.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (cuda_stand_in::CurrentDevice(state) < 0) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  const std::byte* const device = is_to_device ? rows.to : rows.from;
+  const std::byte* const host = is_to_device ? rows.from : rows.to;
+  const size_t device_pitch = is_to_device ? rows.to_pitch : rows.from_pitch;
+  const size_t host_pitch = is_to_device ? rows.from_pitch : rows.to_pitch;
+  if (!IsDeviceMemory(state, reinterpret_cast<CUdeviceptr>(device),
+                      Extent(device_pitch, rows)) ||
+      !IsPinned(state, host, Extent(host_pitch, rows))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  queue->second.push_back([rows] {
+    for (size_t i = 0; i < rows.height; ++i) {
+      std::memcpy(rows.to + i * rows.to_pitch, rows.from + i * rows.from_pitch,
+                  rows.width);
+    }
+  });
+  return CUDA_SUCCESS;
+}
+
+std::byte* Pointer(CUdeviceptr address) {
+  return reinterpret_cast<std::byte*>(address);
+}
+
+}  // namespace
+
+CUresult cuMemHostRegister(void* host, size_t size, unsigned flags) {
+  return Call("cuMemHostRegister", [&](State& state) {
+    if (cuda_stand_in::CurrentDevice(state) < 0) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (host == nullptr || size == 0 || flags != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto [_, is_new] =
+        state.pinned.emplace(reinterpret_cast<uintptr_t>(host), size);
+    return is_new ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+
+CUresult cuMemHostUnregister(void* host) {
+  return Call("cuMemHostUnregister", [&](State& state) {
+    return state.pinned.erase(reinterpret_cast<uintptr_t>(host)) == 1
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  });
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  return Call("cuStreamCreate", [&](State& state) {
+    if (stream == nullptr || flags != CU_STREAM_NON_BLOCKING) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (cuda_stand_in::CurrentDevice(state) < 0) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    *stream = reinterpret_cast<CUstream>(++state.last_stream);
+    state.streams[*stream];
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  return Call("cuStreamDestroy", [&](State& state) {
+    return state.streams.erase(stream) == 1 ? CUDA_SUCCESS
+                                            : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  return Call("cuStreamSynchronize", [&](State& state) {
+    const auto queue = state.streams.find(stream);
+    if (queue == state.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+    for (const auto& copy : std::exchange(queue->second, {})) copy();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t size,
+                           CUstream stream) {
+  return Call("cuMemcpyDtoHAsync", [&](State& state) {
+    return Enqueue(state, stream,
+                   {.to = static_cast<std::byte*>(to),
+                    .to_pitch = size,
+                    .from = Pointer(from),
+                    .from_pitch = size,
+                    .width = size,
+                    .height = 1},
+                   false);
+  });
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t size,
+                           CUstream stream) {
+  return Call("cuMemcpyHtoDAsync", [&](State& state) {
+    return Enqueue(state, stream,
+                   {.to = Pointer(to),
+                    .to_pitch = size,
+                    .from = static_cast<const std::byte*>(from),
+                    .from_pitch = size,
+                    .width = size,
+                    .height = 1},
+                   true);
+  });
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return Call("cuMemcpy2DAsync", [&](State& state) {
+    const bool is_to_device = copy->dstMemoryType == CU_MEMORYTYPE_DEVICE;
+    if (is_to_device == (copy->srcMemoryType == CU_MEMORYTYPE_DEVICE) ||
+        copy->srcPitch > state.settings.max_pitch ||
+        copy->dstPitch > state.settings.max_pitch ||
+        copy->srcPitch < copy->WidthInBytes ||
+        copy->dstPitch < copy->WidthInBytes) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    return Enqueue(
+        state, stream,
+        {.to = is_to_device ? Pointer(copy->dstDevice)
+                            : static_cast<std::byte*>(copy->dstHost),
+         .to_pitch = copy->dstPitch,
+         .from = is_to_device ? static_cast<const std::byte*>(copy->srcHost)
+                              : Pointer(copy->srcDevice),
+         .from_pitch = copy->srcPitch,
+         .width = copy->WidthInBytes,
+         .height = copy->Height},
+        is_to_device);
+  });
+}
