@@ -1,0 +1,50 @@
+#ifndef PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
+#define PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace pando {
+
+// Memory that this process maps and shares with others: a memfd, sealed so that
+// nobody can shrink it and make this process fault. Zeros at first. Movable;
+// the destructor unmaps it.
+class SharedMemory {
+ public:
+  enum class Peers { kMayWrite, kMayRead };
+
+  static absl::StatusOr<SharedMemory> Create(const char* name, size_t bytes,
+                                             Peers peers);
+  SharedMemory(SharedMemory&& other) noexcept
+      : fd_(std::move(other.fd_)),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(other.bytes_) {}
+  SharedMemory& operator=(SharedMemory&&) = delete;
+  ~SharedMemory();
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return bytes_; }
+  // Gives what is from `offset` on back to the system, whoever has it mapped or
+  // holds a descriptor: zeros are there then.
+  void Discard(size_t offset);
+  // A descriptor for another process.
+  absl::StatusOr<UniqueFd> Share() const;
+
+ private:
+  SharedMemory(UniqueFd fd, std::byte* data, size_t bytes)
+      : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
+
+  UniqueFd fd_;
+  std::byte* data_;
+  size_t bytes_;
+};
+
+// Another descriptor of the same file.
+absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
