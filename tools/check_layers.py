@@ -23,7 +23,8 @@ FOLDERS = {
     "core": {"base"},
     "cuda": {"base"},
     "gpu": {"base", "cuda"},
-    "service": {"base", "core", "gpu", "lane", "proto"},
+    "mover": {"base", "cuda"},
+    "service": {"base", "core", "gpu", "lane", "mover", "proto"},
     "clients": {"base", "cuda", "lane", "proto"},
     "replay": {"base", "core", "client", "clients", "proto"},
     "examples": {"client"},
@@ -55,13 +56,14 @@ ROOMS = {
     },
     "events": {"calls", "handlers", "process", "rpc"},
     "kv_events": {"events", "options", "process"},
+    "movers": {"logging", "process", "sockets"},
     "tiers": {
-        "calls", "events", "handlers", "logging", "memory", "process", "rpc",
-        "security",
+        "calls", "events", "handlers", "logging", "memory", "movers", "process",
+        "rpc", "security",
     },
     "metrics": {
-        "calls", "events", "handlers", "kv_events", "lane", "memory", "process",
-        "rpc", "self_check.h", "sockets", "tiers",
+        "calls", "events", "handlers", "kv_events", "lane", "memory", "movers",
+        "process", "rpc", "self_check.h", "sockets", "tiers",
     },
     "console": {"calls", "http", "process", "rpc"},
 }  # fmt: skip
@@ -87,6 +89,7 @@ FOREIGN = {
     "core": r"grpc|google/|prometheus/|spdlog/|cuda"
     r"|thread$|chrono$|absl/time/clock\.h",
     "cuda": r"grpc|google/|prometheus/|spdlog/",
+    "mover": r"grpc|google/|prometheus/|cuda",
     "gpu": r"grpc|google/|prometheus/|spdlog/",
     "service": r"cuda",
 }

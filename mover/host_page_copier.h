@@ -1,0 +1,24 @@
+#ifndef PANDO_MOVER_HOST_PAGE_COPIER_H_
+#define PANDO_MOVER_HOST_PAGE_COPIER_H_
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "mover/messages.h"
+#include "mover/page_copier.h"
+
+namespace pando::mover {
+
+// The device of shards in host memory.
+inline constexpr std::string_view kHostDevice = "host";
+
+// Copies pages of a pool in host memory.
+absl::StatusOr<std::unique_ptr<PageCopier>> MakeHostPageCopier(
+    const Welcome& welcome, std::span<const UniqueFd> descriptors);
+
+}  // namespace pando::mover
+
+#endif  // PANDO_MOVER_HOST_PAGE_COPIER_H_

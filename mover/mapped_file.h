@@ -1,0 +1,34 @@
+#ifndef PANDO_MOVER_MAPPED_FILE_H_
+#define PANDO_MOVER_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace pando::mover {
+
+// Memory of pandod that this process maps, too, and leaves out of core dumps.
+// Movable; the destructor unmaps it.
+class MappedFile {
+ public:
+  static absl::StatusOr<MappedFile> Map(const UniqueFd& fd, uint64_t bytes);
+  MappedFile(MappedFile&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile();
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace pando::mover
+
+#endif  // PANDO_MOVER_MAPPED_FILE_H_

@@ -1,0 +1,39 @@
+// Messages of known sizes, with descriptors, over a connected Unix socket.
+#ifndef PANDO_MOVER_MESSAGE_SOCKET_H_
+#define PANDO_MOVER_MESSAGE_SOCKET_H_
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace pando::mover {
+
+// Does not wait: UNAVAILABLE when the peer is gone, or takes nothing any more.
+absl::Status SendBytes(int socket, std::span<const std::byte> message,
+                       std::span<const UniqueFd> descriptors);
+// Waits for all of a message. UNAVAILABLE: the peer is gone, or the socket's
+// timeout is over.
+absl::StatusOr<std::vector<UniqueFd>> ReceiveBytes(
+    int socket, std::span<std::byte> message);
+
+template <typename Message>
+absl::Status Send(int socket, const Message& message,
+                  std::span<const UniqueFd> descriptors = {}) {
+  static_assert(std::is_trivially_copyable_v<Message>);
+  return SendBytes(socket, std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+template <typename Message>
+absl::StatusOr<std::vector<UniqueFd>> Receive(int socket, Message& message) {
+  static_assert(std::is_trivially_copyable_v<Message>);
+  return ReceiveBytes(socket, std::as_writable_bytes(std::span(&message, 1)));
+}
+
+}  // namespace pando::mover
+
+#endif  // PANDO_MOVER_MESSAGE_SOCKET_H_

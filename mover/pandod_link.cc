@@ -1,0 +1,118 @@
+#include "mover/pandod_link.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "mover/message_socket.h"
+#include "spdlog/spdlog.h"
+
+namespace pando::mover {
+namespace {
+
+// A pandod that hangs does not keep this process from being stopped.
+constexpr timeval kWelcomeTime = {.tv_sec = 2, .tv_usec = 0};
+
+absl::Status Unavailable(const std::string& what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<UniqueFd> ConnectTo(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("socket is '%s'; must have from 1 to %u bytes", path,
+                        sizeof(address.sun_path) - 1));
+  }
+  path.copy(address.sun_path, path.size());
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return absl::ErrnoToStatus(errno, "socket");
+  for (const int timeout : {SO_SNDTIMEO, SO_RCVTIMEO}) {
+    setsockopt(socket.get(), SOL_SOCKET, timeout, &kWelcomeTime,
+               sizeof(kWelcomeTime));
+  }
+  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address),
+              sizeof(address)) != 0) {
+    return Unavailable(absl::StrCat("no pandod at ", path));
+  }
+  return socket;
+}
+
+}  // namespace
+
+absl::StatusOr<PandodLink> PandodLink::Connect(const std::string& path,
+                                               const std::string& device) {
+  ASSIGN_OR_RETURN(UniqueFd socket, ConnectTo(path));
+  PandodLink link(std::move(socket), device);
+  Hello hello;
+  device.copy(hello.device.data(), hello.device.size() - 1);
+  RETURN_IF_ERROR(Send(link.socket_.get(), hello));
+  ASSIGN_OR_RETURN(link.descriptors_,
+                   Receive(link.socket_.get(), link.welcome_));
+  if (link.welcome_.magic != kMagic) {
+    return absl::FailedPreconditionError("pandod is of another version");
+  }
+  link.welcome_.refusal.back() = 0;
+  if (link.welcome_.refusal.front() != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("pandod says: ", link.welcome_.refusal.data()));
+  }
+  return link;
+}
+
+absl::Status PandodLink::Serve(const UniqueFd& stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PageCopier> copier,
+                   MakePageCopier(device_, welcome_, descriptors_));
+  descriptors_.clear();
+  RETURN_IF_ERROR(Send(socket_.get(), Reply{.id = 0, .is_done = 1}));
+  spdlog::info("copies {} shards of {}", welcome_.num_shards, device_);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool is_to_go_on, AwaitOrder(stop));
+    if (!is_to_go_on) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<Order> orders, TakeOrders());
+    std::vector<Reply> replies;
+    for (const Order& order : orders) {
+      const absl::Status begun = copier->Begin(order);
+      if (!begun.ok()) spdlog::error("{}", begun.ToString());
+      replies.push_back({.id = order.id, .is_done = begun.ok() ? 1u : 0u});
+    }
+    // Without a reply pandod waits until this process has ended.
+    RETURN_IF_ERROR(copier->Finish());
+    for (const Reply& reply : replies) {
+      RETURN_IF_ERROR(Send(socket_.get(), reply));
+    }
+  }
+}
+
+absl::StatusOr<bool> PandodLink::AwaitOrder(const UniqueFd& stop) const {
+  pollfd watched[] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                      {.fd = stop.get(), .events = POLLIN, .revents = 0}};
+  while (poll(watched, 2, -1) < 0) {
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "poll");
+  }
+  return watched[1].revents == 0;
+}
+
+absl::StatusOr<std::vector<Order>> PandodLink::TakeOrders() const {
+  std::vector<Order> orders;
+  pollfd watched = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  do {
+    Order order;
+    RETURN_IF_ERROR(Receive(socket_.get(), order).status());
+    orders.push_back(order);
+  } while (orders.size() < kMaxOrders && poll(&watched, 1, 0) > 0 &&
+           (watched.revents & POLLHUP) == 0);
+  return orders;
+}
+
+}  // namespace pando::mover
