@@ -63,7 +63,7 @@ package:
 	@tools/setup.sh build package
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) \
-	  --target pandod pandoctl pando_client completions man_pages
+	  --target pandod pando-mover pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
 	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps \
 	  -w build/packages ./clients/python
@@ -201,7 +201,7 @@ fuzz: build-fuzz
 # What clang-tidy finds with the checks of .clang-tidy, in C++ but for the tests.
 # It reads the unity sources of the preset asan, which include the headers of
 # gRPC once for sixteen files, without the sanitizers: it lacks their headers.
-TIDIED := build/asan/(base|clients|core|cuda|gpu|replay|service|tools)/
+TIDIED := build/asan/(base|clients|core|cuda|gpu|mover|replay|service|tools)/
 tidy: setup
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS) --target generated_protos >/dev/null

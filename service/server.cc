@@ -16,6 +16,7 @@
 #include "service/logging/log.h"
 #include "service/memory/make_pool.h"
 #include "service/metrics/collector.h"
+#include "service/options/option_checks.h"
 #include "service/process/monotonic_clock.h"
 #include "service/process/random_id.h"
 #include "service/security/tls_credentials.h"
@@ -46,11 +47,6 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .dtype = std::string(DTypeName(pool.layout().dtype)),
           .layout = std::string(LayoutOrderName(options.layout_order)),
           .model = options.model};
-}
-
-bool HasTiers(const Options& options) {
-  return options.tier_host_bytes > 0 || !options.tier_disk.empty() ||
-         !options.tier_folder.empty() || !options.tier_redis.empty();
 }
 
 // The hit at which the tiers store a page; 0: they store it at once.
@@ -224,6 +220,8 @@ absl::Status Server::StartTiers() {
   ASSIGN_OR_RETURN(
       tiers_, Tiers::Start(
                   {.model = options_.model,
+                   .mover_socket = options_.mover_socket,
+                   .quarantine = options_.quarantine,
                    .host_bytes = options_.tier_host_bytes,
                    .disk_folder = options_.tier_disk,
                    .disk_bytes = options_.tier_disk_bytes,

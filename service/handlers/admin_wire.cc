@@ -126,6 +126,8 @@ v1::NotLoaded NotLoadedOnWire(LoadObstacle obstacle) {
       return v1::NOT_LOADED_TOO_FEW;
     case LoadObstacle::kNoRoom:
       return v1::NOT_LOADED_NO_ROOM;
+    case LoadObstacle::kNoMover:
+      return v1::NOT_LOADED_NO_MOVER;
   }
   return v1::NOT_LOADED_UNSPECIFIED;
 }

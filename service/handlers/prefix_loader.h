@@ -36,7 +36,7 @@ struct Kept {
 };
 
 // Why tokens that are kept would not be loaded for a call that waits.
-enum class LoadObstacle { kNone, kTooFew, kNoRoom };
+enum class LoadObstacle { kNone, kTooFew, kNoRoom, kNoMover };
 
 // What a call knows when its handler runs again.
 struct LookedUp {

@@ -14,6 +14,7 @@
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
+#include "service/movers/page_movers.h"
 #include "service/tiers/tier_figures.h"
 
 namespace pando {
@@ -61,6 +62,7 @@ struct MetricsSnapshot {
   std::optional<TierFigures> host_tier;
   TierFigures disk_tier;
   std::optional<TierFigures> remote_tier;
+  std::vector<PageMovers::Presence> movers;
   uint64_t invariant_violations = 0;
   PageVerifier::Counts verified_pages;
   std::vector<MethodFigures> methods;

@@ -72,6 +72,12 @@ void AddRefused(const Snapshot& s, Samples& out) {
   out.Add({"load"}, s.remote_tier->are_loads_refused ? 1 : 0);
 }
 
+void AddMovers(const Snapshot& s, Samples& out) {
+  for (const auto& [device, is_there] : s.movers) {
+    out.Add({device}, is_there ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 std::vector<Metric> TierMetrics() {
@@ -99,6 +105,10 @@ std::vector<Metric> TierMetrics() {
             "1 from repeated failures of the shared store until it works "
             "again: it is tried from time to time. Only with a shared store.",
             {{"direction", "`store`, `load`"}}, AddRefused),
+      Gauge("pando_tier_mover_present",
+            "Whether a pando-mover copies the pages of a device; without it "
+            "nothing is stored or loaded. Only where movers copy.",
+            {{"device", "`host`, or a device of the pool"}}, AddMovers),
   };
 }
 

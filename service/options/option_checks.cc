@@ -138,19 +138,10 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckTiersPool(const char* name, const std::string& value,
-                            const Options& options) {
-  if (options.pool_memory == "host") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s is '%s', which needs pool-memory host; it is %s",
-                      name, value, options.pool_memory));
-}
-
 // Of a tier that outlives pandod.
 absl::Status CheckTier(const char* name, const std::string& folder,
                        const Options& options) {
   if (folder.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckTiersPool(name, folder, options));
   if (!options.model.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s is '%s', which needs model: what is on disk is found by it", name,
@@ -177,13 +168,29 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         "tier-shared-key-file is given, which needs tier-folder or tier-redis");
   }
-  if (options.tier_host_bytes > 0) {
-    RETURN_IF_ERROR(CheckTiersPool(
-        "tier-host-bytes", absl::StrCat(options.tier_host_bytes), options));
-  }
   RETURN_IF_ERROR(CheckTier("tier-disk", options.tier_disk, options));
   RETURN_IF_ERROR(CheckTier("tier-folder", options.tier_folder, options));
   return CheckTier("tier-redis", redis, options);
+}
+
+// pandod has no CUDA context, so that others copy pages of GPUs.
+absl::Status CompleteMoverSocket(Options& options) {
+  std::string& path = options.mover_socket;
+  if (path.empty() && HasTiers(options) && options.pool_memory == "cuda") {
+    path = std::filesystem::path(options.socket).replace_filename("mover.sock");
+  }
+  if (path.empty()) return absl::OkStatus();
+  if (!HasTiers(options)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "mover-socket is '%s', which needs a tier to copy to", path));
+  }
+  for (const std::string& other : {options.socket, options.memory_socket}) {
+    if (path != other) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "mover-socket is '%s'; must differ from socket and memory-socket",
+        path));
+  }
+  return CheckSocketPath("mover-socket", path);
 }
 
 // Checks the options that depend on pool_pages.
@@ -203,6 +210,11 @@ absl::Status ResolvePool(Options& options) {
 }
 
 }  // namespace
+
+bool HasTiers(const Options& options) {
+  return options.tier_host_bytes > 0 || !options.tier_disk.empty() ||
+         !options.tier_folder.empty() || !options.tier_redis.empty();
+}
 
 absl::Status CheckPages(const Options& options) {
   absl::Status status = CheckWatermark(options);
@@ -238,7 +250,8 @@ absl::Status CompleteOptions(Options& options) {
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
         CheckPageBytes(options), ResolvePool(options),
-        CompleteKvEvents(options), CheckTiers(options)}) {
+        CompleteKvEvents(options), CheckTiers(options),
+        CompleteMoverSocket(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

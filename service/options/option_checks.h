@@ -12,6 +12,9 @@ namespace pando {
 // Sets the options that depend on others, and checks those that must agree.
 absl::Status CompleteOptions(Options& options);
 
+// Whether copies of pages are kept outside the pool.
+bool HasTiers(const Options& options);
+
 // Checks the options that count pages against pool_pages, which must be known.
 absl::Status CheckPages(const Options& options);
 

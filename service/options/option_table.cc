@@ -243,6 +243,11 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("memory-socket", &Options::memory_socket, "PATH",
            "Unix socket that hands out the pool's memory; if empty, "
            "memory.sock beside socket"),
+      Text(
+          "mover-socket", &Options::mover_socket, "PATH",
+          "Unix socket for pando-movers, which copy pages between the pool and "
+          "tiers; if empty, mover.sock beside socket for a pool on GPUs that "
+          "has tiers, else pandod copies itself"),
       Mode("socket-mode", &Options::socket_mode,
            "Permissions of both socket files"),
       Text("socket-group", &Options::socket_group, "GROUP",
@@ -388,16 +393,16 @@ std::vector<OptionSpec> MakeOptionTable() {
            "their salts, too), bigram"),
       Bytes("tier-host-bytes", &Options::tier_host_bytes,
             "Memory of pandod where copies of cached pages are kept until it "
-            "ends, so that evicted prefixes can be loaded again; for pools in "
-            "host memory; off when not given"),
+            "ends, so that evicted prefixes can be loaded again; off when not "
+            "given"),
       Text("tier-disk", &Options::tier_disk, "FOLDER",
            "Where copies of cached pages are kept, so that evicted prefixes "
-           "can be loaded again; for pools in host memory; off when empty"),
+           "can be loaded again; off when empty"),
       Bytes("tier-disk-bytes", &Options::tier_disk_bytes,
             "Size of these files, which are made in full at the start"),
       Text("tier-folder", &Options::tier_folder, "FOLDER",
            "Where copies of cached pages are kept that many machines share, as "
-           "on NFS; must exist; for pools in host memory; off when empty"),
+           "on NFS; must exist; off when empty"),
       List("tier-redis", &Options::tier_redis, "LIST",
            "The same on a server of Redis or Valkey, or a cluster of them: "
            "redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:///PATH; "

@@ -23,6 +23,7 @@ struct Options {
   std::string socket = "/run/pando/pando.sock";
   // Empty: memory.sock beside socket.
   std::string memory_socket;
+  std::string mover_socket;
   // The mode of both socket files.
   mode_t socket_mode = 0660;
   // Name or number; empty: the group of the process.

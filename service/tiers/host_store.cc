@@ -25,12 +25,16 @@ absl::Status CheckFitsInMemory(uint64_t max_bytes) {
       limit));
 }
 
+uint64_t SlotBytes(uint64_t block_bytes) {
+  return (block_bytes + kCacheLineBytes - 1) / kCacheLineBytes *
+         kCacheLineBytes;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HostStore>> HostStore::Make(
-    uint64_t max_bytes, uint64_t block_bytes) {
-  const uint64_t slot_bytes =
-      (block_bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+absl::StatusOr<uint64_t> HostStore::BytesOf(uint64_t max_bytes,
+                                            uint64_t block_bytes) {
+  const uint64_t slot_bytes = SlotBytes(block_bytes);
   if (max_bytes < slot_bytes) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "tier-host-bytes is %u; must be at least %u, for one page", max_bytes,
@@ -39,7 +43,12 @@ absl::StatusOr<std::unique_ptr<HostStore>> HostStore::Make(
   RETURN_IF_ERROR(CheckFitsInMemory(max_bytes));
   const uint64_t slots = std::min<uint64_t>(
       max_bytes / slot_bytes, std::numeric_limits<uint32_t>::max());
-  const size_t bytes = slots * slot_bytes;
+  return slots * slot_bytes;
+}
+
+absl::StatusOr<std::unique_ptr<HostStore>> HostStore::Make(
+    uint64_t max_bytes, uint64_t block_bytes) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(max_bytes, block_bytes));
   void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) {
@@ -47,8 +56,8 @@ absl::StatusOr<std::unique_ptr<HostStore>> HostStore::Make(
         errno,
         absl::StrFormat("tier-host-bytes: take %u bytes of memory", bytes));
   }
-  auto store = absl::WrapUnique(
-      new HostStore({static_cast<std::byte*>(base), bytes}, slot_bytes));
+  auto store = absl::WrapUnique(new HostStore(
+      {static_cast<std::byte*>(base), bytes}, block_bytes, /*owns=*/true));
   if (madvise(base, bytes, MADV_DONTDUMP) != 0) {
     return absl::ErrnoToStatus(
         errno, "tier-host-bytes: leave the memory out of core dumps");
@@ -56,6 +65,19 @@ absl::StatusOr<std::unique_ptr<HostStore>> HostStore::Make(
   return store;
 }
 
-HostStore::~HostStore() { munmap(memory_.data(), memory_.size()); }
+std::unique_ptr<HostStore> HostStore::MakeIn(std::span<std::byte> memory,
+                                             uint64_t block_bytes) {
+  return absl::WrapUnique(new HostStore(memory, block_bytes, /*owns=*/false));
+}
+
+HostStore::HostStore(std::span<std::byte> memory, uint64_t block_bytes,
+                     bool owns)
+    : memory_(memory),
+      slot_bytes_(SlotBytes(block_bytes)),
+      owns_memory_(owns) {}
+
+HostStore::~HostStore() {
+  if (owns_memory_) munmap(memory_.data(), memory_.size());
+}
 
 }  // namespace pando

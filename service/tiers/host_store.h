@@ -13,15 +13,21 @@
 
 namespace pando {
 
-// Slots in memory of this process, which ends with them; so it keeps no
-// records. The system takes the memory for a slot when it is first written, and
-// leaves it out of core dumps.
+// Slots in memory, which does not outlive this process; so it keeps no records.
+// Of memory of its own the system takes that of a slot when it is first
+// written, and leaves it out of core dumps.
 class HostStore final : public SlotStore {
  public:
-  // Fails when the process may not use so much memory, or there is no room for
-  // one block.
+  // How much of `max_bytes` slots for such blocks take. Fails when the process
+  // may not use so much memory, or there is no room for one block.
+  static absl::StatusOr<uint64_t> BytesOf(uint64_t max_bytes,
+                                          uint64_t block_bytes);
+  // Takes so much memory.
   static absl::StatusOr<std::unique_ptr<HostStore>> Make(uint64_t max_bytes,
                                                          uint64_t block_bytes);
+  // Uses memory of somebody else, as much as BytesOf says, which outlives it.
+  static std::unique_ptr<HostStore> MakeIn(std::span<std::byte> memory,
+                                           uint64_t block_bytes);
   ~HostStore() override;
   HostStore(const HostStore&) = delete;
   HostStore& operator=(const HostStore&) = delete;
@@ -46,11 +52,11 @@ class HostStore final : public SlotStore {
   }
 
  private:
-  HostStore(std::span<std::byte> memory, uint64_t slot_bytes)
-      : memory_(memory), slot_bytes_(slot_bytes) {}
+  HostStore(std::span<std::byte> memory, uint64_t block_bytes, bool owns);
 
   const std::span<std::byte> memory_;  // whole slots
   const uint64_t slot_bytes_;
+  const bool owns_memory_;
 };
 
 }  // namespace pando

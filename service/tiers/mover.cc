@@ -36,10 +36,12 @@ class ABSL_SCOPED_LOCKABLE Turn {
 
 }  // namespace
 
-Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier)
+Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier,
+             const PageMovers* movers)
     : cache_(cache),
       policy_(policy),
       verifier_(verifier),
+      movers_(movers),
       session_(RandomId()) {
   cache_->OpenSession(session_, "pandod-tiers");
 }
@@ -78,6 +80,7 @@ size_t Mover::reserved_pages() const {
 std::optional<Mover::LockedPrefix> Mover::Lock(const NamespaceKey& ns,
                                                std::span<const Token> tokens,
                                                size_t pages) {
+  if (!CanCopy()) return std::nullopt;
   absl::MutexLock hold(&mutex_);
   if (IsPaused()) return std::nullopt;
   absl::StatusOr<MatchResult> match = cache_->Match(
@@ -105,6 +108,7 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
                                                  std::span<const Token> tokens,
                                                  size_t pages,
                                                  uint64_t generation) {
+  if (!CanCopy()) return std::nullopt;
   const uint32_t page_tokens = cache_->page_tokens();
   const Turn turn(policy_);
   absl::MutexLock hold(&mutex_);

@@ -16,6 +16,7 @@
 #include "core/prefix_cache.h"
 #include "service/calls/call_policy.h"
 #include "service/memory/page_verifier.h"
+#include "service/movers/page_movers.h"
 
 namespace pando {
 
@@ -46,8 +47,10 @@ class Mover {
     std::vector<PageId> pages;
   };
 
-  // All outlive this; `verifier` may be null. Opens the session.
-  Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier);
+  // All outlive this. `verifier` may be null; `movers` is, unless pando-movers
+  // copy the pages. Opens the session.
+  Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier,
+        const PageMovers* movers);
   ~Mover();
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
@@ -60,6 +63,9 @@ class Mover {
   std::shared_ptr<const void> Pause();
   // Counts the calls of EndAll.
   uint64_t generation() const;
+
+  // Whether pages can be copied now. If not, nothing is locked or reserved.
+  bool CanCopy() const { return movers_ == nullptr || movers_->AreReady(); }
 
   // Locks as many of the first `pages` pages of a prompt as are cached. None:
   // the cache refuses a lock, or there is a pause.
@@ -102,6 +108,7 @@ class Mover {
   PrefixCache* const cache_;
   CallPolicy* const policy_;
   PageVerifier* const verifier_;
+  const PageMovers* const movers_;
   const SessionId session_;
   mutable absl::Mutex mutex_;  // taken after the turn, before the cache's
   absl::flat_hash_set<LockId> locks_ ABSL_GUARDED_BY(mutex_);

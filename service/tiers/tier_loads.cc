@@ -171,7 +171,7 @@ Kept TierLoads::LookUp(const Lookup& lookup) {
   const bool is_wanted =
       lookup.action == LoadAction::kStart ||
       (lookup.action == LoadAction::kAwait && calls_.Has(lookup.id));
-  if (is_wanted && !score->is_pending) {
+  if (is_wanted && !score->is_pending && mover_->CanCopy()) {
     const size_t begun = BeginLoad(lookup, std::move(hashes), cached);
     if (begun > kept.pages) kept = {.pages = begun, .slowest = KeptIn::kShared};
   }
@@ -243,6 +243,7 @@ LoadObstacle TierLoads::FindObstacle(uint32_t matched_tokens,
                                      uint32_t kept_tokens) {
   const size_t cached = matched_tokens / page_tokens_;
   const size_t stored = kept_tokens / page_tokens_ - cached;
+  if (!mover_->CanCopy()) return LoadObstacle::kNoMover;
   if (!IsWorthALoad(stored)) return LoadObstacle::kTooFew;
   return IsWorthALoad(std::min(stored, SparePages(cached)))
              ? LoadObstacle::kNone

@@ -8,20 +8,17 @@
 #include "service/logging/log.h"
 #include "service/tiers/disk_store.h"
 #include "service/tiers/folder_store.h"
-#include "service/tiers/host_store.h"
 #include "service/tiers/io_ring.h"
-#include "service/tiers/mapped_pages.h"
 
 namespace pando {
 
 namespace {
 
-absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(const Tiers::Config& config,
-                                                    const KvPool& pool) {
+absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(
+    const Tiers::Config& config, const PageCopiers& copiers) {
   if (config.host_bytes == 0) return nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
-  ASSIGN_OR_RETURN(std::unique_ptr<HostStore> store,
-                   HostStore::Make(config.host_bytes, pages->block_bytes()));
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
+  ASSIGN_OR_RETURN(std::unique_ptr<HostStore> store, copiers.MakeHostStore());
   Log(LogLevel::kInfo, "host tier made", {{"capacity_pages", store->slots()}});
   return std::make_unique<LocalTier>(std::move(pages), std::move(store));
 }
@@ -34,10 +31,10 @@ void TellIfThereAreNoRings() {
       {{"error", ring.message()}});
 }
 
-absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(const Tiers::Config& config,
-                                                    const KvPool& pool) {
+absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(
+    const Tiers::Config& config, const PageCopiers& copiers) {
   if (config.disk_folder.empty()) return nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
   ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
                    DiskStore::Open({.folder = config.disk_folder,
                                     .max_bytes = config.disk_bytes,
@@ -66,9 +63,9 @@ absl::StatusOr<std::unique_ptr<RemoteStore>> OpenStore(
 }
 
 absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
-    const Tiers::Config& config, const KvPool& pool) {
+    const Tiers::Config& config, const PageCopiers& copiers) {
   if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, MappedPages::Map(pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
   uint64_t digest = pages->Digest(config.model);
   std::unique_ptr<SharedKey> key;
   if (!config.shared_key_file.empty()) {
@@ -86,30 +83,47 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
 
 absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
                                                     const Parts& parts) {
-  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> host,
-                   MakeHost(config, *parts.pool));
-  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> disk,
-                   OpenDisk(config, *parts.pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<PageCopiers> copiers,
+                   PageCopiers::Start({.mover_socket = config.mover_socket,
+                                       .quarantine = config.quarantine,
+                                       .host_tier_bytes = config.host_bytes},
+                                      parts.pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> host, MakeHost(config, *copiers));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> disk, OpenDisk(config, *copiers));
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteTier> remote,
-                   OpenRemote(config, *parts.pool));
-  return absl::WrapUnique(new Tiers(std::move(host), std::move(disk),
-                                    std::move(remote), config, parts));
+                   OpenRemote(config, *copiers));
+  return absl::WrapUnique(new Tiers(std::move(copiers), std::move(host),
+                                    std::move(disk), std::move(remote), config,
+                                    parts));
 }
 
-Tiers::Tiers(std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
+Tiers::Tiers(std::unique_ptr<PageCopiers> copiers,
+             std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
              std::unique_ptr<RemoteTier> remote, const Config& config,
              const Parts& parts)
-    : host_(std::move(host)),
+    : copiers_(std::move(copiers)),
+      host_(std::move(host)),
       disk_(std::move(disk)),
       remote_(std::move(remote)),
       stack_(host_.get(), disk_.get(), remote_.get()),
-      mover_(parts.cache, parts.policy, parts.verifier),
+      mover_(parts.cache, parts.policy, parts.verifier, copiers_->movers()),
       loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
   for (StoreTarget* const tier : std::initializer_list<StoreTarget*>{
            host_.get(), disk_.get(), remote_.get()}) {
     if (tier == nullptr) continue;
     stores_.emplace_back(&mover_, tier, config.stores_at_once);
   }
+}
+
+// Threads that wait for a pando-mover which is stopped would never end.
+Tiers::~Tiers() {
+  if (PageMovers* const movers = copiers_->movers()) movers->GiveUp();
+}
+
+std::vector<PageMovers::Presence> Tiers::mover_presence() const {
+  PageMovers* const movers = copiers_->movers();
+  if (movers == nullptr) return {};
+  return movers->presence();
 }
 
 std::vector<EventSink*> Tiers::stores() {

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "service/movers/page_movers.h"
 #include "service/tiers/local_tier.h"
 #include "service/tiers/mover.h"
+#include "service/tiers/page_copiers.h"
 #include "service/tiers/redis/redis_store.h"
 #include "service/tiers/remote_tier.h"
 #include "service/tiers/tier_loads.h"
@@ -24,6 +27,10 @@ class Tiers {
  public:
   struct Config {
     std::string model;
+    // Where pando-movers connect; empty: pages are mapped and copied here.
+    std::string mover_socket;
+    // How long a mover may go on that is not known to have ended.
+    absl::Duration quarantine;
     // 0, empty: there is no such tier.
     uint64_t host_bytes = 0;
     std::string disk_folder;
@@ -47,6 +54,7 @@ class Tiers {
 
   static absl::StatusOr<std::unique_ptr<Tiers>> Start(const Config& config,
                                                       const Parts& parts);
+  ~Tiers();
 
   std::vector<EventSink*> stores();
   PrefixLoader* loads() { return &loads_; }
@@ -60,12 +68,15 @@ class Tiers {
   std::optional<TierFigures> host_figures() const;
   TierFigures disk_figures() const;
   std::optional<TierFigures> remote_figures() const;
+  // Empty where there are no pando-movers. Thread-safe.
+  std::vector<PageMovers::Presence> mover_presence() const;
 
  private:
-  Tiers(std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
-        std::unique_ptr<RemoteTier> remote, const Config& config,
-        const Parts& parts);
+  Tiers(std::unique_ptr<PageCopiers> copiers, std::unique_ptr<LocalTier> host,
+        std::unique_ptr<LocalTier> disk, std::unique_ptr<RemoteTier> remote,
+        const Config& config, const Parts& parts);
 
+  const std::unique_ptr<PageCopiers> copiers_;
   // Null where there is none.
   const std::unique_ptr<LocalTier> host_;
   const std::unique_ptr<LocalTier> disk_;

@@ -17,6 +17,7 @@ SOCKETS = "/run/pando"
 LAYOUT = ("--layers=4", "--heads=2", "--head-size=32", "--dtype=float32")
 PANDOD = ("/usr/bin/pandod", *LAYOUT)
 HEALTH = ("/usr/bin/pandoctl", "health")
+MOVER = ("/usr/bin/pando-mover", f"--socket={SOCKETS}/mover.sock", "--device=host")
 WORKER = ("/usr/bin/example_worker", f"unix:{SOCKETS}/pando.sock")
 
 
@@ -70,8 +71,9 @@ def wait_until_healthy(container: Sandbox) -> None:
     eventually(lambda: container.run(*HEALTH).returncode == 0)
 
 
-def test_there_are_two_programs_and_no_shell(root):
-    assert {path.name for path in root.glob("usr/bin/*")} == {"pandod", "pandoctl"}
+def test_there_are_three_programs_and_no_shell(root):
+    names = {path.name for path in root.glob("usr/bin/*")}
+    assert names == {"pandod", "pando-mover", "pandoctl"}
     assert not (root / "bin").exists()
 
 
@@ -83,12 +85,15 @@ def test_a_folder_that_is_not_empty_is_refused(root):
     assert "is not empty" in again.stderr
 
 
-@pytest.mark.parametrize("program", ["pandod", "pandoctl"])
-def test_every_shared_library_is_in_the_root(container, root, program):
+@pytest.mark.parametrize(
+    ("program", "library"),
+    [("pandod", "libgrpc"), ("pando-mover", "libspdlog"), ("pandoctl", "libgrpc")],
+)
+def test_every_shared_library_is_in_the_root(container, root, program, library):
     (loader,) = (root / "lib64").glob("ld-*")
     listed = container.run(f"/lib64/{loader.name}", "--list", f"/usr/bin/{program}")
     assert listed.returncode == 0, listed.stderr
-    assert "libgrpc" in listed.stdout
+    assert library in listed.stdout
     assert "not found" not in listed.stdout
 
 
@@ -99,6 +104,14 @@ def test_pandod_serves_and_ends_as_process_1_of_a_read_only_root(container, sock
         status, errors = pandod.stop(signal.SIGTERM)
         assert status == 0, errors
         assert not list(sockets.iterdir())
+
+
+def test_a_mover_in_another_container_copies_for_pandod(container):
+    tier = ("--tier-host-bytes=1MiB", f"--mover-socket={SOCKETS}/mover.sock")
+    with container.running(*PANDOD, *tier), container.running(*MOVER) as mover:
+        mover.wait_until_it_says("copies 1 shards of host")
+        status, errors = mover.stop(signal.SIGTERM)
+        assert status == 0, errors
 
 
 def test_the_root_cannot_be_written_to(container):

@@ -26,14 +26,24 @@ from pod_security import violations
 
 CONFIG = "pandod.yaml"
 EVENTS = ("kv-events", "kv-events-replay")
+# Overlays whose pool may have tiers by the component mover.
+ON_GPUS = ("fleet", "generic", "sglang", "single-gpu", "vllm")
 DEFAULTS = {"drain-timeout": "25s", "http": "127.0.0.1:9464"}
 
 
-@pytest.fixture(params=[*plain_files(), *(f"rendered {name}" for name in OVERLAYS)])
+@pytest.fixture(
+    params=[
+        *plain_files(),
+        *(f"rendered {name}" for name in OVERLAYS),
+        *(f"with-mover {name}" for name in ON_GPUS),
+    ]
+)
 def documents(request) -> list[dict]:
     kind, _, overlay = request.param.partition(" ")
     if kind == "rendered":
         return rendered(overlay)
+    if kind == "with-mover":
+        return rendered(overlay, "mover")
     return [*plain_files()[kind], generated_config(KUBERNETES / kind)]
 
 

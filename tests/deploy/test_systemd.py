@@ -1,4 +1,4 @@
-"""The systemd unit: what can be said of it without running it."""
+"""The systemd units: what can be said of them without running them."""
 
 import re
 import shutil
@@ -11,6 +11,7 @@ from pandod_process import REPOSITORY, binary
 
 FOLDER = REPOSITORY / "deploy" / "systemd"
 UNIT = (FOLDER / "pandod.service").read_text()
+MOVER_UNIT = (FOLDER / "pando-mover@.service").read_text()
 # systemd-analyze gives up to 100; a service without any protection has 96.
 MOST_EXPOSURE = 20
 
@@ -28,20 +29,20 @@ def seconds_of(name: str) -> int:
     return int(re.search(rf"^{name}=(\d+)$", UNIT, re.MULTILINE).group(1))
 
 
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    """The unit, for the pandod that is tested."""
-    path = tmp_path / "pandod.service"
-    text = UNIT.replace("/usr/bin/pandod", str(binary()))
-    path.write_text(re.sub("Documentation=.*\n", "", text))
-    return path
+@pytest.fixture(params=["pandod.service", "pando-mover@0.service"])
+def unit(tmp_path: Path, request) -> Path:
+    """A unit, for the programs that are tested."""
+    for name, text in (("pandod.service", UNIT), ("pando-mover@0.service", MOVER_UNIT)):
+        own = text.replace("/usr/bin", str(binary().parent))
+        (tmp_path / name).write_text(re.sub("Documentation=.*\n", "", own))
+    return tmp_path / request.param
 
 
 def test_systemd_finds_no_fault(unit):
     checked = analyze("verify", unit)
     assert checked.returncode == 0, checked.stderr
     # Also of what it only warns of; other units of the machine are not ours.
-    assert "pandod.service" not in checked.stderr, checked.stderr
+    assert unit.name not in checked.stderr, checked.stderr
 
 
 def test_it_is_well_protected(unit):
@@ -87,3 +88,26 @@ def test_its_sockets_are_in_its_own_folder():
 def test_its_user_is_made():
     user = re.search(r"^User=(.*)$", UNIT, re.MULTILINE).group(1)
     assert f"\nu {user} " in (FOLDER / "pando.sysusers").read_text()
+
+
+def test_a_mover_is_of_the_user_that_pandod_lets_in_and_sees_gpus():
+    (user,) = re.findall(r"^User=.*$", UNIT, re.MULTILINE)
+    assert f"\n{user}\n" in MOVER_UNIT
+    assert "PrivateDevices=yes" not in MOVER_UNIT
+    assert "\nDevicePolicy=closed\nDeviceAllow=char-nvidia* rw\n" in MOVER_UNIT
+
+
+def test_a_mover_is_asked_for_the_gpu_of_its_instance():
+    (command,) = re.findall(r"^ExecStart=(.*)$", MOVER_UNIT, re.MULTILINE)
+    (gpu,) = re.findall(r"--device (\S+)$", command)
+    # As it is written: %I makes a path of a UUID with dashes.
+    assert gpu == "%i"
+    # It starts and stops with pandod once it is enabled.
+    for line in ("PartOf", "After", "WantedBy"):
+        assert f"\n{line}=pandod.service\n" in MOVER_UNIT
+
+
+def test_bad_options_of_a_mover_are_not_tried_again():
+    mover = binary().with_name("pando-mover")
+    bad = subprocess.run([mover, "--no-such-option"], capture_output=True)
+    assert f"\nRestartPreventExitStatus={bad.returncode}\n" in MOVER_UNIT

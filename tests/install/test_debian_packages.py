@@ -81,7 +81,12 @@ def test_everything_is_roots_and_nobody_else_may_write_to_it(programs, client):
 def test_files_are_where_debian_has_them(programs, client):
     top = {path.split("/")[0] for path in files_of(programs) if path}
     assert top == {"etc", "usr"}
-    assert {"usr/bin/pandod", "usr/bin/pandoctl"} <= set(files_of(programs))
+    names = ("pandod", "pando-mover", "pandoctl")
+    assert {f"usr/bin/{name}" for name in names} <= set(files_of(programs))
+    units = ("pandod.service", "pando-mover@.service")
+    assert {f"usr/lib/systemd/system/{name}" for name in units} <= set(
+        files_of(programs)
+    )
     assert "usr/lib/pkgconfig/pando-client.pc" in files_of(client)
     assert not set(filter(is_file, files_of(client))) & set(files_of(programs))
 
@@ -149,7 +154,15 @@ def called_by(programs: Path, folder: Path, script: str, *arguments: str) -> lis
             ["systemd-sysusers pando.conf", "systemctl daemon-reload"],
         ),
         ("postinst", "abort-upgrade", []),
-        ("prerm", "remove", ["systemctl disable --now pandod.service"]),
+        (
+            "prerm",
+            "remove",
+            [
+                "systemctl stop pando-mover@*.service",
+                "systemctl disable pando-mover@.service",
+                "systemctl disable --now pandod.service",
+            ],
+        ),
         ("prerm", "upgrade", []),
         ("postrm", "remove", ["systemctl daemon-reload"]),
     ],

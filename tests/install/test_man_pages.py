@@ -6,7 +6,11 @@ import subprocess
 import pytest
 from pandod_process import binary
 
-PAGES = {"pandod": "man8/pandod.8.gz", "pandoctl": "man1/pandoctl.1.gz"}
+PAGES = {
+    "pandod": "man8/pandod.8.gz",
+    "pando-mover": "man8/pando-mover.8.gz",
+    "pandoctl": "man1/pandoctl.1.gz",
+}
 FLAG = re.compile(r"--[a-z][a-z-]+")
 
 

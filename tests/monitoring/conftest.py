@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from eventually import eventually
 from metrics_page import free_address
 from monitored_traffic import OPTIONS, QUOTAS, traffic
+from mover_process import MoverProcess
 from pandod_process import REPOSITORY, serving
 from prometheus_tools import Prometheus, scraping
 
@@ -39,10 +41,13 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
     shared.mkdir(mode=0o700)
     options = {"http": http, "tcp": tcp, "tcp_insecure": "yes", "config": quotas}
     options |= {"tier_folder": shared, "model": "a-model"}
+    options["mover_socket"] = folder / "mover.sock"
     with (
         serving(folder, **options, **OPTIONS) as pandod,
+        closing(MoverProcess(options["mover_socket"], folder / "mover.log")) as mover,
         scraping(config, folder) as prometheus,
     ):
+        mover.start_and_copy()
         shutil.rmtree(shared)  # it fails from now on
         wait_for_scrapes(prometheus, 1)
         start = time.time()

@@ -44,10 +44,9 @@ void ExpectOtherValues(const Options& options) {
   }
   // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
   // is said of heads, tcp-insecure excludes certificates, kv-events-include
-  // excludes arrays, tier-host-bytes, tier-disk, tier-disk-bytes, tier-folder
-  // and tier-redis exclude pools on GPUs, tier-shared-key-file needs one of
-  // these; they have tests of their own.
-  EXPECT_EQ(compared, OptionTable().size() - 11);
+  // excludes arrays, tier-folder excludes tier-redis; they have tests of their
+  // own.
+  EXPECT_EQ(compared, OptionTable().size() - 6);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {
@@ -184,6 +183,21 @@ TEST_F(OptionsTest, WhatOnlyGpusHaveIsNotAskedOfTheHost) {
             "pool-fraction is given, which needs pool-memory cuda");
   EXPECT_EQ(Error({"--pool-zero=yes"}),
             "pool-zero is given, which needs pool-memory cuda");
+}
+
+TEST_F(OptionsTest, MoversAreAwaitedBesideTheSocketWhereATierIsOfGpus) {
+  const std::string tier = "--tier-host-bytes=1GiB";
+  const std::string socket = "--socket=/tmp/x/a.sock";
+  EXPECT_EQ(Parsed({socket, tier, "--pool-memory=cuda"}).mover_socket,
+            "/tmp/x/mover.sock");
+  EXPECT_EQ(Parsed({socket, tier}).mover_socket, "");
+  EXPECT_EQ(Parsed({socket, "--pool-memory=cuda"}).mover_socket, "");
+  EXPECT_EQ(Parsed({tier, "--mover-socket=/tmp/m"}).mover_socket, "/tmp/m");
+  EXPECT_EQ(Error({"--mover-socket=/tmp/m"}),
+            "mover-socket is '/tmp/m', which needs a tier to copy to");
+  EXPECT_EQ(Error({tier, socket, "--mover-socket=/tmp/x/a.sock"}),
+            "mover-socket is '/tmp/x/a.sock'; must differ from socket and "
+            "memory-socket");
 }
 
 TEST_F(OptionsTest, UnknownNamesAreErrorsThatSuggestTheNearest) {

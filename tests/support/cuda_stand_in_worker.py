@@ -51,8 +51,8 @@ class CudaStandInWorker:
     def publish(self) -> list[int]:
         """Writes the pages of the prompt in every shard, and inserts them."""
         pages = self.client.allocate_pages(PAGES)
-        for page in pages.tolist():
-            for view, content in self._planes(page):
+        for nth, page in enumerate(pages.tolist()):
+            for view, content in self._planes(nth):
                 view[page] = content
         self.client.insert(self.tokens, pages)
         return pages.tolist()
@@ -61,6 +61,16 @@ class CudaStandInWorker:
         """Whether the prompt is cached, and every element is what was published."""
         pages = self.client.match_prefix(self.tokens).page_ids.tolist()
         return len(pages) == PAGES and self._hold(pages)
+
+    def evict(self) -> int:
+        return self.client.evict(PAGES)
+
+    def load(self) -> bool:
+        """Waits for a tier, and sees whether every element is what was published."""
+        match = self.client.match_prefix(self.tokens, lock=True, pending_wait=60)
+        with match.lock:
+            pages = match.page_ids.tolist()
+            return len(pages) == PAGES and self._hold(pages)
 
     def read(self) -> bool:
         """Whether the first pages hold what was published, without asking pandod."""
@@ -97,17 +107,19 @@ class CudaStandInWorker:
             for lines in (names, maps)
         ]
 
-    def _planes(self, page: int):
+    def _planes(self, nth: int):
+        """Each plane, and what it holds of the prompt's nth page."""
         for shard in self.shards:
             for layer in self.layers:
-                yield self.views.keys(layer, shard), page + shard
-                yield self.views.values(layer, shard), page + shard + 0.5
+                content = 100 * nth + 10 * layer + shard
+                yield self.views.keys(layer, shard), content
+                yield self.views.values(layer, shard), content + 0.5
 
     def _hold(self, pages) -> bool:
         return all(
             (view[page] == content).all()
-            for page in pages
-            for view, content in self._planes(page)
+            for nth, page in enumerate(pages)
+            for view, content in self._planes(nth)
         )
 
 

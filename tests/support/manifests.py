@@ -1,8 +1,10 @@
 """The manifests for Kubernetes: as their files say, and as kubectl renders them."""
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -59,7 +61,7 @@ def spoken(container: dict) -> list[str]:
 
 def sidecar(pod: dict) -> dict:
     """The container of pandod."""
-    (only,) = pod["initContainers"]
+    (only,) = (c for c in pod["initContainers"] if c["name"] == "pandod")
     return only
 
 
@@ -93,9 +95,23 @@ def plain_files() -> dict[str, list[dict]]:
 
 
 @cache
-def rendered(overlay: str) -> list[dict]:
+def rendered(overlay: str, *components: str) -> list[dict]:
     """What kubectl would apply. Skips where there is no kubectl."""
-    return kustomize(KUBERNETES / "overlays" / overlay)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        content = {
+            "resources": [f"overlays/{overlay}"],
+            "components": [f"components/{component}" for component in components],
+        }
+        # As an overlay of one's own is written.
+        text = yaml.dump(
+            {
+                key: [os.path.relpath(KUBERNETES / path, folder) for path in paths]
+                for key, paths in content.items()
+            }
+        )
+        (folder / "kustomization.yaml").write_text(text)
+        return kustomize(folder)
 
 
 def kustomize(folder: Path) -> list[dict]:

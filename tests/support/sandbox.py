@@ -62,6 +62,14 @@ class FirstProcess:
     pid: int
     bwrap: subprocess.Popen[str]
 
+    def wait_until_it_says(self, text: str) -> None:
+        said = []
+        for line in iter(self.bwrap.stderr.readline, ""):
+            said.append(line)
+            if text in line:
+                return
+        pytest.fail(f"it has ended, and said: {said}")
+
     def stop(self, signal: int) -> tuple[int, str]:
         """The exit status, and what it wrote to stderr."""
         os.kill(self.pid, signal)

@@ -189,6 +189,15 @@ def _of_tiers(q: Queries) -> list[Alert]:
             "> 0",
             lasts="10m",
         ),
+        Alert(
+            "PandoMoverMissing",
+            WARNING,
+            "A pando-mover is missing, so that nothing is stored in tiers or loaded.",
+            "has had no pando-mover for {{ $labels.device }} for 5 minutes.",
+            q.now("pando_tier_mover_present", ["device"]),
+            "== 0",
+            lasts="5m",
+        ),
     ]
 
 

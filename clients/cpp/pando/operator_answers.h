@@ -97,6 +97,8 @@ enum class NotLoaded {
   kTooFew,
   // Other loads, or what is cached of the prompt, leave no room for it.
   kNoRoom,
+  // A pando-mover that copies pages of the pool is missing.
+  kNoMover,
 };
 
 // Why a prompt matches as far as it does, and no further.

@@ -31,6 +31,8 @@ NotLoaded FromProto(v1::NotLoaded reason) {
       return NotLoaded::kTooFew;
     case v1::NOT_LOADED_NO_ROOM:
       return NotLoaded::kNoRoom;
+    case v1::NOT_LOADED_NO_MOVER:
+      return NotLoaded::kNoMover;
     default:
       return NotLoaded::kNone;
   }

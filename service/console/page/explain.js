@@ -84,6 +84,7 @@ const NOT_LOADED = {
   NOT_LOADED_NOT_ASKED: "no call has asked for it",
   NOT_LOADED_TOO_FEW: "that is less than --tier-min-load-tokens",
   NOT_LOADED_NO_ROOM: "loads may take no more room now",
+  NOT_LOADED_NO_MOVER: "a pando-mover is missing",
 };
 
 function notes(answer) {

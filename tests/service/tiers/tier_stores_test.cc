@@ -91,7 +91,7 @@ class Stores {
       : cache_({.page_tokens = kPageTokens,
                 .capacity_pages = 64,
                 .first_told_hit = hit}),
-        mover_(&cache_, &policy_, nullptr),
+        mover_(&cache_, &policy_, nullptr, nullptr),
         stores_(&mover_, &target_, hit == 0),
         publisher_(&cache_, {&stores_, &beginning_}) {
     cache_.OpenSession(session_, "one");

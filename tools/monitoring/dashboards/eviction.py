@@ -373,4 +373,11 @@ def _tiers(q: Queries) -> list[Panel]:
             "short",
             [Query(q.now("pando_tier_remote_refused", ["direction"]), "{{direction}}")],
         ),
+        Graph(
+            "Movers at work",
+            "1 while a pando-mover copies the pages of a device; at 0 nothing is stored "
+            "or loaded on that server. Empty where pandod copies itself.",
+            "short",
+            [Query(q.now("pando_tier_mover_present", ["device"]), "{{device}}")],
+        ),
     ]

@@ -57,6 +57,8 @@ std::string NotLoadedText(v1::NotLoaded reason) {
       return ", not loaded: that is less than --tier-min-load-tokens";
     case v1::NOT_LOADED_NO_ROOM:
       return ", not loaded: loads may take no more room now";
+    case v1::NOT_LOADED_NO_MOVER:
+      return ", not loaded: a pando-mover is missing";
     default:
       return "";
   }

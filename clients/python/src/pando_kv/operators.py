@@ -121,6 +121,8 @@ class NotLoaded(WireEnum):
     """It is less than `--tier-min-load-tokens`."""
     NO_ROOM = 3
     """Other loads, or what is cached of the prompt, leave no room for it."""
+    NO_MOVER = 4
+    """A `pando-mover` that copies pages of the pool is missing."""
 
 
 @dataclass(frozen=True)
