@@ -125,9 +125,8 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
       .remote_tier = sources_.tiers == nullptr
                          ? std::nullopt
                          : sources_.tiers->remote_figures(),
-      .movers = sources_.tiers == nullptr
-                    ? std::vector<PageMovers::Presence>()
-                    : sources_.tiers->mover_presence(),
+      .movers = sources_.tiers == nullptr ? std::vector<PageMovers::Presence>()
+                                          : sources_.tiers->mover_presence(),
       .invariant_violations = sources_.self_check->violations(),
       .verified_pages = sources_.verifier == nullptr
                             ? PageVerifier::Counts()

@@ -390,6 +390,7 @@ TEST_F(RemoteTierTest, NobodyWaitsUntilWhatWasForgottenIsFreed) {
   while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
   EXPECT_EQ(Load(prompt_), 6u);
   may_free.Notify();
+  tier_.reset();  // its thread still uses the notification
 }
 
 }  // namespace
