@@ -241,6 +241,9 @@ absl::Status Server::StartTiers() {
                    .verifier = verifier_.get(),
                    .server = &rpc_,
                    .pool = pool_.get()}));
+  if (options_.kv_events_tiers) {
+    kv_events_->FollowTiers(tiers_->host_changes(), tiers_->disk_changes());
+  }
   return absl::OkStatus();
 }
 

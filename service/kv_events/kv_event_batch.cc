@@ -3,11 +3,14 @@
 namespace pando {
 namespace {
 
-// The engines' word for the memory that attention reads; a block there costs no
-// load. So it stands for the pool, also where that is in host memory.
-constexpr std::string_view kMedium = "GPU";
 // All workers share one pool, so that there is one rank.
 constexpr int kDataParallelRank = 0;
+
+// vLLM's words: some routers take SGLang's for the memory of a GPU.
+std::string_view NameOf(KvMedium medium) {
+  if (medium == KvMedium::kGpu) return "GPU";
+  return medium == KvMedium::kCpu ? "CPU" : "STORAGE";
+}
 
 }  // namespace
 
@@ -28,7 +31,7 @@ void KvEventBatch::AddStored(const StoredBlocks& blocks) {
   Name("lora_id");
   packer_.pack_nil();
   Name("medium");
-  PackText(kMedium);
+  PackText(NameOf(blocks.medium));
   Name("lora_name");
   PackText(blocks.lora_name);
   if (!blocks.cache_salt.has_value()) return;
@@ -36,12 +39,12 @@ void KvEventBatch::AddStored(const StoredBlocks& blocks) {
   PackText(*blocks.cache_salt);
 }
 
-void KvEventBatch::AddRemoved(std::span<const BlockId> ids) {
+void KvEventBatch::AddRemoved(KvMedium medium, std::span<const BlockId> ids) {
   BeginEvent("BlockRemoved", 2);
   Name("block_hashes");
   PackIds(ids);
   Name("medium");
-  PackText(kMedium);
+  PackText(NameOf(medium));
 }
 
 void KvEventBatch::AddCleared() { BeginEvent("AllBlocksCleared", 0); }

@@ -19,11 +19,17 @@ namespace pando {
 // engines write arrays. docs/fleet.md says which router reads which.
 enum class KvEventForm { kMap, kArray };
 
+// Where a block is, in the engines' words. kGpu is the memory that attention
+// reads, where a block costs no load; so it stands for the pool, also for one
+// in host memory.
+enum class KvMedium { kGpu, kCpu, kStorage };
+
 // Names a block to routers: the first 8 bytes of its hash, big-endian.
 using BlockId = uint64_t;
 
 // Blocks that were cached, one after the other in one prompt.
 struct StoredBlocks {
+  KvMedium medium = KvMedium::kGpu;
   std::span<const BlockId> ids;
   // The block before the first; none: they begin a prompt.
   std::optional<BlockId> parent = {};
@@ -47,7 +53,7 @@ class KvEventBatch {
   explicit KvEventBatch(KvEventForm form) : form_(form) {}
 
   void AddStored(const StoredBlocks& blocks);
-  void AddRemoved(std::span<const BlockId> ids);
+  void AddRemoved(KvMedium medium, std::span<const BlockId> ids);
   void AddCleared();
 
   bool is_empty() const { return count_ == 0; }

@@ -66,20 +66,43 @@ void KvEventStream::Removed(const CachedPages& pages,
                             std::span<const PageId> removed,
                             EvictionReason /*reason*/) {
   if (!is_telling_) return;
-  std::span<const BlockId> ids = blocks_.Removed(pages, removed);
+  TellRemoved(KvMedium::kGpu, blocks_.Removed(pages, removed));
+}
+
+// Who hears it takes it for the tiers, too.
+void KvEventStream::Cleared() {
+  if (!is_telling_) return;
+  batch_.AddCleared();
+  for (TierBlocks& tier : tiers_) tier.TellAllAnew();
+}
+
+void KvEventStream::FollowTiers(TierChanges* host, TierChanges* disk) {
+  if (host != nullptr) tiers_.emplace_back(KvMedium::kCpu, host, &blocks_);
+  if (disk != nullptr) tiers_.emplace_back(KvMedium::kStorage, disk, &blocks_);
+}
+
+void KvEventStream::TellRemoved(KvMedium medium, std::span<const BlockId> ids) {
   while (!ids.empty()) {
     const size_t count = std::min(ids.size(), kMaxRemovedBlocks);
-    batch_.AddRemoved(ids.first(count));
+    batch_.AddRemoved(medium, ids.first(count));
     EndEvent();
     ids = ids.subspan(count);
   }
 }
 
-void KvEventStream::Cleared() {
-  if (is_telling_) batch_.AddCleared();
+void KvEventStream::TellTiers() {
+  for (TierBlocks& tier : tiers_) {
+    if (!is_telling_) tier.StopTelling();
+    TellRemoved(tier.medium(), tier.TakeChanges());
+    tier.TellSome([this](const StoredBlocks& stored) {
+      batch_.AddStored(stored);
+      EndEvent();
+    });
+  }
 }
 
 bool KvEventStream::EndTurn(const CachedPages* pages) {
+  TellTiers();
   Publish();
   ServeSubscribers();
   const absl::Time now = MonotonicNow();

@@ -18,15 +18,16 @@
 #include "service/kv_events/replay_socket.h"
 #include "service/kv_events/sequence_file.h"
 #include "service/kv_events/subscriber_socket.h"
+#include "service/kv_events/tier_blocks.h"
 
 namespace pando {
 
 // One stream of numbered frames, served under the endpoints of all workers. A
 // subscriber that has all of it knows exactly what is cached; one that does not
 // gets there by the next announcement: AllBlocksCleared and all blocks, each
-// after its parent, live. There is one whenever somebody subscribes, and when
-// somebody asks for frames that are not held any more. Without subscribers
-// nothing is published.
+// after its parent, live, those of tiers after those of the pool. There is one
+// whenever somebody subscribes, and when somebody asks for frames that are not
+// held any more. Without subscribers nothing is published.
 class KvEventStream : public KvEvents {
  public:
   struct Config {
@@ -56,6 +57,7 @@ class KvEventStream : public KvEvents {
                EvictionReason reason) override;
   void Cleared() override;
   bool EndTurn(const CachedPages* pages) override;
+  void FollowTiers(TierChanges* host, TierChanges* disk) override;
   KvEventFigures figures() const override;
 
  private:
@@ -72,6 +74,10 @@ class KvEventStream : public KvEvents {
   explicit KvEventStream(const Config& config);
 
   absl::Status Open(const Config& config);
+  void TellRemoved(KvMedium medium, std::span<const BlockId> ids);
+  // What has changed in the tiers, and a part of what is in them and has not
+  // been told yet.
+  void TellTiers();
   // Publishes the batch if it has become large enough.
   void EndEvent();
   // Publishes the batch, unless it is empty.
@@ -81,6 +87,7 @@ class KvEventStream : public KvEvents {
   void Announce(const CachedPages& pages);
 
   PublishedBlocks blocks_;
+  std::vector<TierBlocks> tiers_;
   KvEventBatch batch_;
   FrameHistory history_;
   std::unique_ptr<SequenceFile> sequence_;

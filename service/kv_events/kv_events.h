@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "service/events/event_sink.h"
+#include "service/events/tier_changes.h"
 #include "service/kv_events/kv_event_figures.h"
 #include "service/options/options.h"
 
@@ -15,6 +16,10 @@ namespace pando {
 // sink come from the publisher's thread, which ends before this object does.
 class KvEvents : public EventSink {
  public:
+  // Tells of what is in the tiers of this machine, too; null: there is no such
+  // tier. Must be called before the publisher starts. They outlive the
+  // publisher.
+  virtual void FollowTiers(TierChanges* host, TierChanges* disk) = 0;
   // Thread-safe.
   virtual KvEventFigures figures() const = 0;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service/events/cached_pages.h"
+#include "service/kv_events/block_runs.h"
 #include "service/kv_events/kv_event_batch.h"
 
 namespace pando {
@@ -24,6 +25,8 @@ class PublishedBlocks {
   };
 
   explicit PublishedBlocks(Config config) : config_(config) {}
+
+  uint32_t pages_per_block() const { return config_.pages_per_block; }
 
   // Whether routers are told about this namespace at all. They take an empty
   // extra key or salt for none; so a namespace with an empty one is left out,
@@ -45,14 +48,15 @@ class PublishedBlocks {
   bool EndsBlock(const CachedPages& pages, PageId page) const {
     return pages.ordinal(page) % config_.pages_per_block == 0;
   }
-  // Appends the block's tokens; returns the page before it.
-  PageId AppendTokens(const CachedPages& pages, PageId last);
+  // Sets `block_` for the block that ends with `last`; returns the page before
+  // the block.
+  PageId TakeTokens(const CachedPages& pages, PageId last);
 
   const Config config_;
+  BlockRuns runs_{KvMedium::kGpu};
   // Scratch.
   std::vector<BlockId> ids_;
-  std::vector<Token> tokens_;
-  std::vector<PageId> block_;
+  std::vector<std::span<const Token>> block_;  // the tokens of each page
 };
 
 }  // namespace pando

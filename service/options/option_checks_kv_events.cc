@@ -47,6 +47,7 @@ absl::Status CheckAlone(const Options& options) {
       : !options.kv_events_workers.empty() ? "kv-events-workers"
       : !options.kv_events_include.empty() ? "kv-events-include"
       : options.kv_events_block_tokens > 0 ? "kv-events-block-tokens"
+      : options.kv_events_tiers            ? "kv-events-tiers"
                                            : "";
   if (given.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -79,6 +80,19 @@ absl::Status CheckIncluded(const Options& options) {
       options.kv_events_form));
 }
 
+// Routers that read arrays alone take a tier for the pool (docs/fleet.md).
+absl::Status CheckTiersTold(const Options& options) {
+  if (!options.kv_events_tiers) return absl::OkStatus();
+  if (options.tier_host_bytes == 0 && options.tier_disk.empty()) {
+    return absl::InvalidArgumentError(
+        "kv-events-tiers is given, which needs tier-host-bytes or tier-disk");
+  }
+  if (options.kv_events_form == "map") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "kv-events-tiers is given, which needs kv-events-form map; it is %s",
+      options.kv_events_form));
+}
+
 absl::Status CompleteBlockTokens(Options& options) {
   uint32_t& tokens = options.kv_events_block_tokens;
   if (tokens == 0) tokens = options.page_tokens;
@@ -98,6 +112,7 @@ absl::Status CompleteKvEvents(Options& options) {
       CheckEndpoint("kv-events-replay", options.kv_events_replay, options));
   RETURN_IF_ERROR(CheckTopic(options));
   RETURN_IF_ERROR(CheckIncluded(options));
+  RETURN_IF_ERROR(CheckTiersTold(options));
   return CompleteBlockTokens(options);
 }
 

@@ -391,6 +391,9 @@ std::vector<OptionSpec> MakeOptionTable() {
       List("kv-events-include", &Options::kv_events_include, "LIST",
            "Namespaces to include beside the plain ones: salted (which tells "
            "their salts, too), bigram"),
+      Switch("kv-events-tiers", &Options::kv_events_tiers,
+             "Tell what tier-host-bytes and tier-disk keep, too, as CPU and "
+             "STORAGE; only for routers that tell these from the pool"),
       Bytes("tier-host-bytes", &Options::tier_host_bytes,
             "Memory of pandod where copies of cached pages are kept until it "
             "ends, so that evicted prefixes can be loaded again; off when not "

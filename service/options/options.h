@@ -110,6 +110,8 @@ struct Options {
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
+  // Whether what the tiers of this machine have is told, too.
+  bool kv_events_tiers = false;
   // Where copies of pages are kept: memory and a folder of this pandod, and a
   // folder or servers that many machines share. 0 or empty: there is no such
   // tier, and the other options of its kind have no effect.

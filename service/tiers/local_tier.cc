@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/namespace.h"
 #include "service/logging/log.h"
 
 namespace pando {
@@ -14,6 +15,11 @@ constexpr size_t kReaders = 4;
 
 // Stored under one lock, which is then released.
 constexpr size_t kMaxPagesPerStore = 32;
+
+// While nobody takes so many changes, nothing more is told of.
+constexpr size_t kMaxChanges = size_t{1} << 16;
+// Looked up under one lock.
+constexpr size_t kMaxPagesPerTell = 1'024;
 
 std::vector<std::unique_ptr<IoQueue>> QueuesOf(const SlotStore& store,
                                                size_t threads) {
@@ -202,6 +208,43 @@ bool LocalTier::Fill(PageId page, const std::byte* block) {
   Log(LogLevel::kError, "a stored page cannot be copied to the pool",
       {{"page", page.value()}, {"error", copied.message()}});
   return false;
+}
+
+// What finds no room is told of when it is used again.
+void LocalTier::Tell(const HashedPrompt& prompt) {
+  if (!is_followed_) return;
+  const auto ns = std::make_shared<const NamespaceKey>(prompt.ns);
+  const size_t spelled = prompt.page_tokens + LookaheadOf(prompt.ns);
+  for (size_t i = 0; i < prompt.hashes.size();) {
+    const size_t end = std::min(i + kMaxPagesPerTell, prompt.hashes.size());
+    absl::MutexLock hold(&mutex_);
+    NoteGone();
+    if (changes_.size() >= kMaxChanges) return;
+    for (; i < end; ++i) {
+      if (!index_.Tell(prompt.hashes[i])) continue;
+      const std::span<const Token> tokens =
+          prompt.tokens.subspan(i * prompt.page_tokens, spelled);
+      changes_.push_back(
+          {.hash = prompt.hashes[i],
+           .stored = TierChange::Page{
+               .before = i > 0 ? prompt.hashes[i - 1] : PageHash(),
+               .ordinal = static_cast<uint32_t>(i + 1),
+               .ns = ns,
+               .tokens = {tokens.begin(), tokens.end()}}});
+    }
+  }
+}
+
+void LocalTier::NoteGone() {
+  for (const PageHash& hash : index_.TakeGone()) {
+    changes_.push_back({.hash = hash, .stored = {}});
+  }
+}
+
+std::vector<TierChange> LocalTier::TakeChanges() {
+  absl::MutexLock hold(&mutex_);
+  NoteGone();
+  return std::exchange(changes_, {});
 }
 
 void LocalTier::Forget(std::optional<uint64_t> ns_digest) {

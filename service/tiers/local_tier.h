@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "service/events/page_hash.h"
+#include "service/events/tier_changes.h"
 #include "service/tiers/io_threads.h"
 #include "service/tiers/page_blocks.h"
 #include "service/tiers/slot_store.h"
@@ -27,7 +28,7 @@ namespace pando {
 // Copies of pages in slots of one pandod, which are of its own machine. Owned
 // by Tiers. One thread stores, one loads, at the same time; all else is
 // thread-safe.
-class LocalTier final : public StoreTarget {
+class LocalTier final : public StoreTarget, public TierChanges {
  public:
   // Finds the blocks that the store has already.
   LocalTier(std::unique_ptr<PageBlocks> pages,
@@ -45,7 +46,11 @@ class LocalTier final : public StoreTarget {
   void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
              std::span<const PageId> pages,
              const std::function<bool()>& confirm) override;
+  void Tell(const HashedPrompt& prompt) override;
   void CountDropped(uint64_t pages) override { dropped_ += pages; }
+
+  void FollowChanges() override { is_followed_ = true; }
+  std::vector<TierChange> TakeChanges() override;
 
   void Touch(std::span<const PageHash> prompt);
   // Fills `pages` with the blocks of `run`. Returns how many from the front
@@ -75,6 +80,8 @@ class LocalTier final : public StoreTarget {
   };
 
   void Restore();
+  // Adds to the changes which blocks that were told of are gone.
+  void NoteGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the block; what is to be written, or none after an error.
   std::optional<Transfer> BeginWrite(Write& write, std::byte* buffer);
   void Erase(uint32_t slot) const;
@@ -96,6 +103,8 @@ class LocalTier final : public StoreTarget {
   mutable absl::Mutex mutex_;
   TierIndex index_ ABSL_GUARDED_BY(mutex_);
   std::vector<TierIndex::Forgotten> forgotten_ ABSL_GUARDED_BY(mutex_);
+  bool is_followed_ = false;
+  std::vector<TierChange> changes_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> stored_ = 0;
   std::atomic<uint64_t> loaded_ = 0;
   std::atomic<uint64_t> dropped_ = 0;

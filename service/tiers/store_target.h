@@ -7,9 +7,18 @@
 #include <span>
 
 #include "base/ids.h"
+#include "core/namespace_key.h"
 #include "service/events/page_hash.h"
 
 namespace pando {
+
+// A prompt, or its beginning, with the hashes of its pages.
+struct HashedPrompt {
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  std::span<const PageHash> hashes;
+  uint32_t page_tokens;
+};
 
 // A tier as TierStores sees it. It knows nothing of the cache: whoever calls it
 // sees to it that the pages stay what they are. One thread stores; all else is
@@ -37,6 +46,9 @@ class StoreTarget {
                      const std::function<bool()>& confirm) = 0;
   // Waits for what of the prompt is still on its way.
   virtual void EndPrompt() {}
+  // A prompt is in use, of which it may have something: who follows what it has
+  // can be told what that is.
+  virtual void Tell(const HashedPrompt&) {}
   virtual void CountDropped(uint64_t pages) = 0;
 };
 

@@ -55,10 +55,7 @@ void TierIndex::EndLoad(const PageHash& hash, bool is_intact) {
   Block& block = blocks_.at(hash);
   CHECK(block.readers > 0);
   --block.readers;
-  if (!is_intact && block.state == State::kStored) {
-    block.state = State::kForgotten;
-    by_use_.erase(block.use);
-  }
+  if (!is_intact && block.state == State::kStored) Lose(hash, block);
   if (block.state == State::kForgotten && block.readers == 0) Forget(hash);
 }
 
@@ -92,6 +89,12 @@ bool TierIndex::Restore(const PageHash& hash, uint64_t ns_digest,
   return true;
 }
 
+bool TierIndex::Tell(const PageHash& hash) {
+  const auto it = blocks_.find(hash);
+  if (it == blocks_.end() || it->second.state != State::kStored) return false;
+  return !std::exchange(it->second.is_told, true);
+}
+
 std::vector<TierIndex::Forgotten> TierIndex::ForgetAll(
     std::optional<uint64_t> ns_digest) {
   std::vector<Forgotten> forgotten;
@@ -100,7 +103,7 @@ std::vector<TierIndex::Forgotten> TierIndex::ForgetAll(
     if (ns_digest.has_value() && block.ns_digest != *ns_digest) continue;
     if (block.state == State::kStored) {
       ++block.readers;
-      by_use_.erase(block.use);
+      Lose(hash, block);
       forgotten.push_back({hash, block.place.slot});
     }
     block.state = State::kForgotten;
@@ -109,13 +112,21 @@ std::vector<TierIndex::Forgotten> TierIndex::ForgetAll(
 }
 
 bool TierIndex::EvictOne() {
-  for (auto oldest = by_use_.begin(); oldest != by_use_.end(); ++oldest) {
-    if (blocks_.at(*oldest).readers > 0) continue;
-    Forget(*oldest);
-    by_use_.erase(oldest);
+  for (const PageHash& oldest : by_use_) {
+    Block& block = blocks_.at(oldest);
+    if (block.readers > 0) continue;
+    const PageHash hash = oldest;
+    Lose(hash, block);
+    Forget(hash);
     return true;
   }
   return false;
+}
+
+void TierIndex::Lose(const PageHash& hash, Block& block) {
+  if (block.is_told) gone_.push_back(hash);
+  block.state = State::kForgotten;
+  by_use_.erase(block.use);
 }
 
 void TierIndex::Forget(const PageHash& hash) {

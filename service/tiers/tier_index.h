@@ -6,6 +6,7 @@
 #include <list>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -62,6 +63,13 @@ class TierIndex {
   // in another slot.
   bool Restore(const PageHash& hash, uint64_t ns_digest, const Place& place);
 
+  // Marks a block as told of. False: the tier does not have it, or it has been
+  // told of already.
+  bool Tell(const PageHash& hash);
+  // The blocks that were told of, and that the tier has no more, since the last
+  // call.
+  std::vector<PageHash> TakeGone() { return std::exchange(gone_, {}); }
+
   // Nothing of a namespace is found any more; none: of all. Those that are
   // returned keep their slots, as if each were being read, until EndLoad; those
   // that are being written, until AbandonStore.
@@ -77,17 +85,21 @@ class TierIndex {
     Place place;
     uint64_t ns_digest;
     State state;
+    bool is_told = false;
     uint32_t readers = 0;
     std::list<PageHash>::iterator use;  // in by_use_ while it is stored
   };
 
   bool EvictOne();
+  // A stored block is found no more.
+  void Lose(const PageHash& hash, Block& block);
   void Forget(const PageHash& hash);
 
   absl::flat_hash_map<PageHash, Block> blocks_;
   std::list<PageHash> by_use_;  // the stored blocks, the oldest use first
   std::vector<bool> is_used_;   // by slot
   std::vector<uint32_t> free_;  // may list slots that Restore took
+  std::vector<PageHash> gone_;  // that were told of
 };
 
 }  // namespace pando

@@ -68,13 +68,19 @@ TierStores::Prompt TierStores::PromptOf(const CachedPages& pages, PageId last) {
 void TierStores::Stored(const CachedPages& pages, std::span<const PageId> run) {
   if (!stores_at_once_) return;
   Prompt prompt = PromptOf(pages, run.back());
-  if (tier_->TouchIfStored(prompt.hashes)) return;  // it was loaded
+  if (tier_->TouchIfStored(prompt.hashes)) {  // it was loaded
+    tier_->Tell(prompt.AsHashed(pages.page_tokens()));
+    return;
+  }
   Queue(std::move(prompt), run.size());
 }
 
 void TierStores::Hit(const CachedPages& pages, PageId last) {
   Prompt prompt = PromptOf(pages, last);
-  if (tier_->TouchIfStored(prompt.hashes)) return;
+  if (tier_->TouchIfStored(prompt.hashes)) {
+    tier_->Tell(prompt.AsHashed(pages.page_tokens()));
+    return;
+  }
   const size_t new_pages =
       prompt.hashes.size() - tier_->CountStored(prompt.hashes);
   Queue(std::move(prompt), new_pages);
@@ -119,6 +125,7 @@ void TierStores::Store(const Prompt& prompt) {
     begin = end;
   }
   tier_->EndPrompt();
+  tier_->Tell(prompt.AsHashed(mover_->cache().page_tokens()));
   tier_->CountDropped(prompt.hashes.size() - begin);
 }
 

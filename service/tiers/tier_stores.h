@@ -42,6 +42,9 @@ class TierStores final : public EventSink {
     std::vector<PageHash> hashes;
 
     size_t bytes() const;
+    HashedPrompt AsHashed(uint32_t page_tokens) const {
+      return {ns, tokens, hashes, page_tokens};
+    }
   };
 
   static Prompt PromptOf(const CachedPages& pages, PageId last);

@@ -57,6 +57,9 @@ class Tiers {
   ~Tiers();
 
   std::vector<EventSink*> stores();
+  // What the tiers of this machine have; null: there is no such tier.
+  TierChanges* host_changes() { return host_.get(); }
+  TierChanges* disk_changes() { return disk_.get(); }
   PrefixLoader* loads() { return &loads_; }
   // Gives up what is being loaded or stored, and begins nothing any more. Must
   // be called in the turn.

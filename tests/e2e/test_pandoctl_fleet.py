@@ -201,6 +201,27 @@ def test_watch_shows_what_routers_hear(tmp_path, form):
             assert "token_ids" not in stored
 
 
+def test_watch_says_which_tier_has_a_block(tmp_path):
+    endpoint, http = f"tcp://{free_address()}", free_address()
+    options = {"kv_events": endpoint, "kv_events_tiers": "yes", "http": http}
+    with (
+        serving(tmp_path, **options, tier_host_bytes="1MiB") as pandod,
+        Client(pandod.address) as client,
+    ):
+        watch = Pandoctl(pandod.address).start(
+            "watch", "--kv-events", endpoint, "-n", 4
+        )
+        announced = "pando_kv_event_announcements_total"
+        eventually(lambda: MetricsPage(http).sum(announced) > 0)
+        admit_and_publish(client, prompt(2))
+        eventually(lambda: MetricsPage(http).sum("pando_tier_pages") == 2)
+        client.flush()
+        lines = [line.split(" ", 1)[1] for line in watch.communicate()[0].splitlines()]
+        assert lines[1].startswith("stored 2 blocks of 16 tokens, up to ")
+        assert lines[2].startswith("stored 2 blocks in CPU of 16 tokens, up to ")
+        assert lines[3].startswith("removed 2 blocks")
+
+
 def test_watch_hears_an_endpoint_of_ipv6(tmp_path):
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:

@@ -119,6 +119,16 @@ class DynamoIndexer:
         answer = _ask(f"{self._url}/query", body)
         return {int(k): v["gpu"] for k, v in answer["instances"].items()}
 
+    def tiers(self, tokens: list[int], **namespace: str) -> dict[str, int]:
+        """Where the one machine's tokens end in each tier; none: it holds nothing."""
+        body = {"token_ids": tokens, "model_name": MODEL} | namespace
+        answer = _ask(f"{self._url}/query", body)
+        return {
+            tier: holder[tier]
+            for holder in answer["instances"].values()
+            for tier in ("gpu", "cpu", "disk")
+        }
+
 
 @contextmanager
 def dynamo_indexer(environment: Path, folder: Path) -> Iterator[DynamoIndexer]:

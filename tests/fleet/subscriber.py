@@ -21,6 +21,7 @@ STORED_FIELDS = (
     "medium",
     "lora_name",
 )
+MEDIA = ("GPU", "CPU", "STORAGE")
 REMOVED_FIELDS = ("type", "block_hashes", "medium")
 
 
@@ -63,8 +64,15 @@ class Subscriber:
 
     frames: list[Frame] = field(default_factory=list)
     """From the first announcement on."""
-    blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """What is known to be cached: each block's event, by the block's id."""
+    kept: dict[str, dict[int, dict[str, Any]]] = field(
+        default_factory=lambda: {medium: {} for medium in MEDIA}
+    )
+    """What is known to be where: each block's event, by medium and the block's id."""
+
+    @property
+    def blocks(self) -> dict[int, dict[str, Any]]:
+        """What is known to be cached in the pool."""
+        return self.kept["GPU"]
 
     def __enter__(self) -> "Subscriber":
         self._socket = zmq.Context.instance().socket(zmq.SUB)
@@ -94,6 +102,11 @@ class Subscriber:
             self._apply(event)
         return frame
 
+    def take_waiting(self) -> None:
+        """All frames that have come."""
+        while self._socket.poll(0):
+            self.next()
+
     def wait_for_blocks(self, count: int) -> None:
         """Until so many are known to be cached, and at least one frame has come."""
         while not self.frames or len(self.blocks) != count:
@@ -101,17 +114,22 @@ class Subscriber:
 
     def _apply(self, event: dict[str, Any]) -> None:
         if event["type"] == "AllBlocksCleared":
-            self.blocks.clear()
-        elif event["type"] == "BlockRemoved":
+            for blocks in self.kept.values():
+                blocks.clear()
+            return
+        blocks = self.kept[event["medium"]]
+        if event["type"] == "BlockRemoved":
             for block in event["block_hashes"]:
-                del self.blocks[block]
+                del blocks[block]
         else:
+            # A tier may have lost a block's beginning.
             parent = event["parent_block_hash"]
-            assert parent is None or parent in self.blocks, "its parent is unknown"
+            is_known = parent is None or parent in blocks
+            assert is_known or event["medium"] != "GPU", "its parent is unknown"
             ids = event["block_hashes"]
             assert len(event["token_ids"]) == len(ids) * event["block_size"]
-            assert self.blocks.keys().isdisjoint(ids), "told twice"
-            self.blocks |= dict.fromkeys(ids, event)
+            assert blocks.keys().isdisjoint(ids), "told twice"
+            blocks |= dict.fromkeys(ids, event)
 
 
 def replay(endpoint: str, first: int) -> list[Frame]:

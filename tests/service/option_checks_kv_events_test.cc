@@ -67,6 +67,19 @@ INSTANTIATE_TEST_SUITE_P(
                  {kOn, "--kv-events-form=array", "--kv-events-include=salted"},
                  "kv-events-include is given, which needs kv-events-form map; "
                  "it is array"},
+        BadFlags{"TiersAlone",
+                 {"--kv-events-tiers=yes"},
+                 "kv-events-tiers is given, which needs kv-events"},
+        BadFlags{"NoTiersToTell",
+                 {kOn, "--kv-events-tiers=yes", "--tier-redis=redis://host:1",
+                  "--model=m"},
+                 "kv-events-tiers is given, which needs tier-host-bytes or "
+                 "tier-disk"},
+        BadFlags{"TiersInArrays",
+                 {kOn, "--kv-events-form=array", "--kv-events-tiers=yes",
+                  "--tier-host-bytes=1GiB"},
+                 "kv-events-tiers is given, which needs kv-events-form map; it "
+                 "is array"},
         BadFlags{"PartsOfPages",
                  {kOn, "--kv-events-block-tokens=24"},
                  "kv-events-block-tokens is 24; must be a multiple of "
@@ -85,6 +98,12 @@ TEST_F(KvEventOptions, SaltedAndBigramNamespacesMayBeIncludedInMaps) {
   EXPECT_THAT(
       Parsed({kOn, "--kv-events-include=salted,bigram"}).kv_events_include,
       ElementsAre("salted", "bigram"));
+}
+
+TEST_F(KvEventOptions, TiersMayBeToldInMaps) {
+  EXPECT_FALSE(Parsed({kOn, "--tier-host-bytes=1GiB"}).kv_events_tiers);
+  EXPECT_TRUE(Parsed({kOn, "--tier-host-bytes=1GiB", "--kv-events-tiers=yes"})
+                  .kv_events_tiers);
 }
 
 TEST_F(KvEventOptions, TheLastWorkerMayHaveTheLastPort) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +37,7 @@ Json EventOf(KvEventBatch& batch) { return Decode(batch.Take(kNow))[1][0]; }
 TEST(KvEventBatchTest, ABatchIsATimeItsEventsAndARank) {
   KvEventBatch batch(KvEventForm::kMap);
   batch.AddCleared();
-  batch.AddRemoved(kIds);
+  batch.AddRemoved(KvMedium::kGpu, kIds);
   const Json decoded = Decode(batch.Take(kNow));
   ASSERT_EQ(decoded.size(), 3);
   EXPECT_EQ(decoded[0], 1.5);
@@ -47,7 +48,7 @@ TEST(KvEventBatchTest, ABatchIsATimeItsEventsAndARank) {
 TEST(KvEventBatchTest, MapsHaveEveryFieldByItsName) {
   KvEventBatch batch(KvEventForm::kMap);
   batch.AddStored(TwoBlocks());
-  batch.AddRemoved(kIds);
+  batch.AddRemoved(KvMedium::kGpu, kIds);
   batch.AddCleared();
   EXPECT_EQ(Decode(batch.Take(kNow))[1],
             Json::parse(absl::StrCat(R"([
@@ -65,7 +66,7 @@ TEST(KvEventBatchTest, MapsHaveEveryFieldByItsName) {
 TEST(KvEventBatchTest, ArraysHaveTheSameFieldsInTheOrderOfTheEngines) {
   KvEventBatch batch(KvEventForm::kArray);
   batch.AddStored(TwoBlocks());
-  batch.AddRemoved(kIds);
+  batch.AddRemoved(KvMedium::kGpu, kIds);
   batch.AddCleared();
   EXPECT_EQ(
       Decode(batch.Take(kNow))[1],
@@ -83,6 +84,20 @@ TEST(KvEventBatchTest, WhatIsNotThereIsNilAndNotLeftOut) {
   EXPECT_TRUE(event.at("parent_block_hash").is_null());
   EXPECT_TRUE(event.at("lora_name").is_null());
   EXPECT_FALSE(event.contains("cache_salt"));
+}
+
+TEST(KvEventBatchTest, TheMediumIsInTheWordsOfVllm) {
+  for (const auto& [medium, word] :
+       {std::pair{KvMedium::kGpu, "GPU"}, std::pair{KvMedium::kCpu, "CPU"},
+        std::pair{KvMedium::kStorage, "STORAGE"}}) {
+    KvEventBatch batch(KvEventForm::kMap);
+    StoredBlocks blocks = TwoBlocks();
+    blocks.medium = medium;
+    batch.AddStored(blocks);
+    EXPECT_EQ(EventOf(batch).at("medium"), word);
+    batch.AddRemoved(medium, kIds);
+    EXPECT_EQ(EventOf(batch).at("medium"), word);
+  }
 }
 
 TEST(KvEventBatchTest, ASaltIsAFieldOfItsOwn) {
@@ -111,7 +126,7 @@ TEST(KvEventBatchTest, SmallIdsHaveAllTheirBytes) {
   batch.AddStored(TwoBlocks());
   EXPECT_THAT(batch.Take(kNow),
               testing::AllOf(HasSubstr(five), HasSubstr(seven)));
-  batch.AddRemoved(kIds);
+  batch.AddRemoved(KvMedium::kGpu, kIds);
   EXPECT_THAT(batch.Take(kNow), HasSubstr(five));
 }
 

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/process/monotonic_clock.h"
+#include "tests/service/kv_events/listed_changes.h"
 #include "tests/service/stored_pages.h"
 
 namespace pando {
@@ -318,6 +319,44 @@ TEST_F(KvEventStreamTest, ThereIsAtMostOneAnnouncementASecond) {
   WaitForNextAnnouncement(2);
   EXPECT_GE(MonotonicNow() - begin, absl::Seconds(1));
   EXPECT_EQ(stream_->figures().announcements, 2);
+}
+
+TEST_F(KvEventStreamTest, WhatTiersHaveIsToldAfterThePoolAndAnewWhenAllIs) {
+  ListedChanges host(kPageTokens);
+  ListedChanges disk(kPageTokens);
+  Start();
+  stream_->FollowTiers(&host, &disk);
+  host.StorePrompt(10, 2);
+  disk.StorePrompt(10, 5);
+  Store(1, 3);
+  zmq::socket_t socket = Subscribe();
+  EXPECT_THAT(Next(socket).events,
+              ElementsAre("AllBlocksCleared", "BlockStored 3"));
+  EXPECT_THAT(Next(socket).events,
+              ElementsAre("BlockStored 2", "BlockStored 5"));
+  host.Remove(12);
+  disk.Store(16, 15, 6);
+  EXPECT_THAT(Next(socket).events,
+              ElementsAre("BlockRemoved 1", "BlockStored 1"));
+  stream_->Cleared();
+  EXPECT_THAT(
+      Next(socket).events,
+      ElementsAre("AllBlocksCleared", "BlockStored 1", "BlockStored 6"));
+}
+
+TEST_F(KvEventStreamTest, ATierIsFollowedWhileNobodyListens) {
+  ListedChanges disk(kPageTokens);
+  Start();
+  stream_->FollowTiers(nullptr, &disk);
+  EXPECT_FALSE(stream_->EndTurn(&pages_));
+  disk.StorePrompt(10, 3);
+  EXPECT_FALSE(stream_->EndTurn(&pages_));
+  disk.Remove(13);
+  EXPECT_FALSE(stream_->EndTurn(&pages_));
+  EXPECT_EQ(stream_->figures().frames, 0);
+  zmq::socket_t socket = Subscribe();
+  EXPECT_THAT(Next(socket).events, ElementsAre("AllBlocksCleared"));
+  EXPECT_THAT(Next(socket).events, ElementsAre("BlockStored 2"));
 }
 
 TEST_F(KvEventStreamTest, AnAnnouncementNamesParentsFirst) {

@@ -6,17 +6,21 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
 #include "service/tiers/disk_store.h"
+#include "service/tiers/host_store.h"
 #include "service/tiers/mapped_pages.h"
 #include "tests/service/tiers/failing_pages.h"
 #include "tests/service/tiers/hashes.h"
@@ -253,6 +257,112 @@ TEST_P(LocalTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
       },
       testing::KilledBySignal(SIGKILL), "");
   EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 2u);
+}
+
+// The tokens of a prompt of pages of four, counted up from 0.
+std::vector<Token> TokensOf(size_t pages) {
+  std::vector<Token> tokens(4 * pages);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+TEST_P(LocalTierTest, WhoFollowsIsToldWhatIsStoredAndWhatIsGone) {
+  const auto pool = MakePool(GetParam());
+  const auto tier = Open(*pool);
+  tier->FollowChanges();
+  const NamespaceKey ns = {"lora", std::nullopt};
+  const std::vector<Token> tokens = TokensOf(4);
+  const std::vector<PageHash> hashes = Hashes(0, 4);
+  const HashedPrompt prompt = {ns, tokens, hashes, 4};
+  tier->Tell(prompt);
+  EXPECT_TRUE(tier->TakeChanges().empty());
+  tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+  tier->Tell(prompt);
+  tier->Tell(prompt);
+  const std::vector<TierChange> stored = tier->TakeChanges();
+  ASSERT_EQ(stored.size(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(stored[i].hash, hashes[i]);
+    ASSERT_TRUE(stored[i].stored.has_value());
+    EXPECT_EQ(stored[i].stored->ordinal, i + 1);
+    EXPECT_EQ(*stored[i].stored->ns, ns);
+    EXPECT_EQ(stored[i].stored->tokens,
+              std::vector<Token>({4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}));
+    if (i > 0) {
+      EXPECT_EQ(stored[i].stored->before, hashes[i - 1]);
+    }
+  }
+  tier->Forget(kNs);
+  EXPECT_EQ(tier->TakeChanges().size(), 3u);
+  // What comes back before it was said to be gone is told in this order.
+  tier->EraseForgotten();
+  tier->Store(kNs, Hashes(0, 1), 0, std::span(first_).first(1), Confirm);
+  tier->Tell(prompt);
+  tier->Forget(kNs);
+  tier->EraseForgotten();
+  tier->Store(kNs, Hashes(0, 1), 0, std::span(first_).first(1), Confirm);
+  tier->Tell(prompt);
+  std::vector<bool> are_stored;
+  for (const TierChange& change : tier->TakeChanges()) {
+    EXPECT_EQ(change.hash, hashes[0]);
+    are_stored.push_back(change.stored.has_value());
+  }
+  EXPECT_EQ(are_stored, std::vector<bool>({true, false, true}));
+}
+
+TEST_P(LocalTierTest, WhatARestartFoundIsToldWhenItIsUsed) {
+  const auto pool = MakePool(GetParam());
+  Open(*pool)->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
+  const auto tier = Open(*pool);
+  tier->FollowChanges();
+  EXPECT_TRUE(tier->TakeChanges().empty());
+  const std::vector<Token> tokens = TokensOf(2);
+  const std::vector<PageHash> hashes = Hashes(0, 2);
+  tier->Tell({{}, tokens, hashes, 4});
+  EXPECT_EQ(tier->TakeChanges().size(), 2u);
+}
+
+TEST_P(LocalTierTest, ChangesThatNobodyTakesAreBounded) {
+  constexpr size_t kMost = 65'536;
+  constexpr size_t kSlots = 100;
+  constexpr size_t kPrompt = 10;
+  const auto pool = MakePool(GetParam());
+  auto pages = *MappedPages::Map(*pool);
+  auto store =
+      HostStore::Make(kSlots * pages->block_bytes(), pages->block_bytes());
+  ASSERT_TRUE(store.ok());
+  LocalTier tier(std::move(pages), *std::move(store));
+  tier.FollowChanges();
+  const std::vector<Token> tokens = TokensOf(kPrompt);
+  const std::vector<PageId> from(kPrompt, PageId(1));
+  const auto store_and_tell = [&](size_t first) {
+    const std::vector<PageHash> hashes = Hashes(first, kPrompt);
+    tier.Store(kNs, hashes, 0, from, Confirm);
+    tier.Tell({{}, tokens, hashes, 4});
+  };
+  // Each takes the slots of an earlier one, which is then gone.
+  size_t next = 0;
+  for (; next < kMost; next += kPrompt) store_and_tell(next);
+  std::set<PageHash> known;
+  const auto take = [&] {
+    const std::vector<TierChange> changes = tier.TakeChanges();
+    for (const TierChange& change : changes) {
+      const bool is_news = change.stored.has_value()
+                               ? known.insert(change.hash).second
+                               : known.erase(change.hash) == 1;
+      EXPECT_TRUE(is_news);
+    }
+    return changes.size();
+  };
+  const size_t told = take();
+  EXPECT_GE(told, kMost);
+  EXPECT_LE(told, kMost + 2 * kSlots);
+  EXPECT_TRUE(known.empty());  // all that was told of is gone
+  // From then on all is told of again, also what was not when it was stored.
+  store_and_tell(next - kPrompt);
+  store_and_tell(next);
+  take();
+  EXPECT_EQ(known.size(), 2 * kPrompt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LocalTierTest,

@@ -129,6 +129,39 @@ TEST(TierIndexTest, WhatIsForgottenWhileItIsWrittenIsNotFound) {
   EXPECT_TRUE(Store(index, 1));
 }
 
+TEST(TierIndexTest, ABlockIsToldOfOnceWhileItIsStored) {
+  TierIndex index(2);
+  EXPECT_FALSE(index.Tell(HashOf(1)));
+  ASSERT_TRUE(index.BeginStore(HashOf(1), kNs).has_value());
+  EXPECT_FALSE(index.Tell(HashOf(1)));
+  index.EndStore(HashOf(1), 1);
+  EXPECT_TRUE(index.Tell(HashOf(1)));
+  EXPECT_FALSE(index.Tell(HashOf(1)));
+  ASSERT_TRUE(index.Restore(HashOf(2), kNs, {1, 0}));
+  EXPECT_TRUE(index.Tell(HashOf(2)));
+  EXPECT_TRUE(index.TakeGone().empty());
+}
+
+TEST(TierIndexTest, WhatWasToldOfIsGoneOnceHoweverItGoes) {
+  TierIndex index(3);
+  for (const size_t number : {1, 2, 3}) {
+    ASSERT_TRUE(Store(index, number));
+    ASSERT_TRUE(index.Tell(HashOf(number)));
+  }
+  ASSERT_TRUE(Store(index, 4));  // in the slot of 1, and never told of
+  EXPECT_EQ(index.TakeGone(), Hashes(1, 1));
+  ASSERT_TRUE(index.BeginLoad(HashOf(2)).has_value());
+  index.EndLoad(HashOf(2), false);
+  EXPECT_EQ(index.TakeGone(), Hashes(2, 1));
+  EXPECT_EQ(index.ForgetAll(std::nullopt).size(), 2u);
+  EXPECT_EQ(index.TakeGone(), Hashes(3, 1));
+  index.EndLoad(HashOf(3), false);
+  index.EndLoad(HashOf(4), false);
+  EXPECT_TRUE(index.TakeGone().empty());
+  ASSERT_TRUE(Store(index, 1));
+  EXPECT_TRUE(index.Tell(HashOf(1)));
+}
+
 // A model that keeps the stored blocks in a plain list, the oldest use first.
 class ModelTest : public testing::TestWithParam<uint32_t> {};
 

@@ -131,6 +131,8 @@ void TierProgram::Open() {
   for (Tier* const tier : {&host_, &disk_}) {
     tier->tier.reset();
     tier->damaged_pages = 0;
+    tier->known.clear();
+    tier->told.clear();
   }
   auto memory = HostStore::Make(host_.slots * pages_->block_bytes(),
                                 pages_->block_bytes());
@@ -146,7 +148,20 @@ void TierProgram::Open() {
                                            *std::move(memory));
   disk_.tier =
       std::make_unique<LocalTier>(*MappedPages::Map(*pool_), *std::move(files));
+  for (Tier* const tier : {&host_, &disk_}) tier->tier->FollowChanges();
   stack_.emplace(host_.tier.get(), disk_.tier.get(), nullptr);
+}
+
+void TierProgram::Tell(Tier& tier, std::span<const Block> prompt) {
+  const NamespaceKey ns;
+  const std::vector<Token> tokens(prompt.size());
+  const std::vector<PageHash> hashes = HashesOf(prompt);
+  tier.tier->Tell({ns, tokens, hashes, 1});
+  for (const Block& block : prompt) {
+    if (tier.reference.IsStored(block.number)) {
+      tier.known.insert(HashOf(block.number));
+    }
+  }
 }
 
 std::vector<Block> TierProgram::AnyPrompt() {
@@ -203,6 +218,7 @@ void TierProgram::Store() {
   into.reference.Store(prompt, begin, is_confirmed, [&] {
     if (is_flushed) into.reference.Forget(ns);
   });
+  Tell(into, prompt);
 }
 
 void TierProgram::Load() {
@@ -276,6 +292,8 @@ void TierProgram::Touch() {
   stack_->Touch(HashesOf(prompt));
   host_.reference.Touch(prompt);
   disk_.reference.Touch(prompt);
+  Tell(host_, prompt);
+  Tell(disk_, prompt);
 }
 
 void TierProgram::Forget() {
@@ -348,7 +366,7 @@ void TierProgram::CompareFiles() {
   }
 }
 
-void TierProgram::Compare(const std::string& name, const Tier& tier) {
+void TierProgram::Compare(const std::string& name, Tier& tier) {
   const TierFigures figures = tier.tier->figures();
   if (figures.held_pages != tier.reference.stored() ||
       figures.damaged_pages != tier.damaged_pages) {
@@ -359,6 +377,23 @@ void TierProgram::Compare(const std::string& name, const Tier& tier) {
   }
   for (uint32_t ns = 0; ns < kNamespaces; ++ns) {
     CompareBelow(Root(ns), name, tier);
+  }
+  CompareTold(name, tier);
+}
+
+void TierProgram::CompareTold(const std::string& name, Tier& tier) {
+  for (const TierChange& change : tier.tier->TakeChanges()) {
+    const bool is_news = change.stored.has_value()
+                             ? tier.told.insert(change.hash).second
+                             : tier.told.erase(change.hash) == 1;
+    if (!is_news) Differ(name + ": told twice");
+  }
+  std::erase_if(tier.known, [&](const PageHash& hash) {
+    return tier.tier->CountStored({&hash, 1}) == 0;
+  });
+  if (tier.told != tier.known) {
+    Differ(absl::StrCat(name, ": told of ", tier.told.size(), " instead of ",
+                        tier.known.size()));
   }
 }
 

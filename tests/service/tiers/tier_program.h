@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ class TierProgram {
     std::unique_ptr<LocalTier> tier;
     ReferenceTier reference;
     uint64_t damaged_pages = 0;  // that were found
+    // What who follows it must know, and what it was told.
+    std::set<PageHash> known;
+    std::set<PageHash> told;
   };
 
   void Open();
@@ -63,6 +67,8 @@ class TierProgram {
   void Differ(const std::string& how) { differences_.push_back(how); }
   void Say(const std::string& line) { listing_ += line + '\n'; }
 
+  // Tells who follows the tier of a prompt.
+  static void Tell(Tier& tier, std::span<const Block> prompt);
   void Store();
   void Load();
   void Touch();
@@ -74,7 +80,8 @@ class TierProgram {
   void CompareKept(std::span<const Block> run);
   void CompareLoaded(std::span<const Block> run);
   void CompareFiles();
-  void Compare(const std::string& name, const Tier& tier);
+  void Compare(const std::string& name, Tier& tier);
+  void CompareTold(const std::string& name, Tier& tier);
   void CompareBelow(const Block& parent, const std::string& name,
                     const Tier& tier);
 

@@ -62,6 +62,10 @@ std::string EventText(const Json& event) {
   const auto ids = event.find("block_hashes");
   if (ids == event.end() || !ids->is_array() || ids->empty()) return text;
   absl::StrAppend(&text, " ", Counted(ids->size(), "block"));
+  const auto medium = event.find("medium");
+  if (medium != event.end() && medium->is_string() && *medium != "GPU") {
+    absl::StrAppend(&text, " in ", NameText(medium->get<std::string>()));
+  }
   if (type != "BlockStored") {
     return absl::StrCat(text, ", from ", IdText(ids->front()));
   }
