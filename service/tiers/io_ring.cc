@@ -2,18 +2,41 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 
 #include "absl/memory/memory.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace pando {
+
+namespace {
+
+// How long a kernel is left alone that has no memory for what is begun.
+constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+
+// A sandbox may permit rings, but not their use.
+absl::Status TryNothing(io_uring& ring) {
+  io_uring_prep_nop(io_uring_get_sqe(&ring));
+  const int submitted = io_uring_submit_and_wait(&ring, 1);
+  if (submitted < 0) return absl::ErrnoToStatus(-submitted, "use a ring");
+  io_uring_cqe* entry = nullptr;
+  const int done = io_uring_peek_cqe(&ring, &entry);
+  if (done < 0) return absl::ErrnoToStatus(-done, "use a ring");
+  io_uring_cqe_seen(&ring, entry);
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<IoRing>> IoRing::Make(size_t depth) {
   io_uring ring;
   const int made =
       io_uring_queue_init(static_cast<unsigned>(depth), &ring, /*flags=*/0);
   if (made < 0) return absl::ErrnoToStatus(-made, "make a ring");
-  return absl::WrapUnique(new IoRing(depth, ring));
+  auto queue = absl::WrapUnique(new IoRing(depth, ring));
+  RETURN_IF_ERROR(TryNothing(queue->ring_));
+  return queue;
 }
 
 IoRing::~IoRing() { io_uring_queue_exit(&ring_); }
@@ -38,8 +61,9 @@ IoQueue::Done IoRing::Await() {
   io_uring_cqe* entry = nullptr;
   while (io_uring_peek_cqe(&ring_, &entry) != 0) {
     const int submitted = io_uring_submit_and_wait(&ring_, 1);
-    CHECK(submitted >= 0 || submitted == -EINTR || submitted == -EAGAIN ||
-          submitted == -EBUSY);
+    if (submitted >= 0 || submitted == -EINTR) continue;
+    CHECK(submitted == -EAGAIN || submitted == -EBUSY || submitted == -ENOMEM);
+    nanosleep(&kPause, nullptr);
   }
   const size_t tag = entry->user_data;
   const int moved = entry->res;

@@ -10,12 +10,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// From now on the kernel refuses io_uring to this thread and to those that it
-// starts, as in the sandboxes of container runtimes.
-static inline void ForbidIoUring(void) {
+// From now on the kernel refuses a system call to this thread and to those that
+// it starts.
+static inline void ForbidCall(unsigned number) {
   struct sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -25,5 +25,8 @@ static inline void ForbidIoUring(void) {
     abort();
   }
 }
+
+// The same of rings, as in the sandboxes of container runtimes.
+static inline void ForbidIoUring(void) { ForbidCall(SYS_io_uring_setup); }
 
 #endif  // PANDO_TESTS_SUPPORT_NO_IO_URING_H_
