@@ -4,17 +4,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "service/logging/log.h"
 #include "service/process/monotonic_clock.h"
 #include "service/process/random_id.h"
 
@@ -27,7 +31,7 @@ constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 // What is erased is given such a name.
-constexpr char kErasedPrefix[] = "erased-";
+constexpr std::string_view kErasedPrefix = "erased-";
 
 absl::Status CheckFolder(const std::string& folder) {
   struct stat status;
@@ -94,20 +98,13 @@ bool IsFolder(const fs::directory_entry& entry) {
   return !entry.is_symlink(ignored) && entry.is_directory(ignored);
 }
 
+// By EraseAll, of any machine.
 bool IsErased(const fs::directory_entry& entry) {
-  return IsFolder(entry) &&
-         entry.path().filename().native().starts_with(kErasedPrefix);
-}
-
-// Empty: there is none, or the folder cannot be read.
-fs::path FindIn(const fs::path& folder,
-                bool (*is_wanted)(const fs::directory_entry&)) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error);
-       !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (is_wanted(*it)) return it->path();
-  }
-  return {};
+  const std::string name = entry.path().filename().native();
+  return IsFolder(entry) && name.starts_with(kErasedPrefix) &&
+         name.size() == kErasedPrefix.size() + 16 &&
+         std::ranges::all_of(name.substr(kErasedPrefix.size()),
+                             absl::ascii_isxdigit);
 }
 
 // Fills a file that was just made. What a server has not taken by then, some
@@ -244,18 +241,27 @@ absl::Status FolderStore::EraseAll(std::optional<uint64_t> ns_digest) {
   return absl::ErrnoToStatus(errno, "erase blocks");
 }
 
-// Deletes one folder of files, or one that has lost all of its folders. What
-// cannot be deleted goes when it is old, as all other files.
+// One that cannot be deleted, or not yet, keeps no other one from it; it is
+// tried again at the next flush or start. Whoever else may write here cannot
+// lead this out of the folder: remove_all follows no link below what it is
+// told.
 bool FolderStore::FreeSome() {
-  fs::path innermost;
-  for (fs::path folder = FindIn(folder_, IsErased); !folder.empty();
-       folder = FindIn(innermost, IsFolder)) {
-    innermost = folder;
-  }
-  if (innermost.empty()) return false;
   std::error_code error;
-  fs::remove_all(innermost, error);
-  return !error;
+  for (fs::directory_iterator it(folder_, error);
+       !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (!IsErased(*it) || !tried_.insert(it->path().native()).second) {
+      continue;
+    }
+    std::error_code failed;
+    fs::remove_all(it->path(), failed);
+    if (failed && failed != std::errc::no_such_file_or_directory) {
+      Log(LogLevel::kWarning, "flushed files are still in the shared folder",
+          {{"folder", it->path().native()}, {"error", failed.message()}});
+    }
+    return true;
+  }
+  tried_.clear();
+  return false;
 }
 
 }  // namespace pando

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -60,6 +61,8 @@ class FolderStore final : public RemoteStore {
   // Names of files that are being written are never those of another process.
   const uint64_t writer_;
   std::atomic<uint64_t> last_written_ = 0;
+  // What FreeSome has tried to delete since there was nothing to do.
+  absl::flat_hash_set<std::string> tried_;
 };
 
 }  // namespace pando

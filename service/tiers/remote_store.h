@@ -62,7 +62,7 @@ class RemoteStore {
   // All of a namespace; none: of all. May take long.
   virtual absl::Status EraseAll(std::optional<uint64_t> ns_digest) = 0;
   // Frees some of the room that what EraseAll has erased still takes, be it in
-  // an earlier process. Whether there may be more of it.
+  // an earlier process. Whether there may be more of it. Called by one thread.
   virtual bool FreeSome() { return false; }
 };
 
