@@ -7,9 +7,10 @@
 namespace pando {
 namespace {
 
-// What is told in one turn; a single block may be larger. Some frames, which
-// readers take before the next ones come.
-constexpr size_t kTokensPerTurn = 16'384;
+// What is told in one turn, of some milliseconds; a single block may be larger.
+// It is more than a tier stores meanwhile, and so little that frames are not
+// lost, nor gone from the history when a router asks for them.
+constexpr size_t kTokensPerTurn = 1'024;
 
 }  // namespace
 
@@ -48,7 +49,7 @@ void TierBlocks::Remove(BlockId id) {
   const auto it = pages_.find(id);
   if (it == pages_.end()) return;
   ForEachEnd(id, [this](BlockId end, Page& page) {
-    if (std::exchange(page.is_told, false)) gone_.push_back(end);
+    if (std::exchange(page.is_told, false) && is_telling_) gone_.push_back(end);
   });
   if (!BeginsBlock(it->second)) {
     const auto siblings = next_.find(it->second.before);

@@ -49,7 +49,7 @@ class TierBlocks {
     std::vector<Token> tokens;
     // Of the block that it ends.
     bool is_told = false;
-    bool is_listed = false;  // while all are listed to be told
+    bool is_listed = false;  // for TellAllAnew alone
   };
 
   bool EndsBlock(const Page& page) const {

@@ -80,7 +80,7 @@ class TierIndex {
   }
 
  private:
-  enum class State { kWriting, kStored, kForgotten };
+  enum class State : uint8_t { kWriting, kStored, kForgotten };
   struct Block {
     Place place;
     uint64_t ns_digest;

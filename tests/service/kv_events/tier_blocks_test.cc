@@ -191,12 +191,22 @@ TEST_F(TierBlocksTest, ALargeTierIsToldInPartsEachBlockAfterItsParent) {
       known.insert(run.ids.begin(), run.ids.end());
       tokens += run.tokens.size();
     }
-    EXPECT_LE(tokens, 16'384 + kPageTokens);
+    EXPECT_LE(tokens, 1'024 + kPageTokens);
     ++parts;
   }
   EXPECT_EQ(known.size(), 2 * kPages + 1);
-  EXPECT_GE(parts, 2 * kPages * kPageTokens / 16'384);
-  EXPECT_LE(parts, 2 * kPages * kPageTokens / 16'384 + 1);
+  EXPECT_GE(parts, 2 * kPages * kPageTokens / 1'024);
+  EXPECT_LE(parts, 2 * kPages * kPageTokens / 1'024 + 1);
+}
+
+TEST_F(TierBlocksTest, WhatWasToldAndGoesWhileNobodyListensIsNotTold) {
+  Follow({});
+  tier_.StorePrompt(0, 3);
+  TakeGone();
+  EXPECT_FALSE(TellSome().empty());
+  blocks_->StopTelling();
+  tier_.Remove(2);
+  EXPECT_THAT(TakeGone(), IsEmpty());
 }
 
 // A model that keeps the pages in a map, and looks for whole blocks in it.
