@@ -1,6 +1,8 @@
 #include "service/handlers/pool_service.h"
 
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -10,6 +12,11 @@
 #include "service/rpc/unary_call.h"
 
 namespace pando {
+namespace {
+
+constexpr size_t kMaxModelDigestBytes = 256;
+
+}  // namespace
 
 void PoolService::AddMethodsTo(DataPath& data_path) {
   const std::string service = v1::PagePool::service_full_name();
@@ -65,11 +72,32 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                         "or model differ (see DescribePool)",
                         request.fingerprint(), description_.fingerprint()));
   }
+  const std::string& digest = request.model_digest();
+  RETURN_IF_ERROR(CheckModelDigest(digest));
   ASSIGN_OR_RETURN(const AttachToken token,
                    memory_->IssueToken({.session = session}, caller));
+  if (model_digest_.empty()) model_digest_ = digest;
   response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());
   return absl::OkStatus();
+}
+
+absl::Status PoolService::CheckModelDigest(const std::string& digest) const {
+  if (digest.size() > kMaxModelDigestBytes) {
+    return MakeError(
+        Reason::kInvalidField,
+        absl::StrFormat("model_digest has %u bytes; at most %u are allowed",
+                        digest.size(), kMaxModelDigestBytes));
+  }
+  if (digest.empty() || model_digest_.empty() || digest == model_digest_) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      Reason::kLayoutMismatch,
+      absl::StrFormat("model_digest is '%s', but the pool has KV of '%s': the "
+                      "configuration of the model differs from that of the "
+                      "worker that attached first",
+                      digest, model_digest_));
 }
 
 absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,

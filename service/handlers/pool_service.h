@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,7 +19,8 @@
 namespace pando {
 
 // The handlers of pando.v1.PagePool. Owned by Server; runs on the polling
-// thread; holds no state.
+// thread. Its only state is the model digest of the first worker that stated
+// one: the KV in the pool is of that model.
 class PoolService {
  public:
   // `cache`, `memory` and `verifier` outlive the service; `verifier` may be
@@ -49,11 +51,14 @@ class PoolService {
                          v1::FreePagesResponse& response);
 
  private:
+  absl::Status CheckModelDigest(const std::string& digest) const;
+
   PrefixCache* const cache_;
   MemorySocket* const memory_;
   PageVerifier* const verifier_;
   const v1::PoolDescription description_;
   const uint64_t epoch_;
+  std::string model_digest_;
   AsyncService<v1::PagePool> grpc_;
 };
 

@@ -14,6 +14,7 @@ from pando_kv import (
     Namespace,
     PageNotOwnedError,
     PageRoom,
+    PandoError,
     PoolExhaustedError,
     PrefixQuery,
     UnknownLockError,
@@ -418,6 +419,21 @@ def test_a_worker_may_state_its_model_alone(tmp_path):
             LayoutMismatchError, match="model is '', the pool's is 'llama'"
         ):
             client.attach_pool(model="")
+
+
+def test_a_worker_whose_model_is_configured_otherwise_is_refused(tmp_path):
+    """The first that states a digest says whose KV the pool has."""
+    with serving(tmp_path) as pandod, Client(pandod.address) as client:
+        client.attach_pool().close()
+        client.attach_pool(model_digest="theta 1e4").close()
+        with pytest.raises(LayoutMismatchError, match="'theta 1e6', .* of 'theta 1e4'"):
+            client.attach_pool(model_digest="theta 1e6")
+        with pytest.raises(PandoError, match="model_digest has 257 bytes; at most 256"):
+            client.attach_pool(model_digest="x" * 257)
+        with pytest.raises(LayoutMismatchError, match="model is 'another'"):
+            client.attach_pool(model="another", model_digest="theta 1e4")
+        client.attach_pool(model_digest="theta 1e4").close()
+        client.attach_pool().close()
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,11 @@ class AttachGrant:
 
 
 def attach_pool(
-    sessions: SessionTracker, *, expected_layout: KvLayout | None, model: str | None
+    sessions: SessionTracker,
+    *,
+    expected_layout: KvLayout | None,
+    model: str | None,
+    model_digest: str,
 ) -> Call[AttachGrant]:
     session = sessions.current()
     pool = session.pool
@@ -112,7 +116,9 @@ def attach_pool(
         )
         fingerprint = layout.fingerprint(stated_model)
     request = pool_pb2.AttachPoolRequest(
-        session_id=session.session_id, fingerprint=fingerprint
+        session_id=session.session_id,
+        fingerprint=fingerprint,
+        model_digest=model_digest,
     )
 
     return _attach(session, request)

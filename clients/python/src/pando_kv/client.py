@@ -370,17 +370,22 @@ class Client(OperatorClient):
         *,
         expected_layout: KvLayout | None = None,
         model: str | None = None,
+        model_digest: str = "",
         addresses: Sequence[int] = (),
     ) -> MappedPool:
         """Maps the pool. Raises LayoutMismatchError if `expected_layout` or `model` is
-        given and the server has another one.
+        given and the server has another one, or another process that stated a
+        `model_digest` has attached first with another one.
 
         `addresses` are those of a closed pool on GPUs, for CUDA graphs that still hold
         them: the shards are mapped there again where the addresses are free.
         """
         grant = self._connection.send(
             _pool_calls.attach_pool(
-                self._sessions, expected_layout=expected_layout, model=model
+                self._sessions,
+                expected_layout=expected_layout,
+                model=model,
+                model_digest=model_digest,
             )
         )
         return MappedPool.attach(

@@ -31,12 +31,14 @@ class AllocatePagesResponse(_message.Message):
     def __init__(self, page_ids: _Optional[_Iterable[int]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
 
 class AttachPoolRequest(_message.Message):
-    __slots__ = ["fingerprint", "session_id"]
+    __slots__ = ["fingerprint", "model_digest", "session_id"]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     fingerprint: int
+    model_digest: str
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., fingerprint: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., fingerprint: _Optional[int] = ..., model_digest: _Optional[str] = ...) -> None: ...
 
 class AttachPoolResponse(_message.Message):
     __slots__ = ["memory_socket", "token"]
