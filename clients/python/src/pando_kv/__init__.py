@@ -11,6 +11,7 @@ from pando_kv._session import Session
 from pando_kv.client import Batch, Client, Lock
 from pando_kv.errors import (
     AccessDeniedError,
+    AwayError,
     DeadlineError,
     DrainingError,
     HandleGoneError,
@@ -82,6 +83,7 @@ __all__ = [
     "AccessDeniedError",
     "AllBlocksCleared",
     "Answer",
+    "AwayError",
     "Batch",
     "BlocksRemoved",
     "BlocksStored",

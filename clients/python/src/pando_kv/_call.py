@@ -57,6 +57,8 @@ class Call(Generic[T]):
     repeats_in: Session | None = None
     """Where the request carries a request id, which makes it safe to repeat: the
     session that the id belongs to."""
+    only_gives_back: bool = False
+    """Nothing depends on when it is made."""
     give_back: Callable[[T], Call[Any]] | None = None
     """For a call that brings locks or pages: the call that gives those back."""
     unpublished: Callable[[], Call[Any]] | None = None

@@ -43,8 +43,9 @@ from pando_kv._lane import (
 )
 from pando_kv._locks import LockHandle
 from pando_kv._methods import Method
+from pando_kv._presence import Presence
 from pando_kv._session import OPEN_METHOD, SessionTracker
-from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
+from pando_kv.errors import AwayError, PandoError, UnavailableError, from_rpc_error
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class Connection:
         sessions: SessionTracker,
         timeout: float,
         lane: bool = False,
+        away_after: float | None = None,
     ) -> None:
         self.sessions = sessions
         self.timeout = timeout
@@ -72,6 +74,7 @@ class Connection:
         self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
         self._closing = threading.Event()
+        self.presence = Presence(away_after, self._is_answered, self._closing)
         # Requests of the current stream; None half-closes it.
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
@@ -94,6 +97,10 @@ class Connection:
         its own, which gives back what the call brings.
         """
         lane, method = self.lane.native, call.method
+        is_away = self.presence.is_away and method.number
+        if is_away and first is None:
+            return self._put_off(call)
+        timeout = 0.0 if is_away else self._timeout(call)
         if first is None and lane is not None and method.number:
             # Nearly all calls go this way, and no further.
             try:
@@ -103,7 +110,7 @@ class Connection:
                     first_request(call),
                     call.answer_bytes,
                     method.response,
-                    self.timeout + call.pending_wait,
+                    timeout + call.pending_wait,
                 )
                 if type(answer) is tuple:
                     return call.parse(answer)
@@ -111,8 +118,9 @@ class Connection:
             except BaseException as error:
                 first = _ended(None, as_pando_error(error))
         try:
-            return self._attempt(call, first)
+            return self._attempt(call, timeout, first)
         except BaseException as error:
+            self.presence.missed(call, error)
             if is_unsettled(error):
                 self._settle_in_background([(call, None)])
             raise
@@ -161,9 +169,37 @@ class Connection:
         if call is not None:
             self.send(call)
 
-    def _attempt(self, call: Call[T], first: Exchange | None = None) -> T:
+    def _timeout(self, call: Call[Any]) -> float:
+        """Without what the call waits for."""
+        away_after = self.presence.away_after
+        if away_after is None or not call.method.number:
+            return self.timeout
+        return away_after
+
+    def _is_answered(self) -> bool:
+        """Whether pandod answers a call that asks for nothing."""
+        nothing = _prefix_calls.nothing()
+        try:
+            self._attempt(nothing, self._timeout(nothing))
+        except PandoError as error:
+            return not is_unsettled(error)
+        return True
+
+    def _put_off(self, call: Call[T]) -> T:
+        """In place of send(), while pandod is away."""
+        if not call.only_gives_back:
+            for lock in call.releases:
+                lock.restore()
+            raise AwayError("AWAY", "pandod has not answered; the call was not made")
+        if self.presence.put_off(functools.partial(self._settle, call, None)):
+            return call.parse(())
+        return self.send(call)
+
+    def _attempt(
+        self, call: Call[T], timeout: float, first: Exchange | None = None
+    ) -> T:
         """`first` is the exchange that the first attempt makes, if it has begun."""
-        attempts = Attempts(call, self.sessions, self.timeout)
+        attempts = Attempts(call, self.sessions, timeout)
         exchange = first or self._exchange
         try:
             while True:
@@ -182,6 +218,8 @@ class Connection:
 
     def _begin_together(self, calls: Sequence[Call[Any]]) -> list[Exchange | None]:
         """The first exchange of each call, or None where it is still to begin."""
+        if self.presence.is_away:
+            return [None] * len(calls)
         if self.lane.is_open:
             pending = self.lane.submit([(call, first_request(call)) for call in calls])
             return [each and _begun_on_lane(each) for each in pending]
@@ -200,10 +238,12 @@ class Connection:
     def _begin_over_grpc(self, entries: dict[Call[Any], bytes]) -> list[Exchange]:
         if not entries:
             return []
-        timeout = self.timeout + longest_wait(entries)
+        some_call = next(iter(entries))
+        timeout = self._timeout(some_call) + longest_wait(entries)
         try:
             data = self._exchange_raw(BATCH, b"".join(entries.values()), timeout)
         except PandoError as error:
+            self.presence.missed(some_call, error)
             if may_go_one_by_one(error):
                 return [self._exchange_over_grpc] * len(entries)
             return [_ended(None, error)] * len(entries)
@@ -265,7 +305,9 @@ class Connection:
                 if call.repeats_in is not None:
                     self._settle(call, first)
 
-        if any(call.repeats_in for call, _ in begun):
+        if any(call.repeats_in for call, _ in begun) and not self.presence.put_off(
+            settle
+        ):
             threading.Thread(target=settle, daemon=True).start()
 
     def _settle(self, call: Call[Any], first: Exchange | None) -> None:
@@ -278,7 +320,7 @@ class Connection:
         while unsettled is not None:
             call = unsettled
             try:
-                answer = self._attempt(call, first)
+                answer = self._attempt(call, self._timeout(call), first)
                 unsettled = call.give_back and call.give_back(answer)
             except PandoError as error:
                 if self._closing.wait(SETTLE_PAUSE):

@@ -70,7 +70,13 @@ def free_pages(
         page_ids=as_uint32(page_ids, "page_ids"),
         request_id=session.next_request_id(),
     )
-    return Call(FREE_PAGES, request, lambda _: None, repeats_in=session)
+    return Call(
+        FREE_PAGES,
+        request,
+        lambda _: None,
+        repeats_in=session,
+        only_gives_back=True,
+    )
 
 
 def end_session(session_id: int) -> Call[None]:

@@ -388,10 +388,22 @@ def _unlock(claimed: Sequence[LockHandle]) -> Call[None]:
         lock_ids=[lock.lock_id for lock in claimed],
         request_id=session.next_request_id(),
     )
-    return Call(UNLOCK, request, lambda _: None, releases=claimed, repeats_in=session)
+    return Call(
+        UNLOCK,
+        request,
+        lambda _: None,
+        releases=claimed,
+        repeats_in=session,
+        only_gives_back=True,
+    )
 
 
 NOTHING_TO_UNLOCK: Call[None] = Call(UNLOCK, UnlockRequest(), lambda _: None)
+
+
+def nothing() -> Call[None]:
+    """Asks for the scores of no prompts."""
+    return Call(MATCH_PREFIXES, MatchPrefixesRequest([]), lambda _: None)
 
 
 def evict(pages: int) -> Call[int]:

@@ -87,6 +87,7 @@ class Client(OperatorClient):
         tls: Tls | None = None,
         token: str | None = None,
         lane: bool = True,
+        away_after: float | None = None,
     ) -> None:
         """Opens a session at "unix:/path", "/path" or "host:port".
 
@@ -96,11 +97,17 @@ class Client(OperatorClient):
         carries the calls of each request much faster than gRPC. `transport` tells
         whether there is one.
 
+        `away_after` is for a scheduler, which must not stand still with pandod. It is
+        the timeout of the calls of each request, and when one of them ends without an
+        answer, pandod is away: such calls raise AwayError at once, until pandod answers
+        a thread that looks out for it. Calls that only give back locks or pages return,
+        and are made then.
+
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = Connection(
-            Access(address, tls, token), self._sessions, timeout, lane
+            Access(address, tls, token), self._sessions, timeout, lane, away_after
         )
         self._make_lock = partial(Lock, self._connection)
         self._links: list[SessionLink] = []
@@ -168,6 +175,11 @@ class Client(OperatorClient):
         """How many pages nobody held when the last match_prefix, insert or
         allocate_pages was answered; None before the first one."""
         return self._sessions.room
+
+    @property
+    def is_away(self) -> bool:
+        """Whether calls of requests are not made at present, for `away_after`."""
+        return self._connection.presence.is_away
 
     @property
     def draining(self) -> bool:

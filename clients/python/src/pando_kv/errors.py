@@ -125,6 +125,10 @@ class DrainingError(UnavailableError):
     """
 
 
+class AwayError(UnavailableError):
+    """pandod is away for a client with `away_after`, and the call was not made."""
+
+
 class DeadlineError(PandoError):
     """There was no answer in time. The server may still have carried out the call.
 
