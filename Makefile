@@ -151,7 +151,7 @@ test-asan: build-asan
 # The core under many threads, both ends of a lane, shared tiers, and the threads
 # of pandod, with the thread sanitizer. What it cannot see: tests/support/tsan.
 TSAN_TESTS := core/core_stress_test lane/lane_threads_test \
-  service/tiers/tier_threads_test
+  tiers/tier_threads_test
 test-tsan: build-tsan
 	@for test in $(TSAN_TESTS); do \
 	  build/tsan/tests/$$test \
@@ -201,7 +201,7 @@ fuzz: build-fuzz
 # What clang-tidy finds with the checks of .clang-tidy, in C++ but for the tests.
 # It reads the unity sources of the preset asan, which include the headers of
 # gRPC once for sixteen files, without the sanitizers: it lacks their headers.
-TIDIED := build/asan/(base|clients|core|cuda|gpu|mover|replay|service|tools)/
+TIDIED := build/asan/(base|clients|core|cuda|events|gpu|mover|os|replay|service|tiers|tools)/
 tidy: setup
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS) --target generated_protos >/dev/null

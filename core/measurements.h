@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/histogram.h"
 #include "core/eviction_policy.h"
 #include "core/eviction_reason.h"
-#include "core/histogram.h"
 
 namespace pando {
 

@@ -15,12 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "os/service_manager.h"
+#include "os/watchdog.h"
 #include "service/metrics/catalogue.h"
 #include "service/options/options.h"
-#include "service/process/monotonic_clock.h"
-#include "service/process/service_manager.h"
-#include "service/process/watchdog.h"
 #include "service/server.h"
 
 namespace pando {

@@ -12,14 +12,15 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "core/gauges.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "os/random_id.h"
 #include "service/handlers/wire.h"
-#include "service/logging/log.h"
 #include "service/memory/make_pool.h"
 #include "service/metrics/collector.h"
 #include "service/options/option_checks.h"
-#include "service/process/monotonic_clock.h"
-#include "service/process/random_id.h"
 #include "service/security/tls_credentials.h"
+#include "service/start_kv_events.h"
 
 namespace pando {
 namespace {

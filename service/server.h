@@ -12,10 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/prefix_cache.h"
+#include "events/routers/kv_events.h"
 #include "gpu/kv_pool.h"
+#include "os/sockets/peer_filter.h"
+#include "os/sockets/unix_listener.h"
 #include "service/calls/call_policy.h"
 #include "service/console/console.h"
-#include "service/events/events_service.h"
 #include "service/handlers/admin_service.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/data_path_service.h"
@@ -26,7 +28,6 @@
 #include "service/handlers/session_service.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/http/http_server.h"
-#include "service/kv_events/kv_events.h"
 #include "service/lane/gauge_board.h"
 #include "service/lane/lane_server.h"
 #include "service/memory/attachments.h"
@@ -38,9 +39,8 @@
 #include "service/rpc/rpc_server.h"
 #include "service/security/access_control.h"
 #include "service/self_check.h"
-#include "service/sockets/peer_filter.h"
-#include "service/sockets/unix_listener.h"
-#include "service/tiers/tiers.h"
+#include "service/watches/events_service.h"
+#include "tiers/tiers.h"
 
 namespace pando {
 

@@ -1,7 +1,7 @@
 // What Server does when its options are read again.
 
 #include "absl/strings/str_join.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 #include "service/server.h"
 
 namespace pando {

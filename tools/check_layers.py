@@ -22,61 +22,52 @@ FOLDERS = {
     "lane": {"base"},
     "core": {"base"},
     "cuda": {"base"},
+    "os": {"base"},
     "gpu": {"base", "cuda"},
     "mover": {"base", "cuda"},
-    "service": {"base", "core", "gpu", "lane", "mover", "proto"},
+    "events": {"base", "core", "os"},
+    "tiers": {"base", "core", "events", "gpu", "mover", "os", "service"},
+    "service": {
+        "base", "core", "events", "gpu", "lane", "mover", "os", "proto", "tiers",
+    },
     "clients": {"base", "cuda", "lane", "proto"},
     "replay": {"base", "core", "client", "clients", "proto"},
     "examples": {"client"},
     "tools": {"base", "client", "clients", "proto", "replay"},
     "bench": {
-        "base", "client", "core", "cuda", "gpu", "proto", "replay", "service",
+        "base", "client", "core", "cuda", "events", "gpu", "os", "proto",
+        "replay", "service", "tiers",
     },
 }  # fmt: skip
 
 # The same for the rooms of service, lower ones first. What stands at the top
 # may include all of them.
 ROOMS = {
-    "process": set(),
-    "logging": set(),
-    "sockets": {"logging"},
-    "security": {"logging", "sockets"},
+    "security": set(),
     "options": {"security"},
-    "memory": {"logging", "options", "sockets"},
-    "calls": {"logging", "process", "security", "sockets"},
-    "rpc": {"calls", "logging", "process", "security", "sockets"},
-    "http": {"process"},
-    "self_check.h": {"logging"},
-    "handlers": {
-        "calls", "logging", "memory", "process", "rpc", "self_check.h",
-    },
-    "lane": {
-        "calls", "handlers", "logging", "memory", "process", "security",
-        "sockets",
-    },
-    "events": {"calls", "handlers", "process", "rpc"},
-    "kv_events": {"events", "options", "process"},
-    "movers": {"logging", "process", "sockets"},
-    "tiers": {
-        "calls", "events", "handlers", "logging", "memory", "movers", "process",
-        "rpc", "security",
-    },
+    "memory": {"options"},
+    "calls": {"security"},
+    "rpc": {"calls", "security"},
+    "http": set(),
+    "self_check.h": set(),
+    "handlers": {"calls", "memory", "rpc", "self_check.h"},
+    "lane": {"calls", "handlers", "memory", "security"},
+    "watches": {"calls", "handlers", "rpc"},
     "metrics": {
-        "calls", "events", "handlers", "kv_events", "lane", "memory", "movers",
-        "process", "rpc", "self_check.h", "sockets", "tiers",
+        "calls", "handlers", "lane", "memory", "rpc", "self_check.h", "watches",
     },
-    "console": {"calls", "http", "process", "rpc"},
+    "console": {"calls", "http", "rpc"},
 }  # fmt: skip
 
 # The same for the parts of bench.
 BENCHES = {
-    "core": {"service/events", "service/process"},
+    "core": set(),
     "gpu": set(),
     "kv_events": {"bench/load"},
     "load": set(),
     "rpc": {"service/calls", "service/rpc"},
     "scrape": {"bench/load"},
-    "tiers": {"bench/load", "service/events", "service/tiers"},
+    "tiers": {"bench/load"},
 }
 
 # Folders that may include everything.
@@ -91,6 +82,9 @@ FOREIGN = {
     "cuda": r"grpc|google/|prometheus/|spdlog/",
     "mover": r"grpc|google/|prometheus/|cuda",
     "gpu": r"grpc|google/|prometheus/|spdlog/",
+    "os": r"prometheus/|cuda",
+    "events": r"grpc|google/|prometheus/|spdlog/|cuda",
+    "tiers": r"grpc|google/|prometheus/|spdlog/|cuda",
     "service": r"cuda",
 }
 

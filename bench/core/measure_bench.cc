@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "bench/core/workload.h"
 #include "core/measurements.h"
-#include "service/process/shared_histogram.h"
+#include "os/shared_histogram.h"
 
 namespace pando::bench {
 namespace {

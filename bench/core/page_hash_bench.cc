@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "service/events/page_hash.h"
+#include "core/page_hash.h"
 
 namespace pando {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/namespace_key.h"
+#include "core/page_hash.h"
 #include "replay/core_calls.h"
-#include "service/events/page_hash.h"
-#include "service/tiers/tier_index.h"
+#include "tiers/local/tier_index.h"
 
 namespace pando::bench {
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 
 namespace pando {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/errors.h"
+#include "os/monotonic_clock.h"
 #include "service/calls/status_message.h"
-#include "service/process/monotonic_clock.h"
 
 namespace pando {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "service/process/shared_histogram.h"
+#include "os/shared_histogram.h"
 
 namespace pando {
 

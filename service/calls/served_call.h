@@ -9,12 +9,12 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "os/monotonic_clock.h"
 #include "service/calls/call_log.h"
 #include "service/calls/call_policy.h"
 #include "service/calls/method.h"
 #include "service/calls/method_metrics.h"
 #include "service/calls/waiting_call.h"
-#include "service/process/monotonic_clock.h"
 
 namespace pando {
 

@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "service/process/monotonic_clock.h"
+#include "os/monotonic_clock.h"
 
 namespace pando {
 

@@ -14,10 +14,10 @@
 #include "core/eviction_work.h"
 #include "core/listings.h"
 #include "core/tree_dump.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
 #include "service/handlers/admin_wire.h"
 #include "service/handlers/wire.h"
-#include "service/logging/log.h"
-#include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {

@@ -17,7 +17,6 @@
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
-#include "service/handlers/prefix_loader.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/handlers/tiered_explanation.h"
 #include "service/handlers/tree_dumps.h"
@@ -25,6 +24,7 @@
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 #include "service/self_check.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

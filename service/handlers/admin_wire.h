@@ -10,7 +10,7 @@
 #include "core/operator_results.h"
 #include "core/requests.h"
 #include "pando/v1/admin.pb.h"
-#include "service/handlers/prefix_loader.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

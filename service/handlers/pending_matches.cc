@@ -1,6 +1,6 @@
 #include "service/handlers/pending_matches.h"
 
-#include "service/process/monotonic_clock.h"
+#include "os/monotonic_clock.h"
 
 namespace pando {
 namespace {

@@ -13,11 +13,11 @@
 #include "base/ids.h"
 #include "core/prefix_cache.h"
 #include "core/requests.h"
+#include "os/shared_histogram.h"
 #include "pando/v1/prefix_cache.pb.h"
-#include "service/handlers/prefix_loader.h"
-#include "service/process/shared_histogram.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

@@ -9,8 +9,8 @@
 #include "base/status_macros.h"
 #include "core/errors.h"
 #include "core/eviction_work.h"
+#include "os/monotonic_clock.h"
 #include "service/handlers/wire.h"
-#include "service/process/monotonic_clock.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {

@@ -11,11 +11,11 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/pending_matches.h"
-#include "service/handlers/prefix_loader.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

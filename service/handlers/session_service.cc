@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "os/random_id.h"
 #include "service/handlers/session_stream.h"
-#include "service/logging/log.h"
-#include "service/process/monotonic_clock.h"
-#include "service/process/random_id.h"
 #include "service/rpc/step.h"
 #include "service/rpc/unary_call.h"
 

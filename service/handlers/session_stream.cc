@@ -1,8 +1,8 @@
 #include "service/handlers/session_stream.h"
 
 #include "base/status_macros.h"
+#include "os/monotonic_clock.h"
 #include "service/calls/call_log.h"
-#include "service/process/monotonic_clock.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/parse_request.h"
 

@@ -6,7 +6,7 @@
 #include "base/ids.h"
 #include "core/explanation.h"
 #include "core/namespace_key.h"
-#include "service/handlers/prefix_loader.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

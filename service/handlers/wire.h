@@ -17,7 +17,7 @@
 #include "gpu/kv_pool.h"
 #include "pando/v1/admin.pb.h"
 #include "pando/v1/types.pb.h"
-#include "service/handlers/prefix_loader.h"
+#include "tiers/prefix_loader.h"
 
 namespace pando {
 

@@ -19,9 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "os/monotonic_clock.h"
 #include "service/http/shown_token.h"
 #include "service/http/text_format.h"
-#include "service/process/monotonic_clock.h"
 
 namespace pando {
 namespace {

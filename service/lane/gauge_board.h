@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "lane/gauge_page.h"
-#include "service/process/shared_memory.h"
+#include "os/shared_memory.h"
 
 namespace pando {
 

@@ -8,9 +8,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
+#include "os/sockets/unix_peer.h"
 #include "service/lane/served_lane.h"
 #include "service/security/access_control.h"
-#include "service/sockets/unix_peer.h"
 
 namespace pando {
 

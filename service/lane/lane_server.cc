@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "lane/pause.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 
 namespace pando {
 namespace {

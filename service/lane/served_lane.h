@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "lane/layout.h"
-#include "service/process/shared_memory.h"
+#include "os/shared_memory.h"
 
 namespace pando {
 

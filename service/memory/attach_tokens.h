@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "service/sockets/unix_peer.h"
+#include "os/sockets/unix_peer.h"
 
 namespace pando {
 

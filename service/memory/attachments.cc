@@ -6,7 +6,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 
 namespace pando {
 

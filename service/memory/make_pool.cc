@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 #include "service/options/option_checks.h"
 
 namespace pando {

@@ -15,8 +15,8 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "service/logging/log.h"
-#include "service/sockets/accept.h"
+#include "os/logging/log.h"
+#include "os/sockets/accept.h"
 
 namespace pando {
 namespace {

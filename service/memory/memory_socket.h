@@ -22,9 +22,9 @@
 #include "base/ids.h"
 #include "base/unique_fd.h"
 #include "gpu/kv_pool.h"
+#include "os/sockets/peer_filter.h"
+#include "os/sockets/unix_listener.h"
 #include "service/memory/attach_tokens.h"
-#include "service/sockets/peer_filter.h"
-#include "service/sockets/unix_listener.h"
 
 namespace pando {
 

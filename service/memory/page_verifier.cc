@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 
 namespace pando {
 

@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "core/prefix_cache.h"
+#include "events/routers/kv_events.h"
+#include "os/sockets/peer_filter.h"
 #include "service/calls/method_metrics.h"
-#include "service/events/events_service.h"
 #include "service/handlers/pending_matches.h"
-#include "service/kv_events/kv_events.h"
 #include "service/lane/lane_server.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/metrics/snapshot.h"
 #include "service/self_check.h"
-#include "service/sockets/peer_filter.h"
-#include "service/tiers/tiers.h"
+#include "service/watches/events_service.h"
+#include "tiers/tiers.h"
 
 namespace pando {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/histogram.h"
+#include "base/histogram.h"
 #include "service/metrics/snapshot.h"
 
 namespace pando {

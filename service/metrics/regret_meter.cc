@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "service/process/monotonic_clock.h"
+#include "os/monotonic_clock.h"
 
 namespace pando {
 namespace {

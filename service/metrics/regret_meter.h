@@ -6,8 +6,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "core/prefix_cache.h"
+#include "os/stop_signal.h"
 #include "service/metrics/regret_index.h"
-#include "service/process/stop_signal.h"
 
 namespace pando {
 

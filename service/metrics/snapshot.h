@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "core/stats.h"
+#include "events/routers/kv_event_figures.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"
-#include "service/kv_events/kv_event_figures.h"
 #include "service/lane/lane_figures.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
-#include "service/movers/page_movers.h"
-#include "service/tiers/tier_figures.h"
+#include "tiers/copying/page_movers.h"
+#include "tiers/tier_figures.h"
 
 namespace pando {
 

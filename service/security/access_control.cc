@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/errors.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 
 namespace pando {
 namespace {

@@ -18,12 +18,12 @@
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "os/sockets/unix_peer.h"
 #include "pando/v1/prefix_cache.pb.h"
 #include "pando/v1/types.pb.h"
 #include "service/security/credential.h"
 #include "service/security/permissions.h"
 #include "service/security/token_file.h"
-#include "service/sockets/unix_peer.h"
 
 namespace pando {
 

@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
-#include "service/logging/log.h"
+#include "os/logging/log.h"
 #include "service/security/file_version.h"
 
 namespace pando {

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/event_log.h"
+#include "core/page_hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/events/page_hash.h"
 #include "tests/core/environment.h"
 #include "tests/core/executor.h"
 #include "tests/core/program_grid.h"

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "service/tiers/redis/redis_slots.h"
-#include "service/tiers/redis/resp_reader.h"
-#include "tests/service/tiers/byte_stream_of.h"
+#include "tests/tiers/redis/byte_stream_of.h"
+#include "tiers/redis/redis_slots.h"
+#include "tiers/redis/resp_reader.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/service/tiers/tier_program.h"
+#include "tests/tiers/tier_program.h"
 
 namespace pando::tier_program {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/events/event_watch.h"
+#include "service/watches/event_watch.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/events/event_encoding.h"
+#include "service/watches/event_encoding.h"
 
 namespace pando {
 namespace {

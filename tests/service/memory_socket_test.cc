@@ -24,7 +24,7 @@
 #include "gmock/gmock.h"
 #include "gpu/host_kv_pool.h"
 #include "gtest/gtest.h"
-#include "service/sockets/unix_listener.h"
+#include "os/sockets/unix_listener.h"
 #include "tests/service/memory_socket_fixture.h"
 
 namespace pando {

@@ -54,7 +54,7 @@ def test_a_tree_that_obeys_the_tables_passes(check):
         ("core/tree.cc", '"service/server.h"'),
         ("core/clock.h", "<thread>"),
         ("clients/cpp/src/client.cc", '"core/tree.h"'),
-        ("service/sockets/peer.cc", '"service/handlers/insert.h"'),
+        ("service/security/peer.cc", '"service/handlers/insert.h"'),
         ("service/memory/pool.cc", '"cuda.h"'),
         ("bench/load/main.cc", '"service/rpc/server.h"'),
     ],

@@ -1,0 +1,49 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_
+#define PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/namespace_key.h"
+#include "core/page_hash.h"
+#include "events/routers/kv_event_batch.h"
+
+namespace pando {
+
+// The first 8 bytes, big-endian.
+BlockId IdOf(const PageHash& hash);
+
+// Joins blocks that follow one another in a prompt to runs of a bounded size,
+// and visits these. Not thread-safe.
+class BlockRuns {
+ public:
+  using Visit = std::function<void(const StoredBlocks&)>;
+
+  explicit BlockRuns(KvMedium medium) : medium_(medium) {}
+
+  // Adds a block, and visits the run so far if the block does not belong to it.
+  // `parent`: the block before it, if it does not begin a prompt. `pages`: the
+  // tokens that spell each of its pages, as CachedPages has them. `ns` must
+  // live until the block has been visited.
+  void Add(BlockId id, std::optional<BlockId> parent, const NamespaceKey& ns,
+           std::span<const std::span<const Token>> pages, const Visit& visit);
+  // Visits what has not been visited.
+  void Flush(const Visit& visit);
+
+ private:
+  const KvMedium medium_;
+  // Of the run.
+  uint32_t block_tokens_ = 0;
+  std::optional<BlockId> parent_;  // of its first block
+  const NamespaceKey* ns_ = nullptr;
+  std::vector<BlockId> ids_;
+  std::vector<Token> tokens_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_

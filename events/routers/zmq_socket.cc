@@ -1,0 +1,63 @@
+#include "events/routers/zmq_socket.h"
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+
+namespace pando {
+namespace {
+
+// The largest message that is taken: a topic, or a request for a replay.
+constexpr int64_t kMaxReceivedBytes = 1'024;
+// How long a socket that is closed tries to send what waits.
+constexpr int kLingerMs = 200;
+
+// ZMQ looks up no host names here; its error for one speaks of a device.
+std::string BindErrorText(const zmq::error_t& error) {
+  if (error.num() != ENODEV) return error.what();
+  return "its host must be an IP address, a network interface or *";
+}
+
+}  // namespace
+
+absl::StatusOr<zmq::socket_t> BindZmqSocket(
+    zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
+    const std::function<void(zmq::socket_t&)>& configure) {
+  try {
+    zmq::socket_t socket(context, type);
+    socket.set(zmq::sockopt::maxmsgsize, kMaxReceivedBytes);
+    socket.set(zmq::sockopt::linger, kLingerMs);
+    // Keepalive finds peers whose machine is gone.
+    socket.set(zmq::sockopt::tcp_keepalive, 1);
+    socket.set(zmq::sockopt::ipv6, absl::StrContains(endpoint, '[') ? 1 : 0);
+    configure(socket);
+    socket.bind(endpoint);
+    return socket;
+  } catch (const zmq::error_t& error) {
+    return absl::UnavailableError(absl::StrFormat(
+        "%s cannot be bound: %s", endpoint, BindErrorText(error)));
+  }
+}
+
+zmq::message_t NumberMessage(uint64_t number) {
+  std::array<uint8_t, sizeof(number)> bytes;
+  for (size_t i = bytes.size(); i-- > 0; number >>= 8) {
+    bytes[i] = static_cast<uint8_t>(number);
+  }
+  return zmq::message_t(bytes.data(), bytes.size());
+}
+
+zmq::message_t PayloadMessage(const Frame& frame) {
+  using Payload = std::shared_ptr<const std::string>;
+  auto* const holder = new Payload(frame.payload);
+  return zmq::message_t(
+      const_cast<char*>(frame.payload->data()), frame.payload->size(),
+      [](void*, void* held) { delete static_cast<Payload*>(held); }, holder);
+}
+
+}  // namespace pando

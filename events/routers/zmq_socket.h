@@ -1,0 +1,28 @@
+#ifndef PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_
+#define PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <zmq.hpp>
+
+#include "absl/status/statusor.h"
+#include "events/routers/frame.h"
+
+namespace pando {
+
+// Makes a socket that serves whoever connects to `endpoint`. A connection that
+// sends a message of more than a kilobyte is closed. `configure` sets further
+// socket options before it is bound. An error says why it cannot be bound.
+absl::StatusOr<zmq::socket_t> BindZmqSocket(
+    zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
+    const std::function<void(zmq::socket_t&)>& configure);
+
+// The parts of a frame after its topic: the number in 8 bytes, big-endian, and
+// the payload, which is not copied.
+zmq::message_t NumberMessage(uint64_t number);
+zmq::message_t PayloadMessage(const Frame& frame);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_

@@ -1,0 +1,42 @@
+#ifndef PANDO_SERVICE_LOGGING_LOG_H_
+#define PANDO_SERVICE_LOGGING_LOG_H_
+
+#include <initializer_list>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "os/logging/log_field.h"
+#include "os/logging/log_level.h"
+
+namespace pando {
+
+// Starts the process's log, on stderr. `level` and `format` are valid values of
+// the options log-level and log-format: "text", "json", or "auto" for text on a
+// terminal and JSON elsewhere. Messages of protobuf and gRPC go there, too. The
+// log has a thread that writes the lines; when stderr is slow, the oldest
+// waiting lines are lost. The caller itself writes critical lines, if stderr
+// accepts them at once, because they would be lost when the process is aborted.
+void StartLog(const std::string& level, const std::string& format);
+// Changes the level. Thread-safe.
+void SetLogLevel(const std::string& level);
+// Logs how many events were suppressed because their words were repeated (see
+// Log), unless that was logged already. To be called periodically. Thread-safe.
+void LogRepeats();
+// Writes the waiting lines and stops the log. If that takes more than two
+// seconds, ends the process with `exit_status`.
+void StopLog(int exit_status);
+
+// Whether events of this level are logged.
+bool IsLogged(LogLevel level);
+
+// Logs an event. `words` must be a constant of the program; everything that
+// varies goes into the fields, which must never hold tokens, salts or contents
+// of pages. Fields with empty texts are left out. When an event with the same
+// words comes often, only some are written, and the field "repeats" tells how
+// many were not. Thread-safe; has no effect unless the log was started.
+void Log(LogLevel level, absl::string_view words,
+         std::initializer_list<LogField> fields = {});
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LOGGING_LOG_H_

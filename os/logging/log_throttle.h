@@ -1,0 +1,58 @@
+#ifndef PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+#define PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "os/logging/log_level.h"
+
+namespace pando {
+
+// Lets the same words into the log at most kPerSecond times in a second, and
+// counts the events that it keeps out. The words are constants of the program,
+// so there are few to remember. Thread-safe.
+class LogThrottle {
+ public:
+  static constexpr uint32_t kPerSecond = 10;
+
+  // How many events with the same words were kept out.
+  struct KeptOut {
+    LogLevel level;  // the level of the last one
+    std::string words;
+    uint64_t count;
+  };
+
+  // None: the event is to be kept out. Otherwise the number of events that were
+  // kept out since the last one that was let in.
+  std::optional<uint64_t> Admit(LogLevel level, absl::string_view words,
+                                absl::Time now);
+  // Takes the counts of seconds that are over; they are not told by Admit then.
+  std::vector<KeptOut> TakeKeptOut(absl::Time now);
+
+ private:
+  struct Repeats {
+    // A clock that was set back begins a new second, too.
+    bool IsOver(absl::Time now) const {
+      return absl::AbsDuration(now - second) >= absl::Seconds(1);
+    }
+
+    LogLevel level = LogLevel::kDebug;
+    absl::Time second = absl::InfinitePast();  // when it began
+    uint32_t admitted = 0;                     // in it
+    uint64_t kept_out = 0;
+  };
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Repeats> repeats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_

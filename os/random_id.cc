@@ -1,0 +1,17 @@
+#include "os/random_id.h"
+
+#include <sys/random.h>
+
+#include "base/check.h"
+
+namespace pando {
+
+uint64_t RandomId() {
+  uint64_t id = 0;
+  while (id == 0) {
+    CHECK(getrandom(&id, sizeof id, 0) == sizeof id);
+  }
+  return id;
+}
+
+}  // namespace pando

@@ -1,0 +1,40 @@
+#ifndef PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_
+#define PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+
+#include "base/histogram.h"
+
+namespace pando {
+
+// A Histogram that one thread may record into while others read it: to record
+// takes no lock. Thread-safe; a copy made meanwhile may miss the last value.
+template <const auto& kBounds>
+class SharedHistogram {
+ public:
+  void Record(double value, uint64_t times = 1) {
+    counts_[BucketOf<kBounds>(value)].fetch_add(times,
+                                                std::memory_order_relaxed);
+    sum_.fetch_add(value * static_cast<double>(times),
+                   std::memory_order_relaxed);
+  }
+
+  Histogram<kBounds> Copy() const {
+    typename Histogram<kBounds>::Counts counts;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = counts_[i].load(std::memory_order_relaxed);
+    }
+    return Histogram<kBounds>(counts, sum_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::array<std::atomic<uint64_t>, std::size(kBounds) + 1> counts_{};
+  std::atomic<double> sum_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_

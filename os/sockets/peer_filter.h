@@ -1,0 +1,34 @@
+#ifndef PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+#define PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "os/sockets/unix_peer.h"
+
+namespace pando {
+
+// Decides whose processes may connect to the Unix sockets. Owned by Server;
+// thread-safe.
+class PeerFilter {
+ public:
+  // Allows these users, and the user of this process, who could do anything to
+  // it anyway. Empty: whoever the mode of a socket lets in.
+  explicit PeerFilter(std::vector<uint32_t> allowed_uids);
+
+  // Whether `peer`, which has connected to `socket`, may stay. A refusal is
+  // counted and logged.
+  bool Admit(const UnixPeer& peer, const std::string& socket);
+
+  uint64_t refused() const { return refused_; }
+
+ private:
+  const std::vector<uint32_t> allowed_uids_;
+  std::atomic<uint64_t> refused_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_PEER_FILTER_H_

@@ -1,0 +1,33 @@
+#ifndef PANDO_SERVICE_SOCKETS_PEER_TABLE_H_
+#define PANDO_SERVICE_SOCKETS_PEER_TABLE_H_
+
+#include <optional>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "os/sockets/unix_peer.h"
+
+namespace pando {
+
+// Finds the process at the other end of a Unix connection that was handed to
+// gRPC. gRPC names such a peer after the descriptor: "fd:12". It closes the
+// descriptor only after the last call on the connection, so the entry is right
+// for as long as a call lives; the next connection with the same number
+// replaces it. Owned by RpcServer; thread-safe.
+class PeerTable {
+ public:
+  void Put(int fd, const UnixPeer& peer);
+
+  // None: `name` does not name a Unix connection.
+  std::optional<UnixPeer> Find(std::string_view name) const;
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<int, UnixPeer> peers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKETS_PEER_TABLE_H_

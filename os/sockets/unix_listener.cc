@@ -1,0 +1,141 @@
+#include "os/sockets/unix_listener.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+
+namespace pando {
+namespace {
+
+// Connections that wait to be accepted. Whoever floods the socket makes others
+// wait behind so many.
+constexpr int kBacklog = 128;
+
+constexpr int kLockTries = 500;
+constexpr std::chrono::milliseconds kLockPause{10};
+
+absl::Status Error(const char* what, const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrFormat("%s %s", what, path));
+}
+
+absl::Status NoFolderFor(const std::string& path) {
+  return absl::NotFoundError(absl::StrFormat(
+      "cannot bind %s: the folder %s does not exist; make it, or choose "
+      "another with --socket and --memory-socket",
+      path, std::filesystem::path(path).parent_path().string()));
+}
+
+absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("socket path '%s' has %u bytes; must have from 1 to %u",
+                        path, path.size(), sizeof(address.sun_path) - 1));
+  }
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+// Two servers that start at once must not both find that nobody listens: one
+// would remove the socket that the other has bound meanwhile. So one after the
+// other looks, binds and listens. The lock goes with the descriptor.
+absl::StatusOr<UniqueFd> LockFolderOf(const std::string& path) {
+  const std::filesystem::path folder =
+      std::filesystem::absolute(path).parent_path();
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
+  }
+  for (int i = 0; i < kLockTries; ++i) {
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return absl::AlreadyExistsError(absl::StrFormat(
+      "cannot bind %s: another process keeps the folder %s locked", path,
+      folder.string()));
+}
+
+UniqueFd MakeSocket() {
+  return UniqueFd(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// Makes way for a socket at path.
+absl::Status RemoveStaleSocket(const std::string& path) {
+  ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : Error("cannot inspect", path);
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(
+        absl::StrFormat("%s exists and is not a socket", path));
+  }
+  const UniqueFd probe = MakeSocket();
+  if (!probe.valid()) return Error("cannot make a socket for", path);
+  // EAGAIN: somebody listens, with a full backlog.
+  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&address),
+              sizeof(address)) == 0 ||
+      errno == EAGAIN) {
+    return absl::AlreadyExistsError(
+        absl::StrFormat("another server listens on %s", path));
+  }
+  if (errno != ECONNREFUSED) return Error("cannot probe", path);
+  if (unlink(path.c_str()) != 0) return Error("cannot remove", path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
+    const UnixSocket& socket) {
+  const std::string& path = socket.path;
+  ASSIGN_OR_RETURN(const UniqueFd folder, LockFolderOf(path));
+  RETURN_IF_ERROR(RemoveStaleSocket(path));
+  absl::StatusOr<sockaddr_un> address = MakeAddress(path);
+  UniqueFd fd = MakeSocket();
+  if (!fd.valid()) return Error("cannot make a socket for", path);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&*address),
+           sizeof(*address)) != 0) {
+    return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
+  }
+  auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
+  // Nobody can connect before it listens, whatever the mode is until then. Who
+  // may write to the folder may have put a link there: it is not followed.
+  constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
+  if ((socket.group.has_value() &&
+       lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||
+      fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||
+      listen(listener->fd(), kBacklog) != 0) {
+    return Error("cannot listen on", path);
+  }
+  return listener;
+}
+
+UnixListener::~UnixListener() {
+  if (file_.has_value() && FileAt(path_) == file_) unlink(path_.c_str());
+}
+
+std::optional<UnixListener::FileId> UnixListener::FileAt(
+    const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId(info.st_dev, info.st_ino);
+}
+
+}  // namespace pando

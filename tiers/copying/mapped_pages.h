@@ -1,0 +1,34 @@
+#ifndef PANDO_SERVICE_TIERS_MAPPED_PAGES_H_
+#define PANDO_SERVICE_TIERS_MAPPED_PAGES_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu/kv_pool.h"
+#include "tiers/copying/page_blocks.h"
+
+namespace pando {
+
+// Copies pages of a pool in host memory, which it maps. No copy fails.
+class MappedPages final : public PageBlocks {
+ public:
+  // The pool must be in host memory.
+  static absl::StatusOr<std::unique_ptr<MappedPages>> Map(const KvPool& pool);
+  ~MappedPages() override;
+
+  absl::Status CopyOut(PageId page, std::byte* block) const override;
+  absl::Status CopyIn(const std::byte* block, PageId page) const override;
+
+ private:
+  explicit MappedPages(const KvPool& pool) : PageBlocks(pool) {}
+
+  std::vector<std::span<std::byte>> shards_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_MAPPED_PAGES_H_

@@ -1,0 +1,30 @@
+#ifndef PANDO_SERVICE_TIERS_MOVED_PAGES_H_
+#define PANDO_SERVICE_TIERS_MOVED_PAGES_H_
+
+#include "absl/status/status.h"
+#include "gpu/kv_pool.h"
+#include "tiers/copying/page_blocks.h"
+#include "tiers/copying/page_movers.h"
+#include "tiers/copying/transfer_memory.h"
+
+namespace pando {
+
+// Has pages copied by the pando-movers. A block in the transfer memory is
+// copied where it is; others pass through one there.
+class MovedPages final : public PageBlocks {
+ public:
+  // All outlive it.
+  MovedPages(const KvPool& pool, TransferMemory* memory, PageMovers* movers)
+      : PageBlocks(pool), memory_(memory), movers_(movers) {}
+
+  absl::Status CopyOut(PageId page, std::byte* block) const override;
+  absl::Status CopyIn(const std::byte* block, PageId page) const override;
+
+ private:
+  TransferMemory* const memory_;
+  PageMovers* const movers_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_MOVED_PAGES_H_

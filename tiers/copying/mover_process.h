@@ -1,0 +1,19 @@
+#ifndef PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_
+#define PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "os/sockets/unix_peer.h"
+
+namespace pando {
+
+// A descriptor that becomes readable when the process at the other end of a
+// Unix socket has ended, and the kernel has taken all that it had: nothing that
+// it told a device to do goes on then. Not valid: the process cannot be
+// watched, as it lives in another PID namespace, and the kernel is older
+// than 6.5.
+absl::StatusOr<UniqueFd> MoverProcessOf(int socket, const UnixPeer& peer);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_

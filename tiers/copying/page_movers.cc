@@ -1,0 +1,235 @@
+#include "tiers/copying/page_movers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "mover/message_socket.h"
+#include "os/logging/log.h"
+#include "os/sockets/accept.h"
+#include "tiers/copying/mover_process.h"
+
+namespace pando {
+namespace {
+
+// Nobody but this user has a mover here.
+constexpr mode_t kSocketMode = 0600;
+// How long a peer may take to say hello: others wait behind it.
+constexpr int kHelloMs = 1000;
+// How long nobody is accepted when no descriptor is free.
+constexpr int kRetryMs = 100;
+
+absl::StatusOr<UniqueFd> MakeEvent() {
+  UniqueFd event(eventfd(0, EFD_CLOEXEC));
+  if (!event.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  return event;
+}
+
+// What the shards of a layout have in common.
+mover::PageGeometry GeometryOf(const KvLayout& layout) {
+  return {.pieces = uint64_t{layout.layers} * layout.kv_planes,
+          .page_stride = layout.page_stride,
+          .piece_stride = layout.kv_stride,
+          .piece_bytes = layout.piece_bytes};
+}
+
+static_assert(mover::kMaxShards == KvPool::kMaxShards);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PageMovers>> PageMovers::Start(
+    const Config& config, const KvPool* pool, const TransferMemory* memory) {
+  ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<UnixListener> listener,
+      UnixListener::Start({.path = config.socket, .mode = kSocketMode}));
+  return absl::WrapUnique(new PageMovers(config.times, pool, memory,
+                                         std::move(listener), std::move(stop)));
+}
+
+PageMovers::PageMovers(const MoverConnection::Times& times, const KvPool* pool,
+                       const TransferMemory* memory,
+                       std::unique_ptr<UnixListener> listener, UniqueFd stop)
+    : times_(times),
+      pool_(pool),
+      memory_(memory),
+      listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      devices_(DevicesOf(*pool)),
+      connections_(devices_.size()),
+      thread_([this] { Run(); }) {}
+
+PageMovers::~PageMovers() { GiveUp(); }
+
+void PageMovers::GiveUp() {
+  eventfd_write(stop_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+  for (const auto& mover : connections()) {
+    if (mover != nullptr) mover->GiveUp();
+  }
+}
+
+std::vector<PageMovers::Device> PageMovers::DevicesOf(const KvPool& pool) {
+  std::vector<Device> devices;
+  for (const KvShard& shard : pool.shards()) {
+    auto device = std::ranges::find(devices, shard.device, &Device::name);
+    if (device == devices.end()) {
+      devices.push_back({.name = shard.device, .shards = {}});
+      device = devices.end() - 1;
+    }
+    device->shards.push_back(shard.index);
+  }
+  return devices;
+}
+
+void PageMovers::Run() {
+  pthread_setname_np(pthread_self(), "movers");
+  bool may_accept = true;
+  while (true) {
+    pollfd watched[] = {
+        {.fd = stop_.get(), .events = POLLIN, .revents = 0},
+        {.fd = listener_->fd(), .events = POLLIN, .revents = 0}};
+    poll(watched, may_accept ? 2 : 1, may_accept ? -1 : kRetryMs);
+    if (watched[0].revents != 0) return;
+    AcceptResult accepted = AcceptFrom(listener_->fd());
+    may_accept = !accepted.is_out_of_descriptors;
+    if (accepted.fd.valid()) Greet(std::move(accepted.fd));
+  }
+}
+
+void PageMovers::Greet(UniqueFd socket) {
+  const UnixPeer peer = UnixPeerOf(socket.get());
+  const absl::Status welcomed = Welcome(peer, socket);
+  if (welcomed.ok()) return;
+  Log(LogLevel::kWarning, "a pando-mover is not welcome",
+      {{"peer", NameOf(peer)}, {"reason", welcomed.message()}});
+  mover::Welcome answer;
+  welcomed.message().copy(answer.refusal.data(), answer.refusal.size() - 1);
+  mover::Send(socket.get(), answer).IgnoreError();
+}
+
+absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
+  ASSIGN_OR_RETURN(const mover::Hello hello, AwaitHello(socket));
+  ASSIGN_OR_RETURN(const size_t number, Admit(hello, peer));
+  ASSIGN_OR_RETURN(UniqueFd process, MoverProcessOf(socket.get(), peer));
+  ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
+  const Device& device = devices_[number];
+  RETURN_IF_ERROR(Describe(device, socket.get()));
+  fcntl(socket.get(), F_SETFL, 0);  // a thread of its own waits for it
+  auto mover = std::make_shared<MoverConnection>(
+      std::move(socket), std::move(process), std::move(stop), peer, times_,
+      device.name);
+  {
+    absl::MutexLock hold(&mutex_);
+    connections_[number].swap(mover);
+  }
+  if (mover != nullptr) mover->GiveUp();  // the one before it
+  return absl::OkStatus();
+}
+
+// The socket does not block yet, so that a peer who says it byte by byte is not
+// waited for.
+absl::StatusOr<mover::Hello> PageMovers::AwaitHello(
+    const UniqueFd& socket) const {
+  pollfd watched[] = {{.fd = socket.get(), .events = POLLIN, .revents = 0},
+                      {.fd = stop_.get(), .events = POLLIN, .revents = 0}};
+  poll(watched, 2, kHelloMs);
+  mover::Hello hello;
+  RETURN_IF_ERROR(mover::Receive(socket.get(), hello).status());
+  hello.device.back() = 0;
+  return hello;
+}
+
+absl::StatusOr<size_t> PageMovers::Admit(const mover::Hello& hello,
+                                         const UnixPeer& peer) const {
+  if (peer.uid != geteuid() && peer.uid != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("it must belong to user ", geteuid(), ", or to root"));
+  }
+  if (hello.magic != mover::kMagic) {
+    return absl::InvalidArgumentError("it is of another version");
+  }
+  const std::string name = hello.device.data();
+  const auto device = std::ranges::find(devices_, name, &Device::name);
+  if (device == devices_.end()) {
+    return absl::NotFoundError(absl::StrCat("the pool has no shard on ", name,
+                                            "; its first one is on ",
+                                            devices_.front().name));
+  }
+  const auto number = static_cast<size_t>(device - devices_.begin());
+  const auto mover = connections()[number];
+  if (mover == nullptr || mover->MayBeReplacedBy(peer)) return number;
+  return absl::AlreadyExistsError(
+      absl::StrCat(name, " has a pando-mover already"));
+}
+
+absl::Status PageMovers::Describe(const Device& device, int socket) const {
+  mover::Welcome welcome;
+  std::vector<UniqueFd> descriptors;
+  ASSIGN_OR_RETURN(UniqueFd transfers, memory_->Share());
+  descriptors.push_back(std::move(transfers));
+  for (const uint32_t shard : device.shards) {
+    ASSIGN_OR_RETURN(UniqueFd memory, pool_->ExportShard(shard));
+    descriptors.push_back(std::move(memory));
+    welcome.shards[welcome.num_shards++] = shard;
+    welcome.shard_bytes = pool_->shards()[shard].size_bytes;
+  }
+  welcome.capacity_pages = pool_->capacity_pages();
+  welcome.geometry = GeometryOf(pool_->layout());
+  welcome.transfer_bytes = memory_->size_bytes();
+  return mover::Send(socket, welcome, descriptors);
+}
+
+std::vector<std::shared_ptr<MoverConnection>> PageMovers::connections() const {
+  absl::MutexLock hold(&mutex_);
+  return connections_;
+}
+
+absl::Status PageMovers::Copy(mover::Direction direction, PageId page,
+                              uint64_t block) {
+  const auto movers = connections();
+  const auto missing = std::ranges::find(movers, nullptr);
+  if (missing != movers.end()) {
+    const auto number = static_cast<size_t>(missing - movers.begin());
+    return absl::UnavailableError(
+        absl::StrCat("there is no pando-mover of ", devices_[number].name));
+  }
+  // All copy at the same time, and all are waited for, whatever one says.
+  std::vector<std::shared_ptr<const MoverConnection::Copying>> parts;
+  for (const auto& mover : movers) {
+    parts.push_back(mover->Begin(direction, page, block));
+  }
+  absl::Status status;
+  for (size_t i = 0; i < movers.size(); ++i) {
+    status.Update(movers[i]->End(parts[i]));
+  }
+  return status;
+}
+
+bool PageMovers::AreReady() const {
+  return std::ranges::all_of(connections(), [](const auto& mover) {
+    return mover != nullptr && mover->is_ready();
+  });
+}
+
+std::vector<PageMovers::Presence> PageMovers::presence() const {
+  std::vector<Presence> all;
+  const auto movers = connections();
+  for (size_t i = 0; i < movers.size(); ++i) {
+    all.push_back({.device = devices_[i].name,
+                   .is_there = movers[i] != nullptr && movers[i]->is_ready()});
+  }
+  return all;
+}
+
+}  // namespace pando

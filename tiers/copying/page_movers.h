@@ -1,0 +1,106 @@
+#ifndef PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_
+#define PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "base/unique_fd.h"
+#include "gpu/kv_pool.h"
+#include "mover/messages.h"
+#include "os/sockets/unix_listener.h"
+#include "os/sockets/unix_peer.h"
+#include "tiers/copying/mover_connection.h"
+#include "tiers/copying/transfer_memory.h"
+
+namespace pando {
+
+// The pando-movers that copy pages for this process, which has no CUDA context:
+// one for each device of the pool. They connect to a socket, and may come and
+// go. Only processes of this user, or root, are welcome, as each can write to
+// all pages of its device. Owned by Tiers; thread-safe.
+class PageMovers {
+ public:
+  struct Config {
+    std::string socket;
+    MoverConnection::Times times;
+  };
+  // Whether a device has a mover that copies.
+  struct Presence {
+    std::string device;
+    bool is_there;
+  };
+
+  // Both outlive it.
+  static absl::StatusOr<std::unique_ptr<PageMovers>> Start(
+      const Config& config, const KvPool* pool, const TransferMemory* memory);
+  ~PageMovers();
+  PageMovers(const PageMovers&) = delete;
+  PageMovers& operator=(const PageMovers&) = delete;
+
+  // Copies a page to the block that begins there in the transfer memory, or
+  // back, and waits for it. UNAVAILABLE: a mover is not there, or has ended. A
+  // mover that is stopped is waited for, because it may still go on.
+  absl::Status Copy(mover::Direction direction, PageId page, uint64_t block);
+
+  // Ends all movers' connections, and welcomes no more: copies fail, though a
+  // mover may go on with some that are under way. For the end of this process.
+  void GiveUp();
+
+  // Whether all movers are there.
+  bool AreReady() const;
+  std::vector<Presence> presence() const;
+
+ private:
+  struct Device {
+    std::string name;
+    std::vector<uint32_t> shards;
+  };
+
+  PageMovers(const MoverConnection::Times& times, const KvPool* pool,
+             const TransferMemory* memory,
+             std::unique_ptr<UnixListener> listener, UniqueFd stop);
+
+  // A device comes where its first shard does.
+  static std::vector<Device> DevicesOf(const KvPool& pool);
+
+  // These run on the thread of the socket.
+  void Run();
+  // Waits until a peer says hello, but not for long.
+  absl::StatusOr<mover::Hello> AwaitHello(const UniqueFd& socket) const;
+  // Welcomes a mover, or tells it why not.
+  void Greet(UniqueFd socket);
+  absl::Status Welcome(const UnixPeer& peer, UniqueFd& socket);
+  // The number of the device that this mover may copy.
+  absl::StatusOr<size_t> Admit(const mover::Hello& hello,
+                               const UnixPeer& peer) const;
+  absl::Status Describe(const Device& device, int socket) const;
+
+  std::vector<std::shared_ptr<MoverConnection>> connections() const;
+
+  const MoverConnection::Times times_;
+  const KvPool* const pool_;
+  const TransferMemory* const memory_;
+  const std::unique_ptr<UnixListener> listener_;
+  const UniqueFd stop_;
+  const std::vector<Device> devices_;
+  mutable absl::Mutex mutex_;
+  // By the numbers of the devices; null where there was no mover yet. Changed
+  // by the thread of the socket alone.
+  std::vector<std::shared_ptr<MoverConnection>> connections_
+      ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_

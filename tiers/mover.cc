@@ -1,0 +1,175 @@
+#include "tiers/mover.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "core/namespace.h"
+#include "os/random_id.h"
+
+namespace pando {
+namespace {
+
+std::span<const Token> TokensOfPages(const NamespaceKey& ns,
+                                     std::span<const Token> tokens,
+                                     size_t pages, uint32_t page_tokens) {
+  return tokens.first(SpelledTokens(LookaheadOf(ns), pages, page_tokens));
+}
+
+// A turn in which pages are handed out or published, as by a handler.
+class ABSL_SCOPED_LOCKABLE Turn {
+ public:
+  explicit Turn(CallPolicy* policy) ABSL_EXCLUSIVE_LOCK_FUNCTION(policy->turn())
+      : policy_(policy) {
+    policy_->turn().Lock();
+  }
+  ~Turn() ABSL_UNLOCK_FUNCTION() {
+    policy_->AfterHandler();
+    policy_->turn().Unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  CallPolicy* const policy_;
+};
+
+}  // namespace
+
+Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier,
+             const PageMovers* movers)
+    : cache_(cache),
+      policy_(policy),
+      verifier_(verifier),
+      movers_(movers),
+      session_(RandomId()) {
+  cache_->OpenSession(session_, "pandod-tiers");
+}
+
+Mover::~Mover() { cache_->CloseSession(session_); }
+
+void Mover::EndAll() {
+  absl::MutexLock hold(&mutex_);
+  ++generation_;
+  // One by one, as an operator may have released some of them.
+  for (const LockId lock : locks_) {
+    cache_->Unlock(session_, {&lock, 1}).IgnoreError();
+  }
+  locks_.clear();
+}
+
+std::shared_ptr<const void> Mover::Pause() {
+  EndAll();
+  absl::MutexLock hold(&mutex_);
+  std::shared_ptr<const void> pause = pause_.lock();
+  if (pause == nullptr) pause = std::make_shared<const char>();
+  pause_ = pause;
+  return pause;
+}
+
+uint64_t Mover::generation() const {
+  absl::MutexLock hold(&mutex_);
+  return generation_;
+}
+
+size_t Mover::reserved_pages() const {
+  absl::MutexLock hold(&mutex_);
+  return reserved_pages_;
+}
+
+std::optional<Mover::LockedPrefix> Mover::Lock(const NamespaceKey& ns,
+                                               std::span<const Token> tokens,
+                                               size_t pages) {
+  if (!CanCopy()) return std::nullopt;
+  absl::MutexLock hold(&mutex_);
+  if (IsPaused()) return std::nullopt;
+  absl::StatusOr<MatchResult> match = cache_->Match(
+      {.session = session_,
+       .ns = ns,
+       .tokens = TokensOfPages(ns, tokens, pages, cache_->page_tokens()),
+       .lock = true,
+       .touch = false});
+  if (!match.ok()) return std::nullopt;
+  locks_.insert(match->lock);
+  return LockedPrefix{match->lock, std::move(match->pages)};
+}
+
+bool Mover::Unlock(LockId lock) {
+  absl::MutexLock hold(&mutex_);
+  return locks_.erase(lock) > 0 && cache_->Unlock(session_, {&lock, 1}).ok();
+}
+
+bool Mover::Holds(LockId lock) const {
+  absl::MutexLock hold(&mutex_);
+  return locks_.contains(lock);
+}
+
+std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
+                                                 std::span<const Token> tokens,
+                                                 size_t pages,
+                                                 uint64_t generation) {
+  if (!CanCopy()) return std::nullopt;
+  const uint32_t page_tokens = cache_->page_tokens();
+  const Turn turn(policy_);
+  absl::MutexLock hold(&mutex_);
+  if (IsPaused() || generation != generation_) return std::nullopt;
+  absl::StatusOr<MatchResult> match = cache_->Match(
+      {.session = session_,
+       .ns = ns,
+       .tokens = TokensOfPages(ns, tokens, pages, page_tokens),
+       .lock = true,
+       .reserve_tokens = static_cast<uint32_t>(pages * page_tokens),
+       .touch = false});
+  if (!match.ok()) return std::nullopt;
+  locks_.insert(match->lock);
+  reserved_pages_ += match->reserved.size();
+  if (verifier_ != nullptr) verifier_->Reserved(match->reserved);
+  if (match->is_pending) {
+    GiveBack(match->lock, match->reserved);
+    return std::nullopt;
+  }
+  return Reservation{match->lock, match->matched_tokens / page_tokens,
+                     std::move(match->reserved)};
+}
+
+bool Mover::Publish(const NamespaceKey& ns, LockId lock,
+                    std::span<const PageId> rest, size_t count, bool is_last) {
+  const Turn turn(policy_);
+  absl::MutexLock hold(&mutex_);
+  if (count == 0) {
+    GiveBack(lock, rest);
+    return true;
+  }
+  const std::span<const PageId> pages = rest.first(count);
+  const absl::StatusOr<InsertResult> inserted = cache_->Insert(
+      {.session = session_,
+       .ns = ns,
+       .tokens = {},
+       .pages = pages,
+       .anchor = lock,
+       .lock_action = is_last ? LockAction::kUnlock : LockAction::kRelock,
+       .free_pages = is_last ? rest.subspan(count) : std::span<const PageId>(),
+       .prompt_tokens = static_cast<uint32_t>(
+           SpelledTokens(LookaheadOf(ns), count, cache_->page_tokens())),
+       .is_load = true});
+  if (!inserted.ok()) {
+    GiveBack(lock, rest);
+    return false;
+  }
+  reserved_pages_ -= is_last ? rest.size() : count;
+  if (is_last) locks_.erase(lock);
+  if (verifier_ != nullptr) {
+    verifier_->Inserted(pages.subspan(inserted->canonical_pages.size()));
+  }
+  return true;
+}
+
+// What was released already is not there any more.
+void Mover::GiveBack(LockId lock, std::span<const PageId> pages) {
+  reserved_pages_ -= pages.size();
+  locks_.erase(lock);
+  cache_->Free(session_, pages).IgnoreError();
+  cache_->Unlock(session_, {&lock, 1}).IgnoreError();
+}
+
+}  // namespace pando

@@ -1,0 +1,22 @@
+#ifndef PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_
+#define PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/namespace_key.h"
+#include "core/page_hash.h"
+
+namespace pando {
+
+// Names a namespace on disk, the same in every process.
+inline uint64_t NamespaceDigest(PageHasher& hasher, const NamespaceKey& ns) {
+  const PageHash seed = hasher.Seed(ns);
+  uint64_t digest = 0;
+  std::memcpy(&digest, seed.data(), sizeof(digest));
+  return digest;
+}
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_

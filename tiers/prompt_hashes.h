@@ -1,0 +1,26 @@
+#ifndef PANDO_SERVICE_TIERS_PROMPT_HASHES_H_
+#define PANDO_SERVICE_TIERS_PROMPT_HASHES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/namespace_key.h"
+#include "core/page_hash.h"
+#include "core/requests.h"
+
+namespace pando {
+
+// How many whole pages of the prompt the caller wants.
+size_t WantedPages(const PrefixQuery& query, uint32_t page_tokens);
+
+// The hashes of the first `pages` pages of a prompt.
+std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
+                                std::span<const Token> tokens, size_t pages,
+                                uint32_t page_tokens);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_PROMPT_HASHES_H_

@@ -1,0 +1,71 @@
+#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_STORE_H_
+#define PANDO_SERVICE_TIERS_REDIS_REDIS_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tiers/redis/redis_client.h"
+#include "tiers/redis/tls_stream.h"
+#include "tiers/shared/remote_store.h"
+
+namespace pando {
+
+// A key of Redis or Valkey for each block, which expires when it was not used
+// for a while, those further behind in a prompt before those ahead of them; so
+// they are written and touched first. Owned by RemoteBlocks; thread-safe.
+class RedisStore final : public RemoteStore {
+ public:
+  struct Config {
+    std::vector<std::string> urls;  // of one server, or of nodes of a cluster
+    std::string user;
+    std::string password_file;
+    RedisTlsFiles tls;
+    absl::Duration ttl;
+  };
+
+  // `digest`: blocks of another one are of another model or shape. Reads the
+  // files, and connects to nobody.
+  static absl::StatusOr<std::unique_ptr<RedisStore>> Open(const Config& config,
+                                                          uint64_t digest);
+
+  absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                        absl::Time deadline) override;
+  void Get(std::span<Transfer> blocks, absl::Time deadline) override;
+  void Put(std::span<Transfer> blocks, absl::Time used,
+           absl::Time deadline) override;
+  absl::StatusOr<std::vector<bool>> Touch(std::span<const BlockKey> keys,
+                                          absl::Time used,
+                                          absl::Time deadline) override;
+  absl::Status Erase(const BlockKey& key) override;
+  absl::Status EraseAll(std::optional<uint64_t> ns_digest) override;
+
+ private:
+  RedisStore(std::vector<RedisAddress> seeds, RedisLogin login,
+             absl::Duration ttl, uint64_t digest);
+
+  std::string NameOf(const BlockKey& key) const;
+  // With which the names of a namespace begin; none: of all.
+  std::string PrefixOf(std::optional<uint64_t> ns_digest) const;
+  // When a block expires, in milliseconds since 1970.
+  std::string ExpiryOf(const BlockKey& key, absl::Time used) const;
+  absl::Status EraseAllOf(const RedisAddress& node, const std::string& prefix,
+                          absl::Time deadline);
+  absl::Status EraseNames(std::span<const std::string> names,
+                          absl::Time deadline);
+
+  const absl::Duration ttl_;
+  const std::string prefix_;
+  RedisClient client_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_STORE_H_

@@ -1,0 +1,64 @@
+#ifndef PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_
+#define PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_
+
+#include <openssl/ssl.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "tiers/redis/byte_stream.h"
+
+namespace pando {
+
+// The PEM files of a client.
+struct RedisTlsFiles {
+  // Of the authority that signs servers' certificates; empty: the system's.
+  std::string ca;
+  // Of this client, with its chain, and its key; both or none.
+  std::string certificate;
+  std::string key;
+};
+
+struct SslContextDeleter {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+using SslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
+
+// What connections have in common. An error names the file at fault.
+absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files);
+
+// The bytes of a socket, encrypted, whose server has a certificate for the name
+// or address that it was asked for. Owned by RedisConnection; not thread-safe.
+class TlsStream final : public ByteStream {
+ public:
+  // `context` outlives it.
+  static absl::StatusOr<std::unique_ptr<TlsStream>> Open(
+      SSL_CTX* context, UniqueFd fd, const std::string& host,
+      absl::Time deadline);
+
+  absl::StatusOr<size_t> Read(std::span<std::byte> into,
+                              absl::Time deadline) override;
+  absl::Status Write(std::vector<iovec> parts, absl::Time deadline) override;
+  bool IsQuiet() const override;
+
+ private:
+  struct SslDeleter {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  TlsStream(SSL* ssl, UniqueFd fd) : fd_(std::move(fd)), ssl_(ssl) {}
+
+  // After `result` of a call: OK if it is to be called again.
+  absl::Status Await(int result, absl::Time deadline);
+
+  const UniqueFd fd_;
+  const std::unique_ptr<SSL, SslDeleter> ssl_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_

@@ -1,0 +1,70 @@
+#ifndef PANDO_SERVICE_TIERS_FOLDER_STORE_H_
+#define PANDO_SERVICE_TIERS_FOLDER_STORE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tiers/shared/remote_store.h"
+
+namespace pando {
+
+// A file for each block, in a folder that many machines share. A file gets its
+// name when it is whole. Its time of modification says when it was last used;
+// whoever owns the folder removes those that are too old. Owned by
+// RemoteBlocks; thread-safe.
+class FolderStore final : public RemoteStore {
+ public:
+  // `digest`: blocks of another one are of another model or shape. The folder
+  // must be there, and nobody else may write to it.
+  static absl::StatusOr<std::unique_ptr<FolderStore>> Open(
+      const std::string& folder, uint64_t digest);
+
+  absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
+                                        absl::Time deadline) override;
+  void Get(std::span<Transfer> blocks, absl::Time deadline) override;
+  void Put(std::span<Transfer> blocks, absl::Time used,
+           absl::Time deadline) override;
+  absl::StatusOr<std::vector<bool>> Touch(std::span<const BlockKey> keys,
+                                          absl::Time used,
+                                          absl::Time deadline) override;
+  absl::Status Erase(const BlockKey& key) override;
+  absl::Status EraseAll(std::optional<uint64_t> ns_digest) override;
+  bool FreeSome() override;
+
+ private:
+  FolderStore(const std::string& folder, uint64_t digest);
+
+  // Folders are made as they are needed, those of a file from the outside in.
+  struct Place {
+    std::string model_folder;
+    std::string ns_folder;
+    std::string folder;
+    std::string file;
+  };
+  Place PlaceOf(const BlockKey& key) const;
+  std::string NsFolder(uint64_t ns_digest) const;
+  absl::Status Write(const Place& place, std::span<const std::byte> value,
+                     absl::Time modified);
+
+  const std::string folder_;
+  const std::string model_folder_;
+  // Names of files that are being written are never those of another process.
+  const uint64_t writer_;
+  std::atomic<uint64_t> last_written_ = 0;
+  // What FreeSome has tried to delete since there was nothing to do.
+  absl::flat_hash_set<std::string> tried_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_FOLDER_STORE_H_

@@ -1,0 +1,57 @@
+#ifndef PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_
+#define PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "tiers/shared/block_values.h"
+#include "tiers/shared/block_window.h"
+#include "tiers/shared/known_blocks.h"
+#include "tiers/shared/remote_store.h"
+#include "tiers/shared/store_eraser.h"
+
+namespace pando {
+
+// What loads from a shared store and stores to it have in common: the store,
+// what its values look like, what is known to be there, and what is flushed.
+// Owned by RemoteTier; thread-safe.
+class RemoteBlocks {
+ public:
+  // That work on a window side by side.
+  static constexpr size_t kWindowThreads = 4;
+
+  RemoteBlocks(BlockValues values, std::unique_ptr<RemoteStore> store)
+      : values_(std::move(values)),
+        store_(std::move(store)),
+        eraser_(store_.get()) {}
+
+  // What became of a call that took too long.
+  static absl::Status Timeout() {
+    return absl::DeadlineExceededError("timeout");
+  }
+
+  const BlockValues& values() const { return values_; }
+  RemoteStore& store() { return *store_; }
+  KnownBlocks& known() { return known_; }
+  const KnownBlocks& known() const { return known_; }
+  StoreEraser& eraser() { return eraser_; }
+  const StoreEraser& eraser() const { return eraser_; }
+
+  // How many blocks a window of so many bytes holds; one at least.
+  size_t BlocksOf(size_t window_bytes) const;
+  std::shared_ptr<BlockWindow> NewWindow(size_t blocks) const;
+  // Whether the store has erased the block; logs it if not.
+  bool Erase(const BlockKey& key);
+
+ private:
+  const BlockValues values_;
+  const std::unique_ptr<RemoteStore> store_;
+  KnownBlocks known_;
+  StoreEraser eraser_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_

@@ -1,0 +1,35 @@
+#include "tiers/shared/remote_tier.h"
+
+#include <utility>
+
+namespace pando {
+
+RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store,
+                       const Timeouts& timeouts)
+    : blocks_(std::move(values), std::move(store)),
+      loads_(&blocks_, timeouts.ask, timeouts.get),
+      stores_(&blocks_, timeouts.put) {}
+
+void RemoteTier::Forget(std::optional<uint64_t> ns_digest) {
+  blocks_.known().Forget();
+  blocks_.eraser().Erase(ns_digest);
+}
+
+size_t RemoteTier::CountStored(std::span<const PageHash> run) const {
+  return blocks_.known().CountKnown(run);
+}
+
+bool RemoteTier::TouchIfStored(std::span<const PageHash> prompt) {
+  return !blocks_.known().IsPeriodOver() &&
+         blocks_.known().CountKnown(prompt) == prompt.size();
+}
+
+TierFigures RemoteTier::figures() const {
+  TierFigures figures;
+  figures.page_bytes = blocks_.values().page_bytes();
+  loads_.Tell(figures);
+  stores_.Tell(figures);
+  return figures;
+}
+
+}  // namespace pando

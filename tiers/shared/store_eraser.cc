@@ -1,0 +1,76 @@
+#include "tiers/shared/store_eraser.h"
+
+#include <pthread.h>
+
+#include "os/logging/log.h"
+
+namespace pando {
+namespace {
+
+constexpr absl::Duration kTryAgainAfter = absl::Seconds(1);
+
+}  // namespace
+
+StoreEraser::StoreEraser(RemoteStore* store)
+    : store_(store), thread_([this] { Run(); }) {}
+
+StoreEraser::~StoreEraser() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  thread_.join();
+}
+
+void StoreEraser::Erase(std::optional<uint64_t> ns_digest) {
+  absl::MutexLock hold(&mutex_);
+  waiting_.push_back(ns_digest);
+}
+
+bool StoreEraser::is_erasing() const {
+  absl::MutexLock hold(&mutex_);
+  return !waiting_.empty();
+}
+
+void StoreEraser::Run() {
+  pthread_setname_np(pthread_self(), "tier-erase");
+  bool may_be_left = true;  // by a process that ended before it was done
+  while (true) {
+    {
+      absl::MutexLock hold(&mutex_);
+      if (!may_be_left) {
+        mutex_.Await(absl::Condition(this, &StoreEraser::HasWork));
+      }
+      if (is_stopped_ && waiting_.empty()) return;
+    }
+    may_be_left = EraseNext() || store_->FreeSome();
+  }
+}
+
+// Once it is stopped, each is tried once.
+bool StoreEraser::EraseNext() {
+  std::optional<uint64_t> ns_digest;
+  {
+    absl::MutexLock hold(&mutex_);
+    if (waiting_.empty()) return false;
+    ns_digest = waiting_.front();
+  }
+  const bool is_erased = EraseNow(ns_digest);
+  absl::MutexLock hold(&mutex_);
+  if (is_erased || is_stopped_) {
+    waiting_.pop_front();
+  } else {
+    mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kTryAgainAfter);
+  }
+  return true;
+}
+
+bool StoreEraser::EraseNow(std::optional<uint64_t> ns_digest) {
+  const absl::Status erased = store_->EraseAll(ns_digest);
+  if (erased.ok()) return true;
+  Log(LogLevel::kError, "flushed pages are still in the shared store",
+      {{"error", erased.message()}});
+  return false;
+}
+
+}  // namespace pando

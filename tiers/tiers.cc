@@ -1,0 +1,161 @@
+#include "tiers/tiers.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+#include "os/logging/log.h"
+#include "tiers/local/disk_store.h"
+#include "tiers/local/io_ring.h"
+#include "tiers/shared/folder_store.h"
+
+namespace pando {
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(
+    const Tiers::Config& config, const PageCopiers& copiers) {
+  if (config.host_bytes == 0) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
+  ASSIGN_OR_RETURN(std::unique_ptr<HostStore> store, copiers.MakeHostStore());
+  Log(LogLevel::kInfo, "host tier made", {{"capacity_pages", store->slots()}});
+  return std::make_unique<LocalTier>(std::move(pages), std::move(store));
+}
+
+// Told once, and not by each of the disk tier's threads.
+void TellIfThereAreNoRings() {
+  const absl::Status ring = IoRing::Make(1).status();
+  if (ring.ok()) return;
+  Log(LogLevel::kInfo, "the disk tier makes plain calls instead of io_uring",
+      {{"error", ring.message()}});
+}
+
+absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(
+    const Tiers::Config& config, const PageCopiers& copiers) {
+  if (config.disk_folder.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
+  ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> store,
+                   DiskStore::Open({.folder = config.disk_folder,
+                                    .max_bytes = config.disk_bytes,
+                                    .block_bytes = pages->block_bytes(),
+                                    .digest = pages->Digest(config.model)}));
+  TellIfThereAreNoRings();
+  auto disk = std::make_unique<LocalTier>(std::move(pages), std::move(store));
+  const TierFigures figures = disk->figures();
+  Log(LogLevel::kInfo, "disk tier opened",
+      {{"folder", config.disk_folder},
+       {"capacity_pages", figures.capacity_pages},
+       {"held_pages", figures.held_pages}});
+  return disk;
+}
+
+absl::StatusOr<std::unique_ptr<RemoteStore>> OpenStore(
+    const Tiers::Config& config, uint64_t digest) {
+  if (config.shared_folder.empty()) {
+    return RedisStore::Open(config.redis, digest);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> folder,
+                   FolderStore::Open(config.shared_folder, digest));
+  Log(LogLevel::kInfo, "shared folder opened",
+      {{"folder", config.shared_folder}});
+  return folder;
+}
+
+absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
+    const Tiers::Config& config, const PageCopiers& copiers) {
+  if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
+  uint64_t digest = pages->Digest(config.model);
+  std::unique_ptr<SharedKey> key;
+  if (!config.shared_key_file.empty()) {
+    ASSIGN_OR_RETURN(key, SharedKey::Read(config.shared_key_file));
+    digest = key->DigestOf(digest);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
+                   OpenStore(config, digest));
+  return std::make_unique<RemoteTier>(
+      BlockValues(std::move(pages), digest, std::move(key)), std::move(store),
+      RemoteTier::Timeouts());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
+                                                    const Parts& parts) {
+  ASSIGN_OR_RETURN(std::unique_ptr<PageCopiers> copiers,
+                   PageCopiers::Start({.mover_socket = config.mover_socket,
+                                       .quarantine = config.quarantine,
+                                       .host_tier_bytes = config.host_bytes},
+                                      parts.pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> host, MakeHost(config, *copiers));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalTier> disk, OpenDisk(config, *copiers));
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteTier> remote,
+                   OpenRemote(config, *copiers));
+  return absl::WrapUnique(new Tiers(std::move(copiers), std::move(host),
+                                    std::move(disk), std::move(remote), config,
+                                    parts));
+}
+
+Tiers::Tiers(std::unique_ptr<PageCopiers> copiers,
+             std::unique_ptr<LocalTier> host, std::unique_ptr<LocalTier> disk,
+             std::unique_ptr<RemoteTier> remote, const Config& config,
+             const Parts& parts)
+    : copiers_(std::move(copiers)),
+      host_(std::move(host)),
+      disk_(std::move(disk)),
+      remote_(std::move(remote)),
+      stack_(host_.get(), disk_.get(), remote_.get()),
+      mover_(parts.cache, parts.policy, parts.verifier, copiers_->movers()),
+      loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
+  for (StoreTarget* const tier : std::initializer_list<StoreTarget*>{
+           host_.get(), disk_.get(), remote_.get()}) {
+    if (tier == nullptr) continue;
+    stores_.emplace_back(&mover_, tier, config.stores_at_once);
+  }
+}
+
+// Threads that wait for a pando-mover which is stopped would never end.
+Tiers::~Tiers() {
+  if (PageMovers* const movers = copiers_->movers()) movers->GiveUp();
+}
+
+std::vector<PageMovers::Presence> Tiers::mover_presence() const {
+  PageMovers* const movers = copiers_->movers();
+  if (movers == nullptr) return {};
+  return movers->presence();
+}
+
+std::vector<EventSink*> Tiers::stores() {
+  std::vector<EventSink*> sinks;
+  for (TierStores& stores : stores_) sinks.push_back(&stores);
+  return sinks;
+}
+
+std::optional<TierFigures> Tiers::host_figures() const {
+  if (host_ == nullptr) return std::nullopt;
+  return host_->figures();
+}
+
+TierFigures Tiers::disk_figures() const {
+  return disk_ == nullptr ? TierFigures() : disk_->figures();
+}
+
+std::optional<TierFigures> Tiers::remote_figures() const {
+  if (remote_ == nullptr) return std::nullopt;
+  return remote_->figures();
+}
+
+void Tiers::BeginDrain() {
+  drain_ = mover_.Pause();
+  loads_.ResumeAll();
+}
+
+// A page that a hung disk is read for stays reserved until the disk answers.
+// The mover's are counted last: when it drains, they only become fewer.
+bool Tiers::IsIdle() const {
+  const CacheStats stats = mover_.cache().Stats();
+  return stats.locks == 0 && stats.pages.reserved <= mover_.reserved_pages();
+}
+
+}  // namespace pando
