@@ -1,5 +1,5 @@
-#ifndef PANDO_CORE_HISTOGRAM_H_
-#define PANDO_CORE_HISTOGRAM_H_
+#ifndef PANDO_BASE_HISTOGRAM_H_
+#define PANDO_BASE_HISTOGRAM_H_
 
 #include <algorithm>
 #include <array>
@@ -51,4 +51,4 @@ class Histogram {
 
 }  // namespace pando
 
-#endif  // PANDO_CORE_HISTOGRAM_H_
+#endif  // PANDO_BASE_HISTOGRAM_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_PAGE_HASH_H_
-#define PANDO_SERVICE_EVENTS_PAGE_HASH_H_
+#ifndef PANDO_CORE_PAGE_HASH_H_
+#define PANDO_CORE_PAGE_HASH_H_
 
 #include <array>
 #include <cstdint>
@@ -54,4 +54,4 @@ class PageHasher {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_PAGE_HASH_H_
+#endif  // PANDO_CORE_PAGE_HASH_H_

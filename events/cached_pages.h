@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_CACHED_PAGES_H_
-#define PANDO_SERVICE_EVENTS_CACHED_PAGES_H_
+#ifndef PANDO_EVENTS_CACHED_PAGES_H_
+#define PANDO_EVENTS_CACHED_PAGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -75,4 +75,4 @@ class CachedPages {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_CACHED_PAGES_H_
+#endif  // PANDO_EVENTS_CACHED_PAGES_H_

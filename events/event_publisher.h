@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
-#define PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
+#ifndef PANDO_EVENTS_EVENT_PUBLISHER_H_
+#define PANDO_EVENTS_EVENT_PUBLISHER_H_
 
 #include <memory>
 #include <thread>
@@ -46,4 +46,4 @@ class EventPublisher {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_PUBLISHER_H_
+#endif  // PANDO_EVENTS_EVENT_PUBLISHER_H_

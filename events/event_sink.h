@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_SINK_H_
-#define PANDO_SERVICE_EVENTS_EVENT_SINK_H_
+#ifndef PANDO_EVENTS_EVENT_SINK_H_
+#define PANDO_EVENTS_EVENT_SINK_H_
 
 #include <span>
 
@@ -35,4 +35,4 @@ class EventSink {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_SINK_H_
+#endif  // PANDO_EVENTS_EVENT_SINK_H_

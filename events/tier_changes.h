@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_TIER_CHANGES_H_
-#define PANDO_SERVICE_EVENTS_TIER_CHANGES_H_
+#ifndef PANDO_EVENTS_TIER_CHANGES_H_
+#define PANDO_EVENTS_TIER_CHANGES_H_
 
 #include <cstdint>
 #include <memory>
@@ -42,4 +42,4 @@ class TierChanges {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_TIER_CHANGES_H_
+#endif  // PANDO_EVENTS_TIER_CHANGES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_MEMORY_LIMIT_H_
-#define PANDO_SERVICE_PROCESS_MEMORY_LIMIT_H_
+#ifndef PANDO_OS_MEMORY_LIMIT_H_
+#define PANDO_OS_MEMORY_LIMIT_H_
 
 #include <cstdint>
 #include <string>
@@ -21,4 +21,4 @@ uint64_t MemoryLimitOfGroups(const std::string& membership,
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_MEMORY_LIMIT_H_
+#endif  // PANDO_OS_MEMORY_LIMIT_H_

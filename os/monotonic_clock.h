@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_
-#define PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_
+#ifndef PANDO_OS_MONOTONIC_CLOCK_H_
+#define PANDO_OS_MONOTONIC_CLOCK_H_
 
 #include <chrono>
 #include <cstdint>
@@ -22,4 +22,4 @@ inline absl::Time MonotonicNow() {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_MONOTONIC_CLOCK_H_
+#endif  // PANDO_OS_MONOTONIC_CLOCK_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_RANDOM_ID_H_
-#define PANDO_SERVICE_PROCESS_RANDOM_ID_H_
+#ifndef PANDO_OS_RANDOM_ID_H_
+#define PANDO_OS_RANDOM_ID_H_
 
 #include <cstdint>
 
@@ -10,4 +10,4 @@ uint64_t RandomId();
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_RANDOM_ID_H_
+#endif  // PANDO_OS_RANDOM_ID_H_

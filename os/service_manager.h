@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_
-#define PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_
+#ifndef PANDO_OS_SERVICE_MANAGER_H_
+#define PANDO_OS_SERVICE_MANAGER_H_
 
 #include <optional>
 #include <string>
@@ -19,4 +19,4 @@ std::optional<absl::Duration> WatchdogTime();
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_SERVICE_MANAGER_H_
+#endif  // PANDO_OS_SERVICE_MANAGER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_
-#define PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_
+#ifndef PANDO_OS_SHARED_HISTOGRAM_H_
+#define PANDO_OS_SHARED_HISTOGRAM_H_
 
 #include <array>
 #include <atomic>
@@ -37,4 +37,4 @@ class SharedHistogram {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_SHARED_HISTOGRAM_H_
+#endif  // PANDO_OS_SHARED_HISTOGRAM_H_

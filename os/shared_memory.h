@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
-#define PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
+#ifndef PANDO_OS_SHARED_MEMORY_H_
+#define PANDO_OS_SHARED_MEMORY_H_
 
 #include <cstddef>
 #include <utility>
@@ -47,4 +47,4 @@ absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_SHARED_MEMORY_H_
+#endif  // PANDO_OS_SHARED_MEMORY_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_
-#define PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_
+#ifndef PANDO_OS_STOP_SIGNAL_H_
+#define PANDO_OS_STOP_SIGNAL_H_
 
 #include <condition_variable>
 #include <mutex>
@@ -39,4 +39,4 @@ class StopSignal {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_STOP_SIGNAL_H_
+#endif  // PANDO_OS_STOP_SIGNAL_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_PROCESS_WATCHDOG_H_
-#define PANDO_SERVICE_PROCESS_WATCHDOG_H_
+#ifndef PANDO_OS_WATCHDOG_H_
+#define PANDO_OS_WATCHDOG_H_
 
 #include <cstdint>
 #include <functional>
@@ -35,4 +35,4 @@ class Watchdog {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_PROCESS_WATCHDOG_H_
+#endif  // PANDO_OS_WATCHDOG_H_

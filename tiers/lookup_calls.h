@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_LOOKUP_CALLS_H_
-#define PANDO_SERVICE_TIERS_LOOKUP_CALLS_H_
+#ifndef PANDO_TIERS_LOOKUP_CALLS_H_
+#define PANDO_TIERS_LOOKUP_CALLS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -66,4 +66,4 @@ class LookupCalls {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_LOOKUP_CALLS_H_
+#endif  // PANDO_TIERS_LOOKUP_CALLS_H_

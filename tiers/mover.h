@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_MOVER_H_
-#define PANDO_SERVICE_TIERS_MOVER_H_
+#ifndef PANDO_TIERS_MOVER_H_
+#define PANDO_TIERS_MOVER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -119,4 +119,4 @@ class Mover {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_MOVER_H_
+#endif  // PANDO_TIERS_MOVER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_
-#define PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_
+#ifndef PANDO_TIERS_NAMESPACE_DIGEST_H_
+#define PANDO_TIERS_NAMESPACE_DIGEST_H_
 
 #include <cstdint>
 #include <cstring>
@@ -19,4 +19,4 @@ inline uint64_t NamespaceDigest(PageHasher& hasher, const NamespaceKey& ns) {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_NAMESPACE_DIGEST_H_
+#endif  // PANDO_TIERS_NAMESPACE_DIGEST_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_PAGE_COPIERS_H_
-#define PANDO_SERVICE_TIERS_PAGE_COPIERS_H_
+#ifndef PANDO_TIERS_PAGE_COPIERS_H_
+#define PANDO_TIERS_PAGE_COPIERS_H_
 
 #include <cstdint>
 #include <memory>
@@ -54,4 +54,4 @@ class PageCopiers {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_PAGE_COPIERS_H_
+#endif  // PANDO_TIERS_PAGE_COPIERS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
-#define PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
+#ifndef PANDO_TIERS_PREFIX_LOADER_H_
+#define PANDO_TIERS_PREFIX_LOADER_H_
 
 #include <cstdint>
 #include <memory>
@@ -86,4 +86,4 @@ class PrefixLoader {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_HANDLERS_PREFIX_LOADER_H_
+#endif  // PANDO_TIERS_PREFIX_LOADER_H_

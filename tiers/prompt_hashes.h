@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_PROMPT_HASHES_H_
-#define PANDO_SERVICE_TIERS_PROMPT_HASHES_H_
+#ifndef PANDO_TIERS_PROMPT_HASHES_H_
+#define PANDO_TIERS_PROMPT_HASHES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,4 +23,4 @@ std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_PROMPT_HASHES_H_
+#endif  // PANDO_TIERS_PROMPT_HASHES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_STORE_TARGET_H_
-#define PANDO_SERVICE_TIERS_STORE_TARGET_H_
+#ifndef PANDO_TIERS_STORE_TARGET_H_
+#define PANDO_TIERS_STORE_TARGET_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -54,4 +54,4 @@ class StoreTarget {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_STORE_TARGET_H_
+#endif  // PANDO_TIERS_STORE_TARGET_H_

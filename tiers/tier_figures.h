@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIER_FIGURES_H_
-#define PANDO_SERVICE_TIERS_TIER_FIGURES_H_
+#ifndef PANDO_TIERS_TIER_FIGURES_H_
+#define PANDO_TIERS_TIER_FIGURES_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ struct TierFigures {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIER_FIGURES_H_
+#endif  // PANDO_TIERS_TIER_FIGURES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIER_LOADS_H_
-#define PANDO_SERVICE_TIERS_TIER_LOADS_H_
+#ifndef PANDO_TIERS_TIER_LOADS_H_
+#define PANDO_TIERS_TIER_LOADS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -140,4 +140,4 @@ class TierLoads final : public PrefixLoader {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIER_LOADS_H_
+#endif  // PANDO_TIERS_TIER_LOADS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIER_STACK_H_
-#define PANDO_SERVICE_TIERS_TIER_STACK_H_
+#ifndef PANDO_TIERS_TIER_STACK_H_
+#define PANDO_TIERS_TIER_STACK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ class TierStack {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIER_STACK_H_
+#endif  // PANDO_TIERS_TIER_STACK_H_

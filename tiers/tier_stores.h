@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIER_STORES_H_
-#define PANDO_SERVICE_TIERS_TIER_STORES_H_
+#ifndef PANDO_TIERS_TIER_STORES_H_
+#define PANDO_TIERS_TIER_STORES_H_
 
 #include <cstddef>
 #include <deque>
@@ -76,4 +76,4 @@ class TierStores final : public EventSink {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIER_STORES_H_
+#endif  // PANDO_TIERS_TIER_STORES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIERS_H_
-#define PANDO_SERVICE_TIERS_TIERS_H_
+#ifndef PANDO_TIERS_TIERS_H_
+#define PANDO_TIERS_TIERS_H_
 
 #include <deque>
 #include <memory>
@@ -93,4 +93,4 @@ class Tiers {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIERS_H_
+#endif  // PANDO_TIERS_TIERS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_
-#define PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_
+#ifndef PANDO_EVENTS_ROUTERS_BLOCK_RUNS_H_
+#define PANDO_EVENTS_ROUTERS_BLOCK_RUNS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,4 +46,4 @@ class BlockRuns {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_BLOCK_RUNS_H_
+#endif  // PANDO_EVENTS_ROUTERS_BLOCK_RUNS_H_

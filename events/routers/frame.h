@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_FRAME_H_
-#define PANDO_SERVICE_KV_EVENTS_FRAME_H_
+#ifndef PANDO_EVENTS_ROUTERS_FRAME_H_
+#define PANDO_EVENTS_ROUTERS_FRAME_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,4 +16,4 @@ struct Frame {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_FRAME_H_
+#endif  // PANDO_EVENTS_ROUTERS_FRAME_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_FRAME_HISTORY_H_
-#define PANDO_SERVICE_KV_EVENTS_FRAME_HISTORY_H_
+#ifndef PANDO_EVENTS_ROUTERS_FRAME_HISTORY_H_
+#define PANDO_EVENTS_ROUTERS_FRAME_HISTORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -37,4 +37,4 @@ class FrameHistory {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_FRAME_HISTORY_H_
+#endif  // PANDO_EVENTS_ROUTERS_FRAME_HISTORY_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_
-#define PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_
+#ifndef PANDO_EVENTS_ROUTERS_KV_EVENT_BATCH_H_
+#define PANDO_EVENTS_ROUTERS_KV_EVENT_BATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -81,4 +81,4 @@ class KvEventBatch {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_KV_EVENT_BATCH_H_
+#endif  // PANDO_EVENTS_ROUTERS_KV_EVENT_BATCH_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_KV_EVENT_STREAM_H_
-#define PANDO_SERVICE_KV_EVENTS_KV_EVENT_STREAM_H_
+#ifndef PANDO_EVENTS_ROUTERS_KV_EVENT_STREAM_H_
+#define PANDO_EVENTS_ROUTERS_KV_EVENT_STREAM_H_
 
 #include <atomic>
 #include <cstdint>
@@ -105,4 +105,4 @@ class KvEventStream : public KvEvents {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_KV_EVENT_STREAM_H_
+#endif  // PANDO_EVENTS_ROUTERS_KV_EVENT_STREAM_H_

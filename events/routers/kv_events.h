@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_
-#define PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_
+#ifndef PANDO_EVENTS_ROUTERS_KV_EVENTS_H_
+#define PANDO_EVENTS_ROUTERS_KV_EVENTS_H_
 
 #include "events/event_sink.h"
 #include "events/routers/kv_event_figures.h"
@@ -22,4 +22,4 @@ class KvEvents : public EventSink {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_KV_EVENTS_H_
+#endif  // PANDO_EVENTS_ROUTERS_KV_EVENTS_H_

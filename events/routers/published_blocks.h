@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_PUBLISHED_BLOCKS_H_
-#define PANDO_SERVICE_KV_EVENTS_PUBLISHED_BLOCKS_H_
+#ifndef PANDO_EVENTS_ROUTERS_PUBLISHED_BLOCKS_H_
+#define PANDO_EVENTS_ROUTERS_PUBLISHED_BLOCKS_H_
 
 #include <cstdint>
 #include <functional>
@@ -61,4 +61,4 @@ class PublishedBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_PUBLISHED_BLOCKS_H_
+#endif  // PANDO_EVENTS_ROUTERS_PUBLISHED_BLOCKS_H_

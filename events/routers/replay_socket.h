@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_REPLAY_SOCKET_H_
-#define PANDO_SERVICE_KV_EVENTS_REPLAY_SOCKET_H_
+#ifndef PANDO_EVENTS_ROUTERS_REPLAY_SOCKET_H_
+#define PANDO_EVENTS_ROUTERS_REPLAY_SOCKET_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -65,4 +65,4 @@ class ReplaySocket {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_REPLAY_SOCKET_H_
+#endif  // PANDO_EVENTS_ROUTERS_REPLAY_SOCKET_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_SEQUENCE_FILE_H_
-#define PANDO_SERVICE_KV_EVENTS_SEQUENCE_FILE_H_
+#ifndef PANDO_EVENTS_ROUTERS_SEQUENCE_FILE_H_
+#define PANDO_EVENTS_ROUTERS_SEQUENCE_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -45,4 +45,4 @@ class SequenceFile {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_SEQUENCE_FILE_H_
+#endif  // PANDO_EVENTS_ROUTERS_SEQUENCE_FILE_H_

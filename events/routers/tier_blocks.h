@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_TIER_BLOCKS_H_
-#define PANDO_SERVICE_KV_EVENTS_TIER_BLOCKS_H_
+#ifndef PANDO_EVENTS_ROUTERS_TIER_BLOCKS_H_
+#define PANDO_EVENTS_ROUTERS_TIER_BLOCKS_H_
 
 #include <cstdint>
 #include <deque>
@@ -84,4 +84,4 @@ class TierBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_TIER_BLOCKS_H_
+#endif  // PANDO_EVENTS_ROUTERS_TIER_BLOCKS_H_

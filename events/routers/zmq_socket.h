@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_
-#define PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_
+#ifndef PANDO_EVENTS_ROUTERS_ZMQ_SOCKET_H_
+#define PANDO_EVENTS_ROUTERS_ZMQ_SOCKET_H_
 
 #include <cstdint>
 #include <functional>
@@ -25,4 +25,4 @@ zmq::message_t PayloadMessage(const Frame& frame);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_KV_EVENTS_ZMQ_SOCKET_H_
+#endif  // PANDO_EVENTS_ROUTERS_ZMQ_SOCKET_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_LOGGING_LOG_H_
-#define PANDO_SERVICE_LOGGING_LOG_H_
+#ifndef PANDO_OS_LOGGING_LOG_H_
+#define PANDO_OS_LOGGING_LOG_H_
 
 #include <initializer_list>
 #include <string>
@@ -39,4 +39,4 @@ void Log(LogLevel level, absl::string_view words,
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_LOGGING_LOG_H_
+#endif  // PANDO_OS_LOGGING_LOG_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_LOGGING_LOG_FIELD_H_
-#define PANDO_SERVICE_LOGGING_LOG_FIELD_H_
+#ifndef PANDO_OS_LOGGING_LOG_FIELD_H_
+#define PANDO_OS_LOGGING_LOG_FIELD_H_
 
 #include <concepts>
 #include <cstdint>
@@ -30,4 +30,4 @@ struct LogField {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_LOGGING_LOG_FIELD_H_
+#endif  // PANDO_OS_LOGGING_LOG_FIELD_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_LOGGING_LOG_LEVEL_H_
-#define PANDO_SERVICE_LOGGING_LOG_LEVEL_H_
+#ifndef PANDO_OS_LOGGING_LOG_LEVEL_H_
+#define PANDO_OS_LOGGING_LOG_LEVEL_H_
 
 namespace pando {
 
@@ -8,4 +8,4 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kCritical };
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_LOGGING_LOG_LEVEL_H_
+#endif  // PANDO_OS_LOGGING_LOG_LEVEL_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_LOGGING_LOG_LINE_H_
-#define PANDO_SERVICE_LOGGING_LOG_LINE_H_
+#ifndef PANDO_OS_LOGGING_LOG_LINE_H_
+#define PANDO_OS_LOGGING_LOG_LINE_H_
 
 #include <span>
 #include <string>
@@ -26,4 +26,4 @@ std::string JsonLine(const LogEvent& event);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_LOGGING_LOG_LINE_H_
+#endif  // PANDO_OS_LOGGING_LOG_LINE_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
-#define PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+#ifndef PANDO_OS_LOGGING_LOG_THROTTLE_H_
+#define PANDO_OS_LOGGING_LOG_THROTTLE_H_
 
 #include <cstdint>
 #include <optional>
@@ -55,4 +55,4 @@ class LogThrottle {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_LOGGING_LOG_THROTTLE_H_
+#endif  // PANDO_OS_LOGGING_LOG_THROTTLE_H_

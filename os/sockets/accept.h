@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_ACCEPT_H_
-#define PANDO_SERVICE_SOCKETS_ACCEPT_H_
+#ifndef PANDO_OS_SOCKETS_ACCEPT_H_
+#define PANDO_OS_SOCKETS_ACCEPT_H_
 
 #include "base/unique_fd.h"
 
@@ -17,4 +17,4 @@ AcceptResult AcceptFrom(int listening_fd);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_ACCEPT_H_
+#endif  // PANDO_OS_SOCKETS_ACCEPT_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_ACCEPTOR_H_
-#define PANDO_SERVICE_SOCKETS_ACCEPTOR_H_
+#ifndef PANDO_OS_SOCKETS_ACCEPTOR_H_
+#define PANDO_OS_SOCKETS_ACCEPTOR_H_
 
 #include <functional>
 #include <memory>
@@ -46,4 +46,4 @@ class Acceptor {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_ACCEPTOR_H_
+#endif  // PANDO_OS_SOCKETS_ACCEPTOR_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
-#define PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+#ifndef PANDO_OS_SOCKETS_PEER_FILTER_H_
+#define PANDO_OS_SOCKETS_PEER_FILTER_H_
 
 #include <atomic>
 #include <cstdint>
@@ -31,4 +31,4 @@ class PeerFilter {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_PEER_FILTER_H_
+#endif  // PANDO_OS_SOCKETS_PEER_FILTER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_PEER_TABLE_H_
-#define PANDO_SERVICE_SOCKETS_PEER_TABLE_H_
+#ifndef PANDO_OS_SOCKETS_PEER_TABLE_H_
+#define PANDO_OS_SOCKETS_PEER_TABLE_H_
 
 #include <optional>
 #include <string_view>
@@ -30,4 +30,4 @@ class PeerTable {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_PEER_TABLE_H_
+#endif  // PANDO_OS_SOCKETS_PEER_TABLE_H_

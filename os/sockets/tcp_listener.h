@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_
-#define PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_
+#ifndef PANDO_OS_SOCKETS_TCP_LISTENER_H_
+#define PANDO_OS_SOCKETS_TCP_LISTENER_H_
 
 #include <memory>
 #include <string>
@@ -34,4 +34,4 @@ class TcpListener {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_TCP_LISTENER_H_
+#endif  // PANDO_OS_SOCKETS_TCP_LISTENER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_UNIX_LISTENER_H_
-#define PANDO_SERVICE_SOCKETS_UNIX_LISTENER_H_
+#ifndef PANDO_OS_SOCKETS_UNIX_LISTENER_H_
+#define PANDO_OS_SOCKETS_UNIX_LISTENER_H_
 
 #include <sys/types.h>
 
@@ -53,4 +53,4 @@ class UnixListener {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_UNIX_LISTENER_H_
+#endif  // PANDO_OS_SOCKETS_UNIX_LISTENER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
-#define PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
+#ifndef PANDO_OS_SOCKETS_UNIX_PEER_H_
+#define PANDO_OS_SOCKETS_UNIX_PEER_H_
 
 #include <sys/types.h>
 
@@ -24,4 +24,4 @@ std::string NameOf(const UnixPeer& peer);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_SOCKETS_UNIX_PEER_H_
+#endif  // PANDO_OS_SOCKETS_UNIX_PEER_H_

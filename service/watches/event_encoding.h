@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_ENCODING_H_
-#define PANDO_SERVICE_EVENTS_EVENT_ENCODING_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENT_ENCODING_H_
+#define PANDO_SERVICE_WATCHES_EVENT_ENCODING_H_
 
 #include <grpcpp/support/slice.h>
 
@@ -18,4 +18,4 @@ grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_ENCODING_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENT_ENCODING_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_FEED_H_
-#define PANDO_SERVICE_EVENTS_EVENT_FEED_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENT_FEED_H_
+#define PANDO_SERVICE_WATCHES_EVENT_FEED_H_
 
 #include <atomic>
 #include <functional>
@@ -48,4 +48,4 @@ class EventFeed : public EventSink {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_FEED_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENT_FEED_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_HISTORY_H_
-#define PANDO_SERVICE_EVENTS_EVENT_HISTORY_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENT_HISTORY_H_
+#define PANDO_SERVICE_WATCHES_EVENT_HISTORY_H_
 
 #include <grpcpp/support/slice.h>
 
@@ -79,4 +79,4 @@ class EventHistory {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_HISTORY_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENT_HISTORY_H_

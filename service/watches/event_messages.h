@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_
-#define PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENT_MESSAGES_H_
+#define PANDO_SERVICE_WATCHES_EVENT_MESSAGES_H_
 
 #include <cstddef>
 #include <functional>
@@ -33,4 +33,4 @@ class EventMessages {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_MESSAGES_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENT_MESSAGES_H_

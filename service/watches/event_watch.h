@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENT_WATCH_H_
-#define PANDO_SERVICE_EVENTS_EVENT_WATCH_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENT_WATCH_H_
+#define PANDO_SERVICE_WATCHES_EVENT_WATCH_H_
 
 #include <grpcpp/support/byte_buffer.h>
 
@@ -41,4 +41,4 @@ class EventWatch : public StreamSource<grpc::ByteBuffer> {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENT_WATCH_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENT_WATCH_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_
-#define PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_
+#ifndef PANDO_SERVICE_WATCHES_EVENTS_SERVICE_H_
+#define PANDO_SERVICE_WATCHES_EVENTS_SERVICE_H_
 
 #include <grpcpp/support/byte_buffer.h>
 
@@ -55,4 +55,4 @@ class EventsService {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_EVENTS_EVENTS_SERVICE_H_
+#endif  // PANDO_SERVICE_WATCHES_EVENTS_SERVICE_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_STORED_PAGES_H_
-#define PANDO_TESTS_SERVICE_STORED_PAGES_H_
+#ifndef PANDO_TESTS_EVENTS_STORED_PAGES_H_
+#define PANDO_TESTS_EVENTS_STORED_PAGES_H_
 
 #include <cstdint>
 #include <memory>
@@ -32,4 +32,4 @@ inline PagesStored StoredPages(const std::vector<PageId>& pages,
 
 }  // namespace pando
 
-#endif  // PANDO_TESTS_SERVICE_STORED_PAGES_H_
+#endif  // PANDO_TESTS_EVENTS_STORED_PAGES_H_

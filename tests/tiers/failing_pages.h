@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_TIERS_FAILING_PAGES_H_
-#define PANDO_TESTS_SERVICE_TIERS_FAILING_PAGES_H_
+#ifndef PANDO_TESTS_TIERS_FAILING_PAGES_H_
+#define PANDO_TESTS_TIERS_FAILING_PAGES_H_
 
 #include <memory>
 
@@ -33,4 +33,4 @@ class FailingPages final : public PageBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_TESTS_SERVICE_TIERS_FAILING_PAGES_H_
+#endif  // PANDO_TESTS_TIERS_FAILING_PAGES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_TIERS_HASHES_H_
-#define PANDO_TESTS_SERVICE_TIERS_HASHES_H_
+#ifndef PANDO_TESTS_TIERS_HASHES_H_
+#define PANDO_TESTS_TIERS_HASHES_H_
 
 #include <cstddef>
 #include <cstring>
@@ -24,4 +24,4 @@ inline std::vector<PageHash> Hashes(size_t first, size_t count) {
 
 }  // namespace pando
 
-#endif  // PANDO_TESTS_SERVICE_TIERS_HASHES_H_
+#endif  // PANDO_TESTS_TIERS_HASHES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_TIERS_REFERENCE_TIER_H_
-#define PANDO_TESTS_SERVICE_TIERS_REFERENCE_TIER_H_
+#ifndef PANDO_TESTS_TIERS_REFERENCE_TIER_H_
+#define PANDO_TESTS_TIERS_REFERENCE_TIER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ class ReferenceTier {
 
 }  // namespace pando::tier_program
 
-#endif  // PANDO_TESTS_SERVICE_TIERS_REFERENCE_TIER_H_
+#endif  // PANDO_TESTS_TIERS_REFERENCE_TIER_H_

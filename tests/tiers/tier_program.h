@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_TIERS_TIER_PROGRAM_H_
-#define PANDO_TESTS_SERVICE_TIERS_TIER_PROGRAM_H_
+#ifndef PANDO_TESTS_TIERS_TIER_PROGRAM_H_
+#define PANDO_TESTS_TIERS_TIER_PROGRAM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -99,4 +99,4 @@ class TierProgram {
 
 }  // namespace pando::tier_program
 
-#endif  // PANDO_TESTS_SERVICE_TIERS_TIER_PROGRAM_H_
+#endif  // PANDO_TESTS_TIERS_TIER_PROGRAM_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_MAPPED_PAGES_H_
-#define PANDO_SERVICE_TIERS_MAPPED_PAGES_H_
+#ifndef PANDO_TIERS_COPYING_MAPPED_PAGES_H_
+#define PANDO_TIERS_COPYING_MAPPED_PAGES_H_
 
 #include <cstddef>
 #include <memory>
@@ -31,4 +31,4 @@ class MappedPages final : public PageBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_MAPPED_PAGES_H_
+#endif  // PANDO_TIERS_COPYING_MAPPED_PAGES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_MOVED_PAGES_H_
-#define PANDO_SERVICE_TIERS_MOVED_PAGES_H_
+#ifndef PANDO_TIERS_COPYING_MOVED_PAGES_H_
+#define PANDO_TIERS_COPYING_MOVED_PAGES_H_
 
 #include "absl/status/status.h"
 #include "gpu/kv_pool.h"
@@ -27,4 +27,4 @@ class MovedPages final : public PageBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_MOVED_PAGES_H_
+#endif  // PANDO_TIERS_COPYING_MOVED_PAGES_H_

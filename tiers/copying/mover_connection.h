@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_MOVERS_MOVER_CONNECTION_H_
-#define PANDO_SERVICE_MOVERS_MOVER_CONNECTION_H_
+#ifndef PANDO_TIERS_COPYING_MOVER_CONNECTION_H_
+#define PANDO_TIERS_COPYING_MOVER_CONNECTION_H_
 
 #include <cstdint>
 #include <map>
@@ -90,4 +90,4 @@ class MoverConnection {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_MOVERS_MOVER_CONNECTION_H_
+#endif  // PANDO_TIERS_COPYING_MOVER_CONNECTION_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_
-#define PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_
+#ifndef PANDO_TIERS_COPYING_MOVER_PROCESS_H_
+#define PANDO_TIERS_COPYING_MOVER_PROCESS_H_
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -16,4 +16,4 @@ absl::StatusOr<UniqueFd> MoverProcessOf(int socket, const UnixPeer& peer);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_MOVERS_MOVER_PROCESS_H_
+#endif  // PANDO_TIERS_COPYING_MOVER_PROCESS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_PAGE_BLOCKS_H_
-#define PANDO_SERVICE_TIERS_PAGE_BLOCKS_H_
+#ifndef PANDO_TIERS_COPYING_PAGE_BLOCKS_H_
+#define PANDO_TIERS_COPYING_PAGE_BLOCKS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -49,4 +49,4 @@ class PageBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_PAGE_BLOCKS_H_
+#endif  // PANDO_TIERS_COPYING_PAGE_BLOCKS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_
-#define PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_
+#ifndef PANDO_TIERS_COPYING_PAGE_MOVERS_H_
+#define PANDO_TIERS_COPYING_PAGE_MOVERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -103,4 +103,4 @@ class PageMovers {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_MOVERS_PAGE_MOVERS_H_
+#endif  // PANDO_TIERS_COPYING_PAGE_MOVERS_H_

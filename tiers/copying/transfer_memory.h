@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_MOVERS_TRANSFER_MEMORY_H_
-#define PANDO_SERVICE_MOVERS_TRANSFER_MEMORY_H_
+#ifndef PANDO_TIERS_COPYING_TRANSFER_MEMORY_H_
+#define PANDO_TIERS_COPYING_TRANSFER_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class TransferMemory {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_MOVERS_TRANSFER_MEMORY_H_
+#endif  // PANDO_TIERS_COPYING_TRANSFER_MEMORY_H_

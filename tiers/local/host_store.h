@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_HOST_STORE_H_
-#define PANDO_SERVICE_TIERS_HOST_STORE_H_
+#ifndef PANDO_TIERS_LOCAL_HOST_STORE_H_
+#define PANDO_TIERS_LOCAL_HOST_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -61,4 +61,4 @@ class HostStore final : public SlotStore {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_HOST_STORE_H_
+#endif  // PANDO_TIERS_LOCAL_HOST_STORE_H_

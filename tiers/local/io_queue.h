@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_IO_QUEUE_H_
-#define PANDO_SERVICE_TIERS_IO_QUEUE_H_
+#ifndef PANDO_TIERS_LOCAL_IO_QUEUE_H_
+#define PANDO_TIERS_LOCAL_IO_QUEUE_H_
 
 #include <sys/types.h>
 
@@ -61,4 +61,4 @@ class PlainQueue final : public IoQueue {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_IO_QUEUE_H_
+#endif  // PANDO_TIERS_LOCAL_IO_QUEUE_H_

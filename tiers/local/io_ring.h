@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_IO_RING_H_
-#define PANDO_SERVICE_TIERS_IO_RING_H_
+#ifndef PANDO_TIERS_LOCAL_IO_RING_H_
+#define PANDO_TIERS_LOCAL_IO_RING_H_
 
 #include <liburing.h>
 
@@ -34,4 +34,4 @@ class IoRing final : public IoQueue {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_IO_RING_H_
+#endif  // PANDO_TIERS_LOCAL_IO_RING_H_

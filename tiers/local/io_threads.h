@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_IO_THREADS_H_
-#define PANDO_SERVICE_TIERS_IO_THREADS_H_
+#ifndef PANDO_TIERS_LOCAL_IO_THREADS_H_
+#define PANDO_TIERS_LOCAL_IO_THREADS_H_
 
 #include <cstddef>
 #include <functional>
@@ -70,4 +70,4 @@ class IoThreads {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_IO_THREADS_H_
+#endif  // PANDO_TIERS_LOCAL_IO_THREADS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_LOCAL_TIER_H_
-#define PANDO_SERVICE_TIERS_LOCAL_TIER_H_
+#ifndef PANDO_TIERS_LOCAL_LOCAL_TIER_H_
+#define PANDO_TIERS_LOCAL_LOCAL_TIER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -117,4 +117,4 @@ class LocalTier final : public StoreTarget, public TierChanges {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_LOCAL_TIER_H_
+#endif  // PANDO_TIERS_LOCAL_LOCAL_TIER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_SLOT_STORE_H_
-#define PANDO_SERVICE_TIERS_SLOT_STORE_H_
+#ifndef PANDO_TIERS_LOCAL_SLOT_STORE_H_
+#define PANDO_TIERS_LOCAL_SLOT_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class SlotStore {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_SLOT_STORE_H_
+#endif  // PANDO_TIERS_LOCAL_SLOT_STORE_H_

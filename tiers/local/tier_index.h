@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_TIER_INDEX_H_
-#define PANDO_SERVICE_TIERS_TIER_INDEX_H_
+#ifndef PANDO_TIERS_LOCAL_TIER_INDEX_H_
+#define PANDO_TIERS_LOCAL_TIER_INDEX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -104,4 +104,4 @@ class TierIndex {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_TIER_INDEX_H_
+#endif  // PANDO_TIERS_LOCAL_TIER_INDEX_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_BYTE_STREAM_H_
-#define PANDO_SERVICE_TIERS_REDIS_BYTE_STREAM_H_
+#ifndef PANDO_TIERS_REDIS_BYTE_STREAM_H_
+#define PANDO_TIERS_REDIS_BYTE_STREAM_H_
 
 #include <sys/uio.h>
 
@@ -30,4 +30,4 @@ class ByteStream {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_BYTE_STREAM_H_
+#endif  // PANDO_TIERS_REDIS_BYTE_STREAM_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_ADDRESS_H_
-#define PANDO_SERVICE_TIERS_REDIS_REDIS_ADDRESS_H_
+#ifndef PANDO_TIERS_REDIS_REDIS_ADDRESS_H_
+#define PANDO_TIERS_REDIS_REDIS_ADDRESS_H_
 
 #include <compare>
 #include <cstdint>
@@ -28,4 +28,4 @@ struct RedisAddress {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_ADDRESS_H_
+#endif  // PANDO_TIERS_REDIS_REDIS_ADDRESS_H_

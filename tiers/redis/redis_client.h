@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_CLIENT_H_
-#define PANDO_SERVICE_TIERS_REDIS_REDIS_CLIENT_H_
+#ifndef PANDO_TIERS_REDIS_REDIS_CLIENT_H_
+#define PANDO_TIERS_REDIS_REDIS_CLIENT_H_
 
 #include <cstddef>
 #include <memory>
@@ -85,4 +85,4 @@ class RedisClient {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_CLIENT_H_
+#endif  // PANDO_TIERS_REDIS_REDIS_CLIENT_H_

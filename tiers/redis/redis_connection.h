@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_CONNECTION_H_
-#define PANDO_SERVICE_TIERS_REDIS_REDIS_CONNECTION_H_
+#ifndef PANDO_TIERS_REDIS_REDIS_CONNECTION_H_
+#define PANDO_TIERS_REDIS_REDIS_CONNECTION_H_
 
 #include <memory>
 #include <string>
@@ -58,4 +58,4 @@ absl::Status ErrorOf(const RespReply& reply);
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_CONNECTION_H_
+#endif  // PANDO_TIERS_REDIS_REDIS_CONNECTION_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_NODES_H_
-#define PANDO_SERVICE_TIERS_REDIS_REDIS_NODES_H_
+#ifndef PANDO_TIERS_REDIS_REDIS_NODES_H_
+#define PANDO_TIERS_REDIS_REDIS_NODES_H_
 
 #include <map>
 #include <memory>
@@ -45,4 +45,4 @@ class RedisNodes {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_NODES_H_
+#endif  // PANDO_TIERS_REDIS_REDIS_NODES_H_

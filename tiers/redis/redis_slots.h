@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_REDIS_SLOTS_H_
-#define PANDO_SERVICE_TIERS_REDIS_REDIS_SLOTS_H_
+#ifndef PANDO_TIERS_REDIS_REDIS_SLOTS_H_
+#define PANDO_TIERS_REDIS_REDIS_SLOTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ struct RedisRedirection {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_REDIS_SLOTS_H_
+#endif  // PANDO_TIERS_REDIS_REDIS_SLOTS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_RESP_READER_H_
-#define PANDO_SERVICE_TIERS_REDIS_RESP_READER_H_
+#ifndef PANDO_TIERS_REDIS_RESP_READER_H_
+#define PANDO_TIERS_REDIS_RESP_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -89,4 +89,4 @@ class RespReader {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_RESP_READER_H_
+#endif  // PANDO_TIERS_REDIS_RESP_READER_H_

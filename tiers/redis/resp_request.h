@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_RESP_REQUEST_H_
-#define PANDO_SERVICE_TIERS_REDIS_RESP_REQUEST_H_
+#ifndef PANDO_TIERS_REDIS_RESP_REQUEST_H_
+#define PANDO_TIERS_REDIS_RESP_REQUEST_H_
 
 #include <sys/uio.h>
 
@@ -35,4 +35,4 @@ class RespRequest {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_RESP_REQUEST_H_
+#endif  // PANDO_TIERS_REDIS_RESP_REQUEST_H_

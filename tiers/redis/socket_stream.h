@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_SOCKET_STREAM_H_
-#define PANDO_SERVICE_TIERS_REDIS_SOCKET_STREAM_H_
+#ifndef PANDO_TIERS_REDIS_SOCKET_STREAM_H_
+#define PANDO_TIERS_REDIS_SOCKET_STREAM_H_
 
 #include <cstddef>
 #include <span>
@@ -41,4 +41,4 @@ class SocketStream final : public ByteStream {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_SOCKET_STREAM_H_
+#endif  // PANDO_TIERS_REDIS_SOCKET_STREAM_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_
-#define PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_
+#ifndef PANDO_TIERS_REDIS_TLS_STREAM_H_
+#define PANDO_TIERS_REDIS_TLS_STREAM_H_
 
 #include <openssl/ssl.h>
 
@@ -61,4 +61,4 @@ class TlsStream final : public ByteStream {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REDIS_TLS_STREAM_H_
+#endif  // PANDO_TIERS_REDIS_TLS_STREAM_H_

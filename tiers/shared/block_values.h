@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_BLOCK_VALUES_H_
-#define PANDO_SERVICE_TIERS_BLOCK_VALUES_H_
+#ifndef PANDO_TIERS_SHARED_BLOCK_VALUES_H_
+#define PANDO_TIERS_SHARED_BLOCK_VALUES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -47,4 +47,4 @@ class BlockValues {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_BLOCK_VALUES_H_
+#endif  // PANDO_TIERS_SHARED_BLOCK_VALUES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_BLOCK_WINDOW_H_
-#define PANDO_SERVICE_TIERS_BLOCK_WINDOW_H_
+#ifndef PANDO_TIERS_SHARED_BLOCK_WINDOW_H_
+#define PANDO_TIERS_SHARED_BLOCK_WINDOW_H_
 
 #include <atomic>
 #include <cstddef>
@@ -56,4 +56,4 @@ class BlockWindow {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_BLOCK_WINDOW_H_
+#endif  // PANDO_TIERS_SHARED_BLOCK_WINDOW_H_

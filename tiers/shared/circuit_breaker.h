@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_CIRCUIT_BREAKER_H_
-#define PANDO_SERVICE_TIERS_CIRCUIT_BREAKER_H_
+#ifndef PANDO_TIERS_SHARED_CIRCUIT_BREAKER_H_
+#define PANDO_TIERS_SHARED_CIRCUIT_BREAKER_H_
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -32,4 +32,4 @@ class CircuitBreaker {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_CIRCUIT_BREAKER_H_
+#endif  // PANDO_TIERS_SHARED_CIRCUIT_BREAKER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_
-#define PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_
+#ifndef PANDO_TIERS_SHARED_DEADLINE_THREADS_H_
+#define PANDO_TIERS_SHARED_DEADLINE_THREADS_H_
 
 #include <cstddef>
 #include <deque>
@@ -63,4 +63,4 @@ class DeadlineThreads {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_DEADLINE_THREADS_H_
+#endif  // PANDO_TIERS_SHARED_DEADLINE_THREADS_H_

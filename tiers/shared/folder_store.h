@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_FOLDER_STORE_H_
-#define PANDO_SERVICE_TIERS_FOLDER_STORE_H_
+#ifndef PANDO_TIERS_SHARED_FOLDER_STORE_H_
+#define PANDO_TIERS_SHARED_FOLDER_STORE_H_
 
 #include <atomic>
 #include <cstddef>
@@ -67,4 +67,4 @@ class FolderStore final : public RemoteStore {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_FOLDER_STORE_H_
+#endif  // PANDO_TIERS_SHARED_FOLDER_STORE_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_KNOWN_BLOCKS_H_
-#define PANDO_SERVICE_TIERS_KNOWN_BLOCKS_H_
+#ifndef PANDO_TIERS_SHARED_KNOWN_BLOCKS_H_
+#define PANDO_TIERS_SHARED_KNOWN_BLOCKS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ class KnownBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_KNOWN_BLOCKS_H_
+#endif  // PANDO_TIERS_SHARED_KNOWN_BLOCKS_H_

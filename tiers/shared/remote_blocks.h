@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_
-#define PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_
+#ifndef PANDO_TIERS_SHARED_REMOTE_BLOCKS_H_
+#define PANDO_TIERS_SHARED_REMOTE_BLOCKS_H_
 
 #include <cstddef>
 #include <memory>
@@ -54,4 +54,4 @@ class RemoteBlocks {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REMOTE_BLOCKS_H_
+#endif  // PANDO_TIERS_SHARED_REMOTE_BLOCKS_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REMOTE_LOADS_H_
-#define PANDO_SERVICE_TIERS_REMOTE_LOADS_H_
+#ifndef PANDO_TIERS_SHARED_REMOTE_LOADS_H_
+#define PANDO_TIERS_SHARED_REMOTE_LOADS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -70,4 +70,4 @@ class RemoteLoads {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REMOTE_LOADS_H_
+#endif  // PANDO_TIERS_SHARED_REMOTE_LOADS_H_

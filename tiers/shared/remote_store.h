@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REMOTE_STORE_H_
-#define PANDO_SERVICE_TIERS_REMOTE_STORE_H_
+#ifndef PANDO_TIERS_SHARED_REMOTE_STORE_H_
+#define PANDO_TIERS_SHARED_REMOTE_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ class RemoteStore {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REMOTE_STORE_H_
+#endif  // PANDO_TIERS_SHARED_REMOTE_STORE_H_

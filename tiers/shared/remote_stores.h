@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REMOTE_STORES_H_
-#define PANDO_SERVICE_TIERS_REMOTE_STORES_H_
+#ifndef PANDO_TIERS_SHARED_REMOTE_STORES_H_
+#define PANDO_TIERS_SHARED_REMOTE_STORES_H_
 
 #include <atomic>
 #include <cstddef>
@@ -75,4 +75,4 @@ class RemoteStores {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REMOTE_STORES_H_
+#endif  // PANDO_TIERS_SHARED_REMOTE_STORES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_REMOTE_TIER_H_
-#define PANDO_SERVICE_TIERS_REMOTE_TIER_H_
+#ifndef PANDO_TIERS_SHARED_REMOTE_TIER_H_
+#define PANDO_TIERS_SHARED_REMOTE_TIER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -88,4 +88,4 @@ class RemoteTier final : public StoreTarget {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_REMOTE_TIER_H_
+#endif  // PANDO_TIERS_SHARED_REMOTE_TIER_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_SHARED_KEY_H_
-#define PANDO_SERVICE_TIERS_SHARED_KEY_H_
+#ifndef PANDO_TIERS_SHARED_SHARED_KEY_H_
+#define PANDO_TIERS_SHARED_SHARED_KEY_H_
 
 #include <array>
 #include <cstddef>
@@ -50,4 +50,4 @@ class SharedKey {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_SHARED_KEY_H_
+#endif  // PANDO_TIERS_SHARED_SHARED_KEY_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_TIERS_STORE_ERASER_H_
-#define PANDO_SERVICE_TIERS_STORE_ERASER_H_
+#ifndef PANDO_TIERS_SHARED_STORE_ERASER_H_
+#define PANDO_TIERS_SHARED_STORE_ERASER_H_
 
 #include <cstdint>
 #include <deque>
@@ -47,4 +47,4 @@ class StoreEraser {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_TIERS_STORE_ERASER_H_
+#endif  // PANDO_TIERS_SHARED_STORE_ERASER_H_

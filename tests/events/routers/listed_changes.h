@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_KV_EVENTS_LISTED_CHANGES_H_
-#define PANDO_TESTS_SERVICE_KV_EVENTS_LISTED_CHANGES_H_
+#ifndef PANDO_TESTS_EVENTS_ROUTERS_LISTED_CHANGES_H_
+#define PANDO_TESTS_EVENTS_ROUTERS_LISTED_CHANGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ class ListedChanges final : public TierChanges {
 
 }  // namespace pando
 
-#endif  // PANDO_TESTS_SERVICE_KV_EVENTS_LISTED_CHANGES_H_
+#endif  // PANDO_TESTS_EVENTS_ROUTERS_LISTED_CHANGES_H_

@@ -1,5 +1,5 @@
-#ifndef PANDO_TESTS_SERVICE_TIERS_BYTE_STREAM_OF_H_
-#define PANDO_TESTS_SERVICE_TIERS_BYTE_STREAM_OF_H_
+#ifndef PANDO_TESTS_TIERS_REDIS_BYTE_STREAM_OF_H_
+#define PANDO_TESTS_TIERS_REDIS_BYTE_STREAM_OF_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -40,4 +40,4 @@ class ByteStreamOf final : public ByteStream {
 
 }  // namespace pando
 
-#endif  // PANDO_TESTS_SERVICE_TIERS_BYTE_STREAM_OF_H_
+#endif  // PANDO_TESTS_TIERS_REDIS_BYTE_STREAM_OF_H_
