@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 SEED = 7
 VOCABULARY = 512
 LAYERS = 4
 
 
-def make_model(folder: Path, head_size: int = 32) -> Path:
-    """A Llama of 4 layers, 2 KV heads, float32; about 3 MB."""
+def make_model(folder: Path, head_size: int = 32, **configuration: Any) -> Path:
+    """A Llama of 4 layers, 2 KV heads, float32; about 3 MB. `configuration` is what its
+    config.json has beside, or in the place of, what follows from that."""
     import torch
     from safetensors.torch import save_file
 
@@ -66,7 +68,7 @@ def make_model(folder: Path, head_size: int = 32) -> Path:
         }
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(config | configuration))
     return folder
 
 

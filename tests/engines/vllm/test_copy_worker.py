@@ -2,10 +2,86 @@
 
 import contextlib
 
+import numpy as np
 import pytest
 import torch
+from engines.models import LAYERS
+from engines.vllm.conftest import serve_pool
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
+from pando_kv import Client
+from pando_kv.vllm.copy_plan import Copy, CopyPlan
 from pando_kv.vllm.copy_stream import stream_of
-from pando_kv.vllm.copy_worker import format_of
+from pando_kv.vllm.copy_worker import CopyWorker, StatedPages, format_of
+from vllm.v1.kv_cache_interface import (
+    FullAttentionSpec,
+    KVCacheTensor,
+    create_kv_cache_views,
+)
+from vllm.v1.kv_cache_layout import KVCacheLayout
+
+PAGES = 16
+
+
+@pytest.fixture
+def client(tmp_path):
+    server = serve_pool(tmp_path, PAGES)
+    with Client(server.address) as client:
+        yield client
+    server.close()
+
+
+def blocks_of_kernels(memory, ratio):
+    """Views of vLLM's memory for kernels whose blocks are `ratio` times smaller than
+    the scheduler's."""
+    layers = [f"layer.{n}" for n in range(LAYERS)]
+    spec = FullAttentionSpec(
+        block_size=BLOCK_TOKENS, num_kv_heads=2, head_size=32, dtype=torch.float32
+    )
+    blocks = memory.numel() // (LAYERS * BLOCK_BYTES)
+    tensor = KVCacheTensor(
+        size=memory.numel(),
+        layers=layers,
+        layer_stride=blocks * BLOCK_BYTES,
+        block_stride=BLOCK_BYTES,
+    )
+    views = create_kv_cache_views(
+        memory, spec, blocks, KVCacheLayout.LBNHC, tensor, BLOCK_TOKENS // ratio
+    )
+    assert views[0].shape[0] == blocks * ratio
+    return dict(zip(layers, views, strict=True))
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 4])
+def test_a_block_of_the_scheduler_is_copied_whole(client, ratio):
+    blocks = 8
+    random = np.random.default_rng(ratio)
+    before = random.integers(0, 256, (LAYERS, blocks, BLOCK_BYTES), np.uint8)
+    memory = torch.from_numpy(before.copy()).view(torch.int8).flatten()
+    worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), blocks)
+    worker.register(blocks_of_kernels(memory, ratio), BLOCK_TOKENS)
+    pages = client.allocate_pages(3).tolist()
+
+    plan = CopyPlan(epoch=client.epoch, session_id=client.session_id)
+    plan.saves = {1: Copy("a", pages, [3, 7, 1])}
+    worker.save(plan)
+    with client.attach_pool() as pool:
+        for layer in range(LAYERS):
+            saved = pool.opaque_pages(layer)[pages].reshape(3, BLOCK_BYTES)
+            assert (saved == before[layer, [3, 7, 1]]).all(), f"layer {layer}"
+
+    plan.loads = {2: Copy("b", pages, [6, 0, 2])}
+    worker.load(plan)
+    expected = before.copy()
+    expected[:, [6, 0, 2]] = before[:, [3, 7, 1]]
+    after = memory.numpy().view(np.uint8).reshape(expected.shape)
+    assert (after == expected).all()
+
+
+def test_kernels_whose_blocks_do_not_divide_the_schedulers_are_refused(client):
+    blocks = torch.zeros(12, BLOCK_BYTES // 4)
+    worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), 8)
+    with pytest.raises(ValueError, match=r"'layer\.0' has 12 blocks; 8 or a multiple"):
+        worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
 
 
 def test_a_format_tells_element_types_and_shapes_apart():

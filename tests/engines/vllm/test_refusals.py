@@ -113,7 +113,9 @@ def memory_of_vllm(tensors=1):
 @pytest.fixture
 def worker(roomy):
     with Client(roomy.address) as client:
-        yield ZeroWorker(client, 0, StatedPages(MODEL, PAGE_FORMAT), memory_of_vllm())
+        yield ZeroWorker(
+            client, 0, StatedPages(MODEL, "", PAGE_FORMAT), memory_of_vllm()
+        )
 
 
 def allocated():
@@ -152,7 +154,7 @@ def test_a_layer_that_is_not_in_its_place_is_refused(worker):
 
 
 def test_memory_of_several_tensors_is_refused(roomy):
-    pages = StatedPages(MODEL, PAGE_FORMAT)
+    pages = StatedPages(MODEL, "", PAGE_FORMAT)
     with (
         Client(roomy.address) as client,
         pytest.raises(ValueError, match="one KV cache tensor .* this model has 2"),

@@ -1,13 +1,11 @@
 """How a vLLM with Pando is started, and what it says when it cannot."""
 
-import inspect
-import pkgutil
 from types import SimpleNamespace
 
 import pytest
 import torch
 from engines.engine_process import EngineDied, closing_all
-from engines.models import LAYERS, LAYOUT
+from engines.models import LAYERS, LAYOUT, make_model
 from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from engines.vllm.scheduler_alone import SchedulerAlone
@@ -16,68 +14,10 @@ from pando_kv import Client
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm import TESTED_VERSIONS
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
+from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.zero_worker import ZeroWorker
 from pandod_process import Pandod
-
-BASE = "vllm.distributed.kv_transfer.kv_connector.v1.base:KVConnectorBase_V1."
-# Parameters by name, of what the connector overrides, and of the private things that the
-# zero-copy mode leans on.
-SIGNATURES = {
-    "vllm.v1.core.block_pool:BlockPool.get_num_free_blocks": "self",
-    "vllm.v1.core.block_pool:BlockPool.get_new_blocks": "self num_blocks",
-    "vllm.v1.core.block_pool:BlockPool.touch": "self blocks",
-    "vllm.v1.core.block_pool:BlockPool.free_blocks": "self ordered_blocks",
-    "vllm.v1.core.block_pool:BlockPool.cache_full_blocks": (
-        "self request blocks num_cached_blocks num_full_blocks block_size "
-        "kv_cache_group_id block_mask"
-    ),
-    "vllm.v1.core.block_pool:BlockPool.reset_prefix_cache": "self",
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": "self request",
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_blocks": "self request_id",
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
-    **{
-        BASE + name: parameters
-        for name, parameters in {
-            "__init__": "self vllm_config role kv_cache_config",
-            "get_mem_pool_context": "self",
-            "register_kv_caches": "self kv_caches",
-            "handle_preemptions": "self kv_connector_metadata",
-            "start_load_kv": "self forward_context kwargs",
-            "wait_for_layer_load": "self layer_name",
-            "save_kv_layer": "self layer_name kv_layer attn_metadata kwargs",
-            "wait_for_save": "self",
-            "get_finished": "self finished_req_ids",
-            "get_block_ids_with_load_errors": "self",
-            "build_connector_worker_meta": "self",
-            "bind_kv_cache_manager": "self kv_cache_manager",
-            "get_num_new_matched_tokens": "self request num_computed_tokens",
-            "update_state_after_alloc": "self request blocks num_external_tokens",
-            "build_connector_meta": "self scheduler_output",
-            "update_connector_output": "self connector_output",
-            "request_finished": "self request block_ids",
-            "has_pending_push_work": "self",
-            "reset_cache": "self",
-            "shutdown": "self",
-        }.items()
-    },
-    (
-        "vllm.distributed.kv_transfer.kv_connector.v1.base:"
-        "SupportsHMA.request_finished_all_groups"
-    ): "self request block_ids",
-    (
-        "vllm.distributed.kv_transfer.kv_connector.factory:"
-        "KVConnectorFactory.register_connector"
-    ): "name module_path class_name",
-    "vllm.v1.worker.utils:allocate_kv_cache": (
-        "kv_cache_config device layout kernel_block_sizes"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_a_signature_is_the_one_that_was_tested(name):
-    signature = inspect.signature(pkgutil.resolve_name(name))
-    assert " ".join(signature.parameters) == SIGNATURES[name]
+from vllm.engine.arg_utils import EngineArgs
 
 
 def test_this_vllm_is_a_tested_one():
@@ -87,7 +27,7 @@ def test_this_vllm_is_a_tested_one():
 
 
 def test_another_version_is_refused():
-    with pytest.raises(RuntimeError, match=r"vLLM 0\.32\.0, and this is vLLM 0\.33\.0"):
+    with pytest.raises(RuntimeError, match=r"0\.32\.0, and this is vLLM 0\.33\.0"):
         require_tested_version("vLLM", "0.33.0", TESTED_VERSIONS)
 
 
@@ -99,7 +39,7 @@ def test_a_pool_by_heads_is_refused(tmp_path):
     )
     server.start()
     with Client(server.address) as client:
-        worker = CopyWorker(client, 0, StatedPages(MODEL, ""))
+        worker = CopyWorker(client, 0, StatedPages(MODEL, "", ""), 8)
         with pytest.raises(ValueError, match="does not fit the pool of pandod") as said:
             worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
     assert f"--page-bytes {LAYERS * BLOCK_BYTES}" in str(said.value)
@@ -109,7 +49,7 @@ def test_a_pool_by_heads_is_refused(tmp_path):
 def test_a_pool_in_other_memory_is_refused_by_copies(roomy):
     blocks = torch.zeros(8, 2, BLOCK_TOKENS, 2 * 32, device="meta")
     with Client(roomy.address) as client:
-        worker = CopyWorker(client, 0, StatedPages(MODEL, PAGE_FORMAT))
+        worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), 8)
         with pytest.raises(ValueError, match="memory of cpu, and the engine computes"):
             worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
 
@@ -125,7 +65,7 @@ def test_a_pool_in_other_memory_is_refused_in_place(roomy):
     )
     memory_of_vllm = SimpleNamespace(kv_cache_tensors=[tensor])
     with Client(roomy.address) as client:
-        pages = StatedPages(MODEL, PAGE_FORMAT)
+        pages = StatedPages(MODEL, "", PAGE_FORMAT)
         worker = ZeroWorker(client, 0, pages, memory_of_vllm)
         with (
             worker.memory_context(),
@@ -153,6 +93,50 @@ def test_an_engine_that_does_not_fit_ends_with_a_sentence(
     with closing_all([engine]), pytest.raises(EngineDied):
         engine.ready()
     assert "page_format is 'another', the pool's is 'of the tests'" in engine.log()
+
+
+def test_a_twin_of_another_rope_is_refused(roomy, served, tmp_path):
+    """Its name and its shape are those of the engine that attached first."""
+    served.ready()
+    twin = make_model(tmp_path / "twin", rope_theta=1e6)
+    engine = start_engine("twin", twin, roomy, tmp_path)
+    with closing_all([engine]), pytest.raises(EngineDied):
+        engine.ready()
+    assert "the configuration of the model differs from that" in engine.log()
+
+
+YARN = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 2048,
+}
+
+
+def test_what_determines_kv_makes_another_digest(tmp_path):
+    def digest(folder="one", configuration=None, **arguments):
+        model = make_model(tmp_path / folder, **(configuration or {}))
+        return digest_of(
+            EngineArgs(
+                model=str(model),
+                skip_tokenizer_init=True,
+                **{"dtype": "float32", "max_model_len": 1024} | arguments,
+            ).create_engine_config()
+        )
+
+    same = [
+        digest(),
+        digest(folder="two"),
+        digest(max_model_len=512, max_num_seqs=2, served_model_name="another"),
+    ]
+    others = [
+        digest(configuration={"rope_theta": 1e6}),
+        digest(configuration={"rope_scaling": YARN}),
+        digest(hf_overrides={"rms_norm_eps": 1e-6}),
+        digest(revision="7b2f"),
+        digest(dtype="bfloat16"),
+    ]
+    assert len(set(same)) == 1
+    assert len({same[0], *others}) == 1 + len(others)
 
 
 @pytest.mark.parametrize(

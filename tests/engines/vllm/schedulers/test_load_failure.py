@@ -25,7 +25,7 @@ def scheduler(pandod):
 @pytest.fixture
 def worker(pandod):
     with Client(pandod.address, name="worker") as client:
-        worker = CopyWorker(client, 0, StatedPages(MODEL, PAGE_FORMAT))
+        worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), PAGES)
         shape = (PAGES, BLOCK_BYTES // 4)
         worker.register(
             {f"layer.{n}": torch.zeros(shape) for n in range(LAYERS)}, BLOCK_TOKENS

@@ -13,7 +13,6 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorMetadata,
     KVConnectorRole,
     KVConnectorWorkerMetadata,
-    SupportsHMA,
 )
 
 from pando_kv import Client
@@ -22,6 +21,7 @@ from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm import CONNECTOR, TESTED_VERSIONS
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
+from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.zero_scheduler import ZeroScheduler
 from pando_kv.vllm.zero_worker import ZeroWorker
 
@@ -30,9 +30,12 @@ _COPY_TIMEOUT = 1.0
 _ZERO_TIMEOUT = 30.0
 
 
-class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
+class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
     """One object in vLLM's scheduler and one in each worker; `role` says which, and
-    `pando_zero_copy` in which of the two ways pages are used."""
+    `pando_zero_copy` in which of the two ways pages are used.
+
+    It does not declare SupportsHMA, so that vLLM keeps the KV of layers with windows as
+    it keeps the others', in one group."""
 
     def __init__(
         self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any
@@ -59,7 +62,7 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         if role == KVConnectorRole.SCHEDULER:
             self._scheduler = self._make_scheduler(vllm_config)
         else:
-            self._worker = self._make_worker(kv_cache_config)
+            self._worker = self._make_worker(vllm_config, kv_cache_config)
 
     def _make_scheduler(self, vllm_config: Any) -> CopyScheduler | ZeroScheduler:
         if not self._is_zero_copy:
@@ -75,10 +78,15 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
             self._client, self._block_tokens, min(stash, share), self._wait
         )
 
-    def _make_worker(self, kv_cache_config: Any) -> CopyWorker | ZeroWorker:
-        pages = StatedPages(self._model, self._option("pando_page_format", ""))
+    def _make_worker(
+        self, vllm_config: Any, kv_cache_config: Any
+    ) -> CopyWorker | ZeroWorker:
+        pages = StatedPages(
+            self._model, digest_of(vllm_config), self._option("pando_page_format", "")
+        )
         if not self._is_zero_copy:
-            return CopyWorker(self._client, _rank(), pages, self._is_async)
+            blocks = kv_cache_config.num_blocks
+            return CopyWorker(self._client, _rank(), pages, blocks, self._is_async)
         return ZeroWorker(self._client, _rank(), pages, kv_cache_config)
 
     def _option(self, name: str, default: Any) -> Any:
@@ -190,11 +198,6 @@ class PandoConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         assert self._scheduler is not None
         self._scheduler.end(request.request_id, block_ids)
         return False, None
-
-    def request_finished_all_groups(
-        self, request: Any, block_ids: tuple[list[int], ...]
-    ) -> tuple[bool, dict[str, Any] | None]:
-        return self.request_finished(request, block_ids[0])
 
     def has_pending_push_work(self) -> bool:
         """While it has, vLLM goes on with steps, and so asks the workers."""

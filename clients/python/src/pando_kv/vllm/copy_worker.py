@@ -30,6 +30,8 @@ class StatedPages:
     """What engines that share pages must state alike, beside sizes."""
 
     model: str
+    digest: str
+    """Of the model's configuration."""
     format: str
     """Names the inside of a page; empty: what is seen of vLLM's tensors."""
 
@@ -46,14 +48,21 @@ class CopyWorker:
     """Owned by a worker's connector; its thread alone calls it."""
 
     def __init__(
-        self, client: Client, shard: int, pages: StatedPages, is_async: bool = False
+        self,
+        client: Client,
+        shard: int,
+        pages: StatedPages,
+        blocks: int,
+        is_async: bool = False,
     ) -> None:
-        """`is_async`: copies have a stream of their own."""
+        """`blocks` is how many vLLM's scheduler hands out; `is_async`: copies have a
+        stream of their own."""
         self._client = client
         self._shard = shard
         self._is_async = is_async
         self._stream: CopyStream | None = None
-        self._model = pages.model
+        self._stated = pages
+        self._num_blocks = blocks
         self._page_format = pages.format
         self._blocks: list[torch.Tensor] = []  # of a layer: (blocks, bytes)
         self._pages: list[torch.Tensor] = []
@@ -69,7 +78,9 @@ class CopyWorker:
     def register(self, kv_caches: dict[str, torch.Tensor], block_tokens: int) -> None:
         """vLLM's memory, a tensor for each layer. Raises ValueError, which says how
         pandod is to be started, where its pages have another layout."""
-        self._blocks = [_blocks_of(name, kv) for name, kv in kv_caches.items()]
+        self._blocks = [
+            _blocks_of(name, kv, self._num_blocks) for name, kv in kv_caches.items()
+        ]
         layer_bytes = {blocks.shape[1] for blocks in self._blocks}
         if len(layer_bytes) != 1:
             raise ValueError(f"layers have blocks of {sorted(layer_bytes)} bytes")
@@ -90,12 +101,14 @@ class CopyWorker:
         )
         try:
             self._pool = self._client.attach_pool(
-                expected_layout=layout, model=self._model
+                expected_layout=layout,
+                model=self._stated.model,
+                model_digest=self._stated.digest,
             )
         except LayoutMismatchError as error:
             raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}; start "
-                f"pandod with --layers {layers} --page-bytes {layers * layer_bytes} "
+                f"this engine does not fit the pool of pandod: {error.message}; one "
+                f"that fits has --layers {layers} --page-bytes {layers * layer_bytes} "
                 f"--page-tokens {block_tokens} --page-format '{self._page_format}'"
             ) from error
         views = self._pool.torch()
@@ -247,12 +260,17 @@ def _on(device: torch.device, ids: list[int]) -> torch.Tensor:
     return found.to(device, non_blocking=True)
 
 
-def _blocks_of(name: str, kv: torch.Tensor) -> torch.Tensor:
-    """The memory of a layer as (blocks, bytes), the very same."""
-    blocks = kv.shape[0]
-    if blocks > 1 and not kv[0].is_contiguous():
+def _blocks_of(name: str, kv: torch.Tensor, blocks: int) -> torch.Tensor:
+    """The memory of a layer as (blocks, bytes), the very same. Attention kernels whose
+    blocks are smaller than the scheduler's see each of those as several, in a row."""
+    if kv.shape[0] % blocks:
+        raise ValueError(
+            f"layer '{name}' has {kv.shape[0]} blocks; {blocks} or a multiple is needed"
+        )
+    if kv.shape[0] > 1 and not kv[0].is_contiguous():
         kv = _without_gaps(name, kv)
-    return kv.view(blocks, -1).view(torch.uint8)
+    kv = kv.view(kv.shape[0], -1).view(torch.uint8)
+    return kv if kv.shape[0] == blocks else kv.view(blocks, -1)
 
 
 def _without_gaps(name: str, kv: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What makes the KV of a request another one's: where it is cached, and under what.
+"""What makes KV another one's: the model's configuration, and what a request reads.
 
 Prompts are equal only if all that the model reads is: the tokens, the LoRA, the images.
 """
@@ -12,8 +12,25 @@ from typing import Any
 import numpy as np
 
 from pando_kv import Namespace
+from pando_kv._model_digest import model_digest
 from pando_kv._short_name import short_name
 from pando_kv._wire import Uint32Array
+
+
+def digest_of(vllm_config: Any) -> str:
+    """Of the model, as vLLM computes with it."""
+    model = vllm_config.model_config
+    # This rope depends on the longest context that the engine admits.
+    is_by_length = "longrope" in str(model.hf_config.to_dict())
+    return model_digest(
+        model.hf_config,
+        revision=model.revision,
+        dtype=model.dtype,
+        quantization=model.quantization,
+        cache_dtype=vllm_config.cache_config.cache_dtype,
+        disable_sliding_window=model.disable_sliding_window,
+        context=model.max_model_len if is_by_length else None,
+    )
 
 
 def can_be_cached(request: Any) -> bool:

@@ -106,12 +106,14 @@ class ZeroWorker:
         try:
             # Mapped once more, only to be compared.
             self._client.attach_pool(
-                expected_layout=layout, model=self._stated.model
+                expected_layout=layout,
+                model=self._stated.model,
+                model_digest=self._stated.digest,
             ).close()
         except LayoutMismatchError as error:
             raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}; start "
-                f"pandod with --layers {self._layers} --page-bytes {page_bytes} "
+                f"this engine does not fit the pool of pandod: {error.message}; one "
+                f"that fits has --layers {self._layers} --page-bytes {page_bytes} "
                 f"--page-tokens {block_tokens} --layout-order {order.value} "
                 f"--page-format '{page_format}'"
             ) from error

@@ -1,0 +1,71 @@
+"""What of vLLM the connector leans on, as it was in the releases that were tested."""
+
+import inspect
+import pkgutil
+
+import pytest
+
+BASE = "vllm.distributed.kv_transfer.kv_connector.v1.base:KVConnectorBase_V1."
+# Parameters by name, of what the connector overrides, and of the private things that the
+# zero-copy mode leans on.
+SIGNATURES = {
+    "vllm.v1.core.block_pool:BlockPool.get_num_free_blocks": "self",
+    "vllm.v1.core.block_pool:BlockPool.get_new_blocks": "self num_blocks",
+    "vllm.v1.core.block_pool:BlockPool.touch": "self blocks",
+    "vllm.v1.core.block_pool:BlockPool.free_blocks": "self ordered_blocks",
+    "vllm.v1.core.block_pool:BlockPool.cache_full_blocks": (
+        "self request blocks num_cached_blocks num_full_blocks block_size "
+        "kv_cache_group_id block_mask"
+    ),
+    "vllm.v1.core.block_pool:BlockPool.reset_prefix_cache": "self",
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_blocks": "self request_id",
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
+    **{
+        BASE + name: parameters
+        for name, parameters in {
+            "__init__": "self vllm_config role kv_cache_config",
+            "get_mem_pool_context": "self",
+            "register_kv_caches": "self kv_caches",
+            "handle_preemptions": "self kv_connector_metadata",
+            "start_load_kv": "self forward_context kwargs",
+            "wait_for_layer_load": "self layer_name",
+            "save_kv_layer": "self layer_name kv_layer attn_metadata kwargs",
+            "wait_for_save": "self",
+            "get_finished": "self finished_req_ids",
+            "get_block_ids_with_load_errors": "self",
+            "build_connector_worker_meta": "self",
+            "bind_kv_cache_manager": "self kv_cache_manager",
+            "get_num_new_matched_tokens": "self request num_computed_tokens",
+            "update_state_after_alloc": "self request blocks num_external_tokens",
+            "build_connector_meta": "self scheduler_output",
+            "update_connector_output": "self connector_output",
+            "request_finished": "self request block_ids",
+            "has_pending_push_work": "self",
+            "reset_cache": "self",
+            "shutdown": "self",
+        }.items()
+    },
+    (
+        "vllm.distributed.kv_transfer.kv_connector.factory:"
+        "KVConnectorFactory.register_connector"
+    ): "name module_path class_name",
+    "vllm.v1.worker.utils:allocate_kv_cache": (
+        "kv_cache_config device layout kernel_block_sizes"
+    ),
+}
+
+
+# Parameters that some releases add, which the connector takes, too.
+ADDED = {
+    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": (
+        "self request",
+        "self request max_cache_hit_length",
+    )
+}
+
+
+@pytest.mark.parametrize("name", [*SIGNATURES, *ADDED])
+def test_a_signature_is_the_one_that_was_tested(name):
+    signature = inspect.signature(pkgutil.resolve_name(name))
+    expected = ADDED.get(name) or (SIGNATURES[name],)
+    assert " ".join(signature.parameters) in expected
