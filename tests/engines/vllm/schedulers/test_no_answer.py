@@ -8,7 +8,6 @@ from cutter import Cutter
 from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.steps import Request, Step, tokens, written
 from eventually import eventually
-from impatience import impatient
 from pando_kv import Client
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 
@@ -21,7 +20,7 @@ def cutter(pandod, tmp_path):
 
 @pytest.fixture
 def client(cutter):
-    with Client(cutter.address, name="scheduler", lane=False) as client:
+    with Client(cutter.address, name="scheduler", lane=False, away_after=5.0) as client:
         yield client
 
 
@@ -32,10 +31,12 @@ def scheduler(client):
 
 @contextlib.contextmanager
 def unanswered(cutter, client):
-    """What it sends meanwhile is lost."""
+    """What it sends meanwhile is lost, and it knows that soon."""
     cutter.deafen()
-    with impatient(client):
-        yield
+    presence = client._connection.presence
+    presence.away_after = 0.3
+    yield
+    presence.away_after = 5.0
     cutter.cut()
 
 
@@ -58,7 +59,7 @@ def test_pages_are_not_published_in_the_place_of_those_before(
     plan = begun(scheduler, request, [1, 2], 64)
     with unanswered(cutter, client):
         scheduler.take(written(plan))
-    scheduler._access._closed_until = 0.0
+    eventually(lambda: not client.is_away)
     plan = scheduler.plan(Step(cached=[(request, [3, 4, 5], 64, 65)]))
     scheduler.take(written(plan))
     scheduler.end("1")
@@ -73,13 +74,27 @@ def test_what_ends_while_pandod_is_left_alone_leaves_nothing(
     plans = [begun(scheduler, r, [1, 2, 3], 65) for r in requests]
     with unanswered(cutter, client):
         assert scheduler.matched_tokens(Request("lost", tokens(65)), 0) == 0
-    assert not scheduler._access.is_open
-    for request, plan in zip(requests, plans, strict=True):
-        scheduler.take(written(plan))
-        scheduler.end(request.request_id)
+        assert client.is_away
+        for request, plan in zip(requests, plans, strict=True):
+            scheduler.take(written(plan))
+            scheduler.end(request.request_id)
     eventually(lambda: nothing_is_held(operator))
-    # The last insert published as well.
-    assert operator.match_prefix(tokens(65, start=100)).matched_tokens == 64
+
+
+def test_what_is_saved_under_a_reset_leaves_nothing(
+    scheduler, client, cutter, operator
+):
+    """The first call that gives back has no answer; the others are put off."""
+    requests = [Request(str(i), tokens(65, start=100 * i)) for i in range(4)]
+    plans = [begun(scheduler, r, [1, 2, 3], 65) for r in requests]
+    for request in requests:
+        request.num_computed_tokens = 65
+    scheduler.reset()
+    with unanswered(cutter, client):
+        for request, plan in zip(requests, plans, strict=True):
+            scheduler.end(request.request_id)
+            scheduler.take(written(plan))
+    eventually(lambda: nothing_is_held(operator))
 
 
 def test_what_pandod_refuses_to_publish_is_freed(scheduler, client, operator):

@@ -15,7 +15,7 @@ from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
 
 @pytest.fixture
 def scheduler(pandod):
-    with Client(pandod.address, name="scheduler", timeout=5) as client:
+    with Client(pandod.address, name="scheduler", away_after=5.0) as client:
         yield CopyScheduler(client, BLOCK_TOKENS, workers=2)
 
 
@@ -184,7 +184,7 @@ def deadline_passes(scheduler):
 
     client = scheduler._access.client
     eventually(lambda: client.generation > 1 and client.session_id)
-    scheduler._access._closed_until = 0.0
+    eventually(lambda: not client.is_away)
 
 
 def test_a_reset_forgets_without_flushing(scheduler, operator):

@@ -28,6 +28,8 @@ from pando_kv.vllm.zero_worker import ZeroWorker
 # The cache is not worth a longer wait; where pages are what an engine runs on, it is.
 _COPY_TIMEOUT = 1.0
 _ZERO_TIMEOUT = 30.0
+# A step waits no longer, for one call; then for none, until pandod answers again.
+_AWAY_AFTER = 1.0
 
 
 class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
@@ -110,6 +112,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
             name=f"vllm {self.role.name.lower()} {os.getpid()}",
             timeout=_ZERO_TIMEOUT if self._is_zero_copy else _COPY_TIMEOUT,
             token=os.environ.get("PANDO_TOKEN") or None,
+            away_after=_AWAY_AFTER,
         )
 
     @property

@@ -67,7 +67,7 @@ class CopyPublications:
             return
         pages = np.concatenate([_NO_PAGES, *(save.page_ids for save in done)])
         if tracked.is_closed:
-            self._access.give_back(lambda client: _drop(client, lock, pages, is_last))
+            self._access.ask(lambda client: _drop(client, lock, pages, is_last))
         else:
             end = done[-1].end if done else tracked.published
             tokens = tracked.tokens.upto(end)[tracked.published :]
@@ -75,10 +75,7 @@ class CopyPublications:
             insert = functools.partial(
                 _insert, lock=lock, tokens=tokens, pages=pages, is_last=is_last
             )
-            if is_last:
-                self._access.give_back(insert)
-            else:
-                tracked.is_closed = self._access.ask(insert) is None
+            tracked.is_closed = self._access.ask(insert) is None
         if is_last:
             tracked.lock = None
 
@@ -88,7 +85,7 @@ class CopyPublications:
         for each in waiting:
             if self._is_done(each.save.number):
                 del self._done[each.save.number]
-                self._access.give_back(each.free)
+                self._access.ask(each.free)
             else:
                 self._given_up.append(each)
 
@@ -136,7 +133,10 @@ def _insert(
 
 
 def _drop(client: Client, lock: Lock, pages: Uint32Array, is_last: bool) -> None:
-    if pages.size:
-        client.free_pages(pages)
-    if is_last:
-        client.unlock(lock)
+    """Where the first call has no answer the second is made all the same."""
+    try:
+        if pages.size:
+            client.free_pages(pages)
+    finally:
+        if is_last:
+            client.unlock(lock)

@@ -204,7 +204,7 @@ class CopyScheduler:
             tracked.matched, tracked.page_ids = match.matched_tokens, match.page_ids
             tracked.saved = tracked.published = match.matched_tokens
         if lock is not None:
-            self._access.give_back(lambda client: client.unlock(lock))
+            self._access.ask(lambda client: client.unlock(lock))
 
     def _blocks(self, request_id: str) -> list[int]:
         tracked = self._tracked.get(request_id)
@@ -259,7 +259,7 @@ class CopyScheduler:
         if pages is None:
             return
         if self._access.session is not session:
-            self._access.give_back(lambda client: client.free_pages(pages))
+            self._access.ask(lambda client: client.free_pages(pages))
             return
         for tracked, end in wanted:
             first = tracked.saved // self._block_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from pando_kv import Client
-from pando_kv.errors import PandoError, SessionLostError
+from pando_kv.errors import AwayError, PandoError, SessionLostError
 
 _log = logging.getLogger("pando_kv.vllm")
 
@@ -27,7 +27,8 @@ class OnlySession:
         """After a call that failed, if that is possible."""
         if isinstance(error, SessionLostError):
             self._end(error.message)
-        _log.warning("pandod: %s; going on without it", error)
+        if not isinstance(error, AwayError):
+            _log.warning("pandod: %s; going on without it", error)
 
     def _end(self, why: str) -> None:
         raise RuntimeError(

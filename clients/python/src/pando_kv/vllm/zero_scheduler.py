@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from pando_kv import Client
-from pando_kv._room import allocate_what_there_is
+from pando_kv._room import Refusals, allocate_what_there_is
 from pando_kv._tier_waits import Prompt, TierWaits
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
+    AwayError,
     DeadlineError,
     DrainingError,
     PandoError,
@@ -48,6 +49,7 @@ class ZeroScheduler:
         self._client = client
         self._tier_waits = TierWaits(client, wait)
         self._session = OnlySession(client)
+        self._refusals = Refusals(client)
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
         self._admitted: dict[str, Admitted] = {}
@@ -74,7 +76,9 @@ class ZeroScheduler:
         manager.get_computed_blocks = self.computed_blocks
         self._manager, self._pool = manager, pool
 
-    def computed_blocks(self, request: Any) -> tuple[Any, int, int]:
+    def computed_blocks(
+        self, request: Any, max_cache_hit_length: int | None = None
+    ) -> tuple[Any, int, int]:
         """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
         step while a request waits; the match, its lock and its pages are kept. One
         that is held back is not matched yet: matched_tokens() says so next."""
@@ -88,10 +92,13 @@ class ZeroScheduler:
             self._secure(self._prompt_blocks(request))
         elif not self._holds_back(request):
             admitted = self._admit(request)
-        if admitted is None or not admitted.blocks:
+        found = admitted.blocks if admitted is not None else []
+        if max_cache_hit_length is not None:
+            found = found[: max_cache_hit_length // self._block_tokens]
+        if not found:
             return self._manager.empty_kv_cache_blocks, 0, 0
-        blocks = self._manager.create_kv_cache_blocks((list(admitted.blocks),))
-        return blocks, len(admitted.blocks) * self._block_tokens, 0
+        blocks = self._manager.create_kv_cache_blocks((list(found),))
+        return blocks, len(found) * self._block_tokens, 0
 
     def matched_tokens(self, request: Any, computed: int) -> int | None:
         """Nothing is to be copied: what is cached is in its place. None: the request
@@ -160,6 +167,8 @@ class ZeroScheduler:
 
     def _admit(self, request: Any) -> Admitted | None:
         self._session.require()
+        if self._refusals.is_in_vain(request.request_id):
+            return None
         tokens = Tokens(request)
         matchable = self._matchable(request)
         if request.skip_reading_prefix_cache:
@@ -175,6 +184,7 @@ class ZeroScheduler:
                 reserve_tokens=reserve,
             )
         except _NOT_NOW:
+            self._refusals.add(request.request_id)
             return None
         except PandoError as error:
             self._session.go_on(error)
@@ -218,6 +228,9 @@ class ZeroScheduler:
                 # vLLM does not change the table of a request: duplicates stay its own.
                 keep_duplicates=True,
             )
+        except AwayError:
+            # The call was not made: it is when pandod answers, if the request runs on.
+            return
         except (DeadlineError, UnavailableError) as error:
             # Nobody knows whose they are: they are used no more.
             self._session.go_on(error)
@@ -266,12 +279,12 @@ class ZeroScheduler:
         """Makes so many pages spare, if there is room. Pages that were promised may
         have gone to requests that run."""
         short = pages - self._pool.spare_pages()
-        if short <= 0:
+        if short <= 0 or self._refusals.is_in_vain(short):
             return
         try:
             self._pool.add(self._client.allocate_pages(short))
         except _NOT_NOW:
-            pass
+            self._refusals.add(short)
         except PandoError as error:
             self._session.go_on(error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -19,7 +20,7 @@ _log = logging.getLogger("pando_kv.vllm")
 
 
 class ZeroWorker:
-    """Owned by a worker's connector; its thread alone calls it.
+    """Owned by a worker's connector; its thread alone calls it, but for the link.
 
     vLLM allocates its KV memory with one call of `torch.zeros`; that call is answered
     with the pool. Should vLLM have changed, the engine does not start.
@@ -36,6 +37,7 @@ class ZeroWorker:
         self._pool: MappedPool | None = None
         self._memory: _PoolForZeros | None = None
         self._linked_to = 0
+        self._linking: threading.Thread | None = None
 
     def memory_context(self) -> AbstractContextManager[None]:
         """In which vLLM makes its KV memory."""
@@ -71,12 +73,20 @@ class ZeroWorker:
         pass
 
     def load(self, plan: ZeroPlan) -> None:
-        if self._linked_to != plan.session_id:
-            try:
-                self._client.link_session(plan.session_id)
-                self._linked_to = plan.session_id
-            except PandoError as error:
-                _log.warning("pandod: %s; tried again with the next step", error)
+        """The link is made beside the steps, which do not wait for pandod."""
+        is_linking = self._linking is not None and self._linking.is_alive()
+        if self._linked_to != plan.session_id and not is_linking:
+            self._linking = threading.Thread(
+                target=self._link_to, args=(plan.session_id,), daemon=True
+            )
+            self._linking.start()
+
+    def _link_to(self, session_id: int) -> None:
+        try:
+            self._client.link_session(session_id)
+            self._linked_to = session_id
+        except PandoError as error:
+            _log.warning("pandod: %s; tried again with the next step", error)
 
     def save(self, plan: ZeroPlan) -> None:
         """Nothing: what is computed is where it is published."""

@@ -1,0 +1,194 @@
+"""vLLM's own Scheduler beside a pandod that stands still: no step waits for it, and
+nothing stays locked or reserved."""
+
+import contextlib
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from engines.vllm.scheduler_alone import SchedulerAlone
+from engines.vllm.schedulers.conftest import PAGES
+from engines.vllm.start import prompt
+from eventually import eventually
+from pando_kv.vllm.copy_plan import CopyPlan, CopyReport
+from vllm.v1.outputs import KVConnectorOutput
+
+# A call that waited for its answer would not end within a test.
+LONG = 1000.0
+SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
+PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "50"))
+
+
+@pytest.fixture(params=[False, True], ids=["copies", "zero copy"])
+def zero_copy(request):
+    return request.param
+
+
+class Server:
+    """A pandod, which may be stopped."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self.is_stopped = False
+
+    def stop(self):
+        os.kill(self._pid, signal.SIGSTOP)
+        eventually(lambda: self._states() == {"T"})
+        self.is_stopped = True
+
+    def go_on(self):
+        os.kill(self._pid, signal.SIGCONT)
+        self.is_stopped = False
+
+    def _states(self):
+        """Of its threads, which go on for a moment after the signal."""
+        tasks = Path(f"/proc/{self._pid}/task").glob("*/stat")
+        return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
+
+
+@pytest.fixture
+def server(pandod):
+    server = Server(pandod.pid)
+    yield server
+    server.go_on()
+
+
+class LateScheduler(SchedulerAlone):
+    """Its copies are reported some steps late, and some saves fail."""
+
+    def __init__(self, choose, *given, **named):
+        super().__init__(*given, **named)
+        self.choose = choose
+        self._under_way = []
+
+    def work(self, output):
+        plan = output.kv_connector_metadata
+        if not isinstance(plan, CopyPlan):
+            return super().work(output)
+        self._under_way += [*plan.saves, *plan.loads, *plan.lost_loads]
+        over = self.choose.randrange(len(self._under_way) + 1)
+        done, self._under_way = self._under_way[:over], self._under_way[over:]
+        failed = {save for save in plan.saves if self.choose.random() < 0.1}
+        report = CopyReport(dict.fromkeys(done, 1), failed)
+        return KVConnectorOutput(kv_connector_worker_meta=report)
+
+    @property
+    def client(self):
+        return self.scheduler.connector._client
+
+    def finish(self):
+        """All requests, and what is under way of those that are over."""
+        self.run()
+        while self.scheduler.connector.has_pending_push_work():
+            self.step()
+
+
+@contextlib.contextmanager
+def started(model, pandod, zero_copy, choose):
+    alone = LateScheduler(
+        choose, model, pandod.address, zero_copy=zero_copy, blocks=PAGES
+    )
+    try:
+        yield alone
+    finally:
+        alone.close()
+
+
+def test_no_step_waits_for_a_pandod_that_is_known_to_be_away(
+    model, pandod, server, zero_copy, operator
+):
+    with started(model, pandod, zero_copy, random.Random(1)) as alone:
+        presence = alone.client._connection.presence
+        for n in range(4):
+            alone.add(str(n), prompt(150, seed=n), new=40)
+        for _ in range(6):
+            alone.step()
+        server.stop()
+        presence.away_after = 0.1
+        alone.add("finds out", prompt(150, seed=9), new=3)
+        for _ in range(200):
+            alone.step()
+            if alone.client.is_away:
+                break
+        assert alone.client.is_away
+        presence.away_after = alone.client._connection.timeout = LONG
+
+        alone.add("late", prompt(150, seed=10), new=3)
+        alone.abort("0")
+        for _ in range(100):
+            alone.step()
+        alone.scheduler.connector.reset_cache()
+        alone.step()
+        server.go_on()
+        eventually(lambda: not alone.client.is_away)
+        alone.finish()
+        eventually(lambda: operator.stats().locks == 0)
+
+
+def run_program(alone, server, choose):
+    """A random one, in which pandod stands still now and then."""
+    live = []
+    for n in range(choose.randrange(10, 40)):
+        what = choose.choices(
+            ["step", "add", "abort", "reset", "stand still", "go on"],
+            [12, 6, 2, 1, 2, 2],
+        )[0]
+        if what == "add":
+            tokens = prompt(choose.randrange(1, 400), seed=choose.randrange(4))
+            live.append(f"{id(choose)} {n}")
+            alone.add(live[-1], tokens, new=choose.randrange(1, 40))
+        elif what == "abort" and live:
+            alone.abort(live.pop(choose.randrange(len(live))))
+        elif what == "reset":
+            alone.scheduler.connector.reset_cache()
+        elif what == "stand still" and not server.is_stopped:
+            server.stop()
+        elif what == "go on" and server.is_stopped:
+            server.go_on()
+        else:
+            alone.step()
+    server.go_on()
+    eventually(lambda: not alone.client.is_away)
+    alone.finish()
+
+
+def test_silences_leave_no_lock_and_no_page(model, pandod, server, zero_copy, operator):
+    seeds = range(SEED, SEED + PROGRAMS)
+    with started(model, pandod, zero_copy, random.Random(SEED)) as alone:
+        alone.client._connection.presence.away_after = 0.05
+        for seed in seeds:
+            print("seed", seed)
+            alone.choose = random.Random(seed)
+            run_program(alone, server, alone.choose)
+            eventually(lambda: operator.stats().locks == 0)
+            if not zero_copy:
+                eventually(lambda: operator.stats().pages.reserved == 0)
+    eventually(lambda: operator.stats().pages.reserved == 0)
+
+
+def test_an_engine_in_place_makes_no_call_while_the_pool_is_full(
+    model, pandod, operator, monkeypatch
+):
+    monkeypatch.setattr("pando_kv._room._LONGEST", LONG)
+    with started(model, pandod, True, random.Random(1)) as alone:
+        held = operator.allocate_pages(PAGES, at_least=0)
+        for n in range(3):
+            alone.add(str(n), prompt(150, seed=n), new=2)
+        assert not alone.step()
+        calls = []
+        send = type(alone.client._connection).send
+
+        def counted(connection, call, *given):
+            calls.append(call.method.path)
+            return send(connection, call, *given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(alone.client._connection), "send", counted)
+            for _ in range(50):
+                assert not alone.step()
+        assert calls == []
+        operator.free_pages(held)
+        alone.finish()
+    assert operator.stats().locks == 0
