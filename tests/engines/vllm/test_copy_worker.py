@@ -9,9 +9,12 @@ from engines.models import LAYERS
 from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from pando_kv import Client
+from pando_kv.vllm import copy_layers
+from pando_kv.vllm.copy_layers import CopyLayers
 from pando_kv.vllm.copy_plan import Copy, CopyPlan
 from pando_kv.vllm.copy_stream import stream_of
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages, format_of
+from torch.utils._python_dispatch import TorchDispatchMode
 from vllm.v1.kv_cache_interface import (
     FullAttentionSpec,
     KVCacheTensor,
@@ -75,6 +78,54 @@ def test_a_block_of_the_scheduler_is_copied_whole(client, ratio):
     expected[:, [6, 0, 2]] = before[:, [3, 7, 1]]
     after = memory.numpy().view(np.uint8).reshape(expected.shape)
     assert (after == expected).all()
+
+
+class Launches(TorchDispatchMode):
+    """Counts what is gathered and scattered; a GPU launches a kernel for each."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func.overloadpacket in (
+            torch.ops.aten.index_select,
+            torch.ops.aten.index_copy_,
+        )
+        return func(*args, **kwargs or {})
+
+
+def test_copies_are_four_launches_a_step_whatever_the_requests(client):
+    blocks = 16
+    memory = torch.zeros(LAYERS * blocks * BLOCK_BYTES, dtype=torch.int8)
+    worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), blocks)
+    worker.register(blocks_of_kernels(memory, 1), BLOCK_TOKENS)
+    pages = client.allocate_pages(14).tolist()
+    plan = CopyPlan(epoch=client.epoch, session_id=client.session_id)
+    plan.loads = {n: Copy(str(n), [pages[n]], [n]) for n in range(7)}
+    plan.saves = {n: Copy(str(n), [pages[n]], [n]) for n in range(7, 14)}
+    with Launches() as launches:
+        worker.load(plan)
+        worker.save(plan)
+    assert launches.count == 4
+    assert worker.report().failed == set()
+
+
+@pytest.mark.parametrize("gap", [0, 4])
+def test_what_is_larger_than_the_scratch_memory_is_copied_in_parts(monkeypatch, gap):
+    """Rows of 20 bytes, or of 24; layers that are not evenly apart, too."""
+    monkeypatch.setattr(copy_layers, "_SCRATCH_BYTES", 100)
+    random = np.random.default_rng(gap)
+    memory = torch.from_numpy(random.integers(0, 256, (3, 10, 20 + gap), np.uint8))
+    pages = torch.zeros_like(memory)
+    uneven = [memory[0], memory[1], memory[2].clone()]
+    ids = ([9, 1, 4, 0, 7, 2], [3, 8, 0, 1, 9, 5])
+    for blocks in (list(memory), uneven):
+        pages.zero_()
+        CopyLayers(blocks, list(pages)).save(*ids)
+        expected = torch.zeros_like(memory)
+        expected[:, ids[0]] = memory[:, ids[1]]
+        assert torch.equal(pages, expected)
 
 
 def test_kernels_whose_blocks_do_not_divide_the_schedulers_are_refused(client):

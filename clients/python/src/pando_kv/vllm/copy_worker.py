@@ -16,6 +16,7 @@ import torch
 from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionLink
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
+from pando_kv.vllm.copy_layers import CopyLayers
 from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.copy_stream import CopyStream, Event, Over, stream_of
 
@@ -65,7 +66,7 @@ class CopyWorker:
         self._num_blocks = blocks
         self._page_format = pages.format
         self._blocks: list[torch.Tensor] = []  # of a layer: (blocks, bytes)
-        self._pages: list[torch.Tensor] = []
+        self._layers: CopyLayers | None = None
         self._pool: MappedPool | None = None
         self._linked_to = 0
         self._link: SessionLink | None = None
@@ -112,10 +113,9 @@ class CopyWorker:
                 f"--page-tokens {block_tokens} --page-format '{self._page_format}'"
             ) from error
         views = self._pool.torch()
-        self._pages = [
-            views.opaque_pages(layer, self._shard) for layer in range(layers)
-        ]
-        require_same_device(self._pages[0].device, self._blocks[0].device)
+        pages = [views.opaque_pages(layer, self._shard) for layer in range(layers)]
+        require_same_device(pages[0].device, self._blocks[0].device)
+        self._layers = CopyLayers(self._blocks, pages)
         self._block_tokens = block_tokens
 
     def begin(self, plan: CopyPlan) -> None:
@@ -132,7 +132,7 @@ class CopyWorker:
             return
         event: Event = Over()
         if self._is_ready(plan):
-            event = self._queue(plan.loads, self._load, self._refuse)
+            event = self._queue(plan.loads, CopyLayers.load, self._refuse)
         else:
             self._refuse(plan.loads)
         self._begin(plan.loads, event)
@@ -142,7 +142,7 @@ class CopyWorker:
             return
         event: Event = Over()
         if self._is_ready(plan):
-            event = self._queue(plan.saves, self._save, self._failed.update)
+            event = self._queue(plan.saves, CopyLayers.save, self._failed.update)
         else:
             self._failed.update(plan.saves)
         self._under_way.append(_UnderWay(list(plan.saves), event))
@@ -193,7 +193,7 @@ class CopyWorker:
                 if self._client.epoch != plan.epoch:
                     return False
                 self._finish()
-                self._pages = []
+                self._layers = None
                 self._attach(self._block_tokens)
             if self._linked_to != plan.session_id:
                 self._link_to(plan.session_id)
@@ -217,47 +217,25 @@ class CopyWorker:
     def _queue(
         self,
         copies: dict[int, Copy],
-        copy: Callable[[Copy], None],
+        copy: Callable[[CopyLayers, list[int], list[int]], None],
         fail: Callable[[dict[int, Copy]], object],
     ) -> Event:
-        """Of copies that fail a part may be under way, too: there is an end to wait for
-        in any case."""
+        """All at once: what is launched does not depend on how many requests there are.
+        A part of copies that fail may be under way, too: there is an end to wait for in
+        any case."""
+        page_ids = [page for each in copies.values() for page in each.page_ids]
+        block_ids = [block for each in copies.values() for block in each.block_ids]
+        assert self._layers is not None and self._stream is not None
+        layers = self._layers
 
         def copy_all() -> None:
             try:
-                for each in copies.values():
-                    copy(each)
+                copy(layers, page_ids, block_ids)
             except RuntimeError:
                 _log.exception("copies failed")
                 fail(copies)
 
-        assert self._stream is not None
         return self._stream.queue(copy_all)
-
-    def _load(self, copy: Copy) -> None:
-        _copy(self._pages, copy.page_ids, self._blocks, copy.block_ids)
-
-    def _save(self, copy: Copy) -> None:
-        _copy(self._blocks, copy.block_ids, self._pages, copy.page_ids)
-
-
-def _copy(
-    from_layers: list[torch.Tensor],
-    from_ids: list[int],
-    to_layers: list[torch.Tensor],
-    to_ids: list[int],
-) -> None:
-    device = from_layers[0].device
-    source, target = _on(device, from_ids), _on(device, to_ids)
-    for from_layer, to_layer in zip(from_layers, to_layers, strict=True):
-        to_layer.index_copy_(0, target, from_layer.index_select(0, source))
-
-
-def _on(device: torch.device, ids: list[int]) -> torch.Tensor:
-    """A GPU takes them from pinned memory in its own time: nobody waits for it."""
-    is_pinned = device.type == "cuda"
-    found = torch.tensor(ids, dtype=torch.int64, pin_memory=is_pinned)
-    return found.to(device, non_blocking=True)
 
 
 def _blocks_of(name: str, kv: torch.Tensor, blocks: int) -> torch.Tensor:
