@@ -72,9 +72,9 @@ def test_what_does_not_go_together_is_refused(
 
 
 def test_another_version_is_refused_by_the_connector(model, roomy, monkeypatch):
-    monkeypatch.setattr("vllm.__version__", "0.33.0")
+    monkeypatch.setattr("vllm.__version__", "0.34.0")
     with pytest.raises(
-        RuntimeError, match=r"this is vLLM 0\.33\.0; PANDO_ANY_ENGINE_VERSION=1 tries"
+        RuntimeError, match=r"this is vLLM 0\.34\.0; PANDO_ANY_ENGINE_VERSION=1 tries"
     ):
         SchedulerAlone(model, roomy.address, zero_copy=False, blocks=64)
 

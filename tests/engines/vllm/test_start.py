@@ -27,8 +27,8 @@ def test_this_vllm_is_a_tested_one():
 
 
 def test_another_version_is_refused():
-    with pytest.raises(RuntimeError, match=r"0\.32\.0, and this is vLLM 0\.33\.0"):
-        require_tested_version("vLLM", "0.33.0", TESTED_VERSIONS)
+    with pytest.raises(RuntimeError, match=r"0\.33\.0, and this is vLLM 0\.34\.0"):
+        require_tested_version("vLLM", "0.34.0", TESTED_VERSIONS)
 
 
 def test_a_pool_by_heads_is_refused(tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-TESTED_VERSIONS = ("0.32.0",)
+TESTED_VERSIONS = ("0.31.0", "0.32.0", "0.33.0")
 
 CONNECTOR = "PandoConnector"
 
