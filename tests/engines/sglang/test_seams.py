@@ -50,6 +50,10 @@ SIGNATURES = {
     "sglang.srt.managers.scheduler:Scheduler.get_new_batch_prefill": (
         "self running_batch"
     ),
+    "sglang.srt.managers.scheduler:Scheduler.update_running_batch": "self batch",
+    "sglang.srt.managers.schedule_batch:ScheduleBatch.new_tokens_required_next_decode": (
+        "self selected_indices"
+    ),
     "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
         "self waiting_queue"
     ),

@@ -12,6 +12,9 @@ from pando_kv.errors import PandoError
 
 _log = logging.getLogger("pando_kv")
 
+# Seconds that a step of an engine waits for pandod, at most: one that answers is slower
+# only where its machine stands still.
+SCHEDULER_PATIENCE = 0.9
 # Seconds between two looks whether pandod answers again.
 _PAUSE = 0.1
 

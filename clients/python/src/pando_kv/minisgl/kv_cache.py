@@ -13,6 +13,7 @@ from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
 from pando_kv import Client, DType, KvLayout
+from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.torch_views import TorchViews
@@ -23,7 +24,7 @@ _DTYPES = {
     torch.bfloat16: DType.BFLOAT16,
 }
 
-# A step of an engine waits rather than fails while pandod is slow.
+# For the start; a step waits no longer than SCHEDULER_PATIENCE.
 _TIMEOUT = 30.0
 
 
@@ -40,6 +41,7 @@ def session() -> Client:
         address,
         name=f"mini-sglang {os.getpid()}",
         timeout=_TIMEOUT,
+        away_after=SCHEDULER_PATIENCE,
         token=os.environ.get("PANDO_TOKEN") or None,
     )
 

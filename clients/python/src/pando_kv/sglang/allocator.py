@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,19 @@ from pando_kv._wire import Uint32Array
 _STASH_PAGES = 64
 _STASH_SHARE = 64
 
-# How often, and how far apart, the last request asks for a page before it is aborted:
-# ten seconds. Counted, so that all ranks do alike.
-_LAST_ATTEMPTS = 1000
+# Seconds for which the last request that decodes waits for a page before SGLang aborts
+# it, and between two looks whether there is one.
+_LAST_WAIT = 10.0
 _PAUSE = 0.01
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """There is no page for the last request that decodes."""
+
+    request: Any
+    until: float
+    """By then it has waited long enough."""
 
 
 class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
@@ -34,8 +44,9 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
     cache: Any = None
     """The PandoPrefixCache."""
     free_pages: torch.Tensor
-    _was_short = False
-    """For its last request, when it was asked for pages to decode before."""
+    clock = staticmethod(time.monotonic)
+    shortage: Shortage | None = None
+    """Since it was asked for pages to decode before."""
     owned = 0
     """Reserved pages of the session: those here, and those of requests that are not
     published."""
@@ -144,21 +155,53 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         spec_algorithm: Any = None,
     ) -> bool:
         """The scheduler retracts requests until this is so, and aborts the last one.
-        That one waits: other engines give pages back, when this one cannot."""
-        self.cache.begin_decode()
-        pages = -(-num_tokens // self.page_size)
-        if self.secure(pages):
-            self._was_short = False
+        That one waits, if all others were retracted in this step: other engines may
+        have taken what these gave back."""
+        if self._can_decode(num_tokens):
             return True
-        is_last = requests is not None and len(requests) == 1
+        if requests is None or len(requests) != 1:
+            return False
+        before, shortage = self.shortage, self._shortage_of(requests[0])
         # The first time SGLang may only wait for requests that end with this step.
-        is_asked_again = is_last and self._was_short
-        self._was_short = is_last and not is_asked_again
-        for _ in range(_LAST_ATTEMPTS if is_asked_again else 0):
+        while shortage is before and self._lasts(shortage, in_step=True):
             time.sleep(_PAUSE)
-            if self.secure(pages):
+            if self._can_decode(num_tokens):
                 return True
         return False
+
+    def waits_to_decode(self, batch: Any) -> bool:
+        """Whether this step is to be left out: SGLang would abort the last request,
+        which waits for a page from step to step."""
+        if batch.batch_size() != 1:
+            return False
+        if self._can_decode(batch.new_tokens_required_next_decode()):
+            return False
+        if not self._lasts(self._shortage_of(batch.reqs[0])):
+            return False
+        time.sleep(_PAUSE)
+        return True
+
+    def _can_decode(self, tokens: int) -> bool:
+        self.cache.begin_decode()
+        if not self.secure(-(-tokens // self.page_size)):
+            return False
+        self.shortage = None
+        return True
+
+    def _shortage_of(self, request: Any) -> Shortage:
+        """Begins now, unless it has begun."""
+        if self.shortage is None or self.shortage.request is not request:
+            self.shortage = Shortage(request, self.clock() + _LAST_WAIT)
+        return self.shortage
+
+    def _lasts(self, shortage: Shortage, *, in_step: bool = False) -> bool:
+        """Whether to wait on, as rank 0 says: within a step for other engines alone,
+        not for pandod."""
+        calls = self.cache.calls
+        is_time_left = self.clock() < shortage.until
+        is_wanted = shortage.request.to_finish is None
+        is_away = in_step and calls.is_away
+        return bool(calls.agree(is_time_left and is_wanted and not is_away))
 
 
 class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]

@@ -8,10 +8,11 @@ import os
 from dataclasses import dataclass
 
 from pando_kv import Client, KvLayout, MappedPool
+from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._side_calls import wait_seconds
 from pando_kv.sglang import ADDRESS, BACKEND, MODEL, TOKEN, WAIT_MS
 
-# A step of an engine waits rather than fails while pandod is slow.
+# For the start; a step waits no longer than SCHEDULER_PATIENCE.
 _TIMEOUT = 30.0
 
 
@@ -34,6 +35,7 @@ def session() -> Client:
         address,
         name=f"sglang {os.getpid()}",
         timeout=_TIMEOUT,
+        away_after=SCHEDULER_PATIENCE,
         token=os.environ.get(TOKEN) or None,
     )
 

@@ -20,6 +20,7 @@ from pando_kv._room import allocate_what_there_is, room_now
 from pando_kv._tier_waits import Prompt, TierWaits
 from pando_kv._wire import Uint32Array
 from pando_kv.errors import (
+    AwayError,
     DeadlineError,
     DrainingError,
     InvalidRequestError,
@@ -184,10 +185,12 @@ class Calls:
                 priority=priority,
             )
 
-        def call(_: Client) -> Publication:
+        def call(_: Client) -> Publication | None:
             assert begun is not None
             try:
                 done = begun()
+            except AwayError:
+                return None
             except (DeadlineError, UnavailableError) as error:
                 _log.warning(
                     "pandod: %s; %d pages are used no more", error, page_ids.size
@@ -198,6 +201,11 @@ class Calls:
             return Publication(done.canonical_page_ids)
 
         return lambda: self._ask(call)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether pandod is; known to rank 0 alone."""
+        return self._client is not None and self._client.is_away
 
     def agree(self, is_so: bool) -> bool:
         """What rank 0 says, on all ranks."""
@@ -238,6 +246,8 @@ class Calls:
             value = call(client)
         except SessionLostError as error:
             return Answer(None, lost=_what_now(error))
+        except AwayError:
+            pass  # which was logged when it went
         except PandoError as error:
             _log.warning("pandod: %s; going on without it", error)
         except Exception as error:

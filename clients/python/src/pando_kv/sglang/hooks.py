@@ -11,6 +11,7 @@ from pando_kv.sglang import BACKEND, TESTED_VERSIONS
 
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
+_DECODE = "sglang.srt.managers.scheduler.Scheduler.update_running_batch"
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater."
     "SchedulerWeightUpdaterManager."
@@ -36,6 +37,7 @@ def register_hooks() -> None:
     register_radix_cache_backend(BACKEND, _make_prefix_cache)
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
     HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
+    HookRegistry.register(_DECODE, _wait_for_a_page, HookType.AROUND)
     for update in WEIGHT_UPDATES:
         HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
     HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
@@ -97,6 +99,16 @@ def _hold_back(
         stay = held.union(left)
         scheduler.waiting_queue = [request for request in queue if request in stay]
         scheduler.waiting_queue += [r for r in left if r not in before]
+
+
+def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -> Any:
+    """None: nothing is decoded in this step."""
+    from pando_kv.sglang.allocator import PandoAllocator
+
+    allocator = scheduler.token_to_kv_pool_allocator
+    if isinstance(allocator, PandoAllocator) and allocator.waits_to_decode(batch):
+        return None
+    return original(scheduler, batch)
 
 
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:
