@@ -127,9 +127,12 @@ class Engine:
         elif "start" in command:
             self.say(ids=self.start(command["start"], command))
         elif "step" in command:
-            self.say(
-                ran=sum(self.step() for _ in range(command["step"])), **self.look()
-            )
+            ran, longest = 0, 0.0
+            for _ in range(command["step"]):
+                begin = time.perf_counter()
+                ran += self.step()
+                longest = max(longest, time.perf_counter() - begin)
+            self.say(ran=ran, longest=longest, **self.look())
         elif "device" in command:
             late = command["device"] == "is late"
             if late:
@@ -146,7 +149,9 @@ class Engine:
         elif "output" in command:
             request = self.requests[command["output"]]
             self.say(
-                output=list(request.output_ids), retractions=request.retraction_count
+                output=list(request.output_ids),
+                cached=request.cached_tokens,
+                retractions=request.retraction_count,
             )
         elif "update" in command:
             self.say(updated=self._update(command["update"]))

@@ -11,6 +11,7 @@ from cutter import Cutter
 from eventually import eventually
 from impatience import impatient
 from pando_kv import Client
+from pando_kv._connection import Connection
 from pando_kv.sglang.calls import Calls
 from pando_kv.sglang.device_fence import NoFence
 from pando_kv.sglang.held_prefix import HeldPrefix
@@ -60,18 +61,19 @@ class Device:
 class Rank:
     """One request in what the publisher reads of a rank's scheduler and cache."""
 
-    def __init__(self, calls, pages, fence=None):
+    def __init__(self, calls, pages, fence=None, start=0):
         self.calls, self.fence, self.weights = calls, fence or NoFence(), ""
         self.page_size = PAGE
         self.token_to_kv_pool_allocator = Allocator()
-        admission = calls.admit(TOKENS[: pages * PAGE], None, pages * PAGE)
+        self.tokens = TOKENS + np.uint32(start)
+        admission = calls.admit(self.tokens[: pages * PAGE], None, pages * PAGE)
         slots = admission.reserved.astype(np.int64)[:, None] * PAGE + np.arange(PAGE)
         row = torch.from_numpy(slots.reshape(1, -1))
         self.req_to_token_pool = SimpleNamespace(req_to_token=row)
         self.is_finished = False
         self.request = SimpleNamespace(
             kv=SimpleNamespace(req_pool_idx=0, cache_protected_len=0),
-            full_untruncated_fill_ids=TOKENS,
+            full_untruncated_fill_ids=self.tokens,
             priority=0,
             finished=lambda: self.is_finished,
         )
@@ -168,6 +170,97 @@ def test_a_page_that_a_step_under_way_may_write_is_not_published(calls, operator
 def test_without_overlap_the_last_page_is_published(calls, operator):
     Rank(calls, pages=8).finish(4 * PAGE)
     assert found(operator) == 4 * PAGE
+
+
+@pytest.fixture
+def trips(monkeypatch):
+    """What goes to pandod, and has to be waited for."""
+    made = []
+    exchange = Connection._exchange_raw
+
+    def counted(connection, method, *rest):
+        made.append(method.path.rpartition("/")[2])
+        return exchange(connection, method, *rest)
+
+    monkeypatch.setattr(Connection, "_exchange_raw", counted)
+    return made
+
+
+def test_few_pages_go_along_with_the_next_call(pandod, operator, trips):
+    with Client(pandod.address, name="engine", lane=False) as client:
+        calls = Calls(client, lambda answer: answer)
+        rank = Rank(calls, pages=16)
+        trips.clear()
+        rank.publisher.checkpoint(rank.request, 200)
+        rank.publisher.publish_late()
+        assert not trips
+        rank.publisher.publish_late(goes_along=True)
+        admission = calls.admit(TOKENS[:200], None, 0)
+        assert admission.tokens == 192
+        assert trips == ["Batch"]
+        assert rank.held.tokens == 192
+        calls.release([admission.lock_id])
+        rank.finish(16 * PAGE)
+        assert found(operator) == 16 * PAGE
+        assert operator.stats().locks == 0
+
+
+def test_few_pages_go_along_with_a_call_that_cannot_be_made(pandod, operator):
+    with Client(pandod.address, name="engine", lane=False) as client:
+        calls = Calls(client, lambda answer: answer)
+        rank = Rank(calls, pages=16)
+        rank.publisher.checkpoint(rank.request, 200)
+        rank.publisher.publish_late(goes_along=True)
+        assert calls.admit(TOKENS, None, 1_000_000) is None
+        assert found(operator) == 192
+        rank.finish(16 * PAGE)
+        assert operator.stats().locks == 0
+
+
+def test_few_pages_that_do_not_go_along_are_published_in_the_end(calls, operator):
+    rank = Rank(calls, pages=16)
+    rank.publisher.checkpoint(rank.request, 200)
+    before = operator.stats().counters.inserts
+    rank.finish(16 * PAGE)
+    assert found(operator) == 16 * PAGE
+    assert operator.stats().counters.inserts == before + 1
+
+
+def test_a_device_is_waited_for_once_for_all_publications_of_a_step(
+    calls, operator, monkeypatch
+):
+    reads = []
+    cpu = torch.Tensor.cpu
+    monkeypatch.setattr(
+        torch.Tensor, "cpu", lambda tensor: reads.append(tensor) or cpu(tensor)
+    )
+    ranks = [Rank(calls, pages=20, start=10_000 * n) for n in range(4)]
+    rows = [rank.req_to_token_pool.req_to_token for rank in ranks]
+    ranks[0].req_to_token_pool.req_to_token = torch.cat(rows)
+    for row, rank in enumerate(ranks):
+        rank.request.kv.req_pool_idx = row
+    publisher = Publisher(ranks[0])
+    ranks[3].is_finished = True
+    with publisher.together():
+        for rank, pages in zip(ranks, (16, 17, 3, 20), strict=True):
+            publisher.checkpoint(rank.request, pages * PAGE)
+        assert not reads
+    assert len(reads) == 1
+    for rank, pages in zip(ranks, (16, 17, 0, 20), strict=True):
+        publisher.settle(rank.held)
+        assert operator.match_prefix(rank.tokens).matched_tokens == pages * PAGE
+        if rank.held.lock_id:
+            calls.release([rank.held.lock_id])
+    publisher.settle_ended()
+
+
+def test_what_is_asked_for_within_a_step_is_begun_there(calls, operator):
+    rank = Rank(calls, pages=20)
+    with rank.publisher.together():
+        rank.publisher.checkpoint(rank.request, 16 * PAGE)
+        rank.publisher.settle(rank.held)
+        assert found(operator) == 16 * PAGE
+    calls.release([rank.held.lock_id])
 
 
 @pytest.mark.parametrize("is_done", [True, False], ids=["rank 0 is done", "is not"])

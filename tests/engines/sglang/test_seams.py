@@ -50,6 +50,7 @@ SIGNATURES = {
     "sglang.srt.managers.scheduler:Scheduler.get_new_batch_prefill": (
         "self running_batch"
     ),
+    "sglang.srt.managers.scheduler:Scheduler.process_batch_result": "self batch result",
     "sglang.srt.managers.scheduler:Scheduler.update_running_batch": "self batch",
     "sglang.srt.managers.schedule_batch:ScheduleBatch.new_tokens_required_next_decode": (
         "self selected_indices"

@@ -32,6 +32,39 @@ def test_a_warm_request_is_two_calls(engines):
     }
 
 
+def cached_of_eight(engine, seed):
+    """Of requests over one prompt, when the first has just been computed."""
+    tokens = prompt(200, seed=seed)
+    prompts = [tokens + prompt(9, seed=seed + i) for i in range(8)]
+    before = engine.ask(look=True)["calls"]
+    ids = engine.ask(start=prompts[:1], new=40)["ids"]
+    engine.ask(step=2)
+    ids += engine.ask(start=prompts[1:], new=4)["ids"]
+    made = engine.ask(step=2)["calls"]
+    engine.ask(step=60)
+    said = [engine.ask(output=request) for request in ids]
+    assert made.get("AllocatePages") == before.get("AllocatePages")
+    return [each["cached"] for each in said], [each["output"] for each in said]
+
+
+def test_a_prompt_of_few_pages_is_found_while_its_request_runs(engines, reference):
+    """As soon as SGLang's own cache finds it."""
+    expected = cached_of_eight(reference, seed=400)
+    assert expected[0] == [0] + [192] * 7
+    assert cached_of_eight(engines[1], seed=400) == expected
+
+
+def test_a_prompt_of_few_pages_is_found_by_other_engines(engines):
+    first, second = engines
+    tokens = prompt(200, seed=420)
+    first.ask(start=[tokens], new=40)
+    first.ask(step=2)
+    first.ask(start=[prompt(20, seed=421)], new=2)
+    first.ask(step=2)
+    assert second.ask(prompts=[tokens])["cached"] == [192]
+    first.ask(step=60)
+
+
 def test_calls_go_over_a_lane(engines):
     assert [engine.ask(look=True)["transport"] for engine in engines] == ["lane"] * 2
 

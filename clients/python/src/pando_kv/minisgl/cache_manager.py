@@ -20,7 +20,7 @@ from minisgl.utils import div_ceil
 
 from pando_kv._wire import Uint32Array
 from pando_kv.minisgl.kv_cache import session
-from pando_kv.sglang.calls import Calls
+from pando_kv.sglang.calls import Calls, ToPublish
 
 # Pages that are kept for the requests to come, at most.
 _STASH_PAGES = 64
@@ -171,8 +171,8 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         slots = row[held.tokens : end : self.page_size]
         page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
         tokens = _tokens(req.input_ids[held.tokens : end])
-        answer = self.calls.publish(
-            held.lock_id, tokens, page_ids, is_last=is_last, priority=0
+        (answer,) = self.calls.publish(
+            [ToPublish(held.lock_id, tokens, page_ids, is_last)]
         )
         done = answer()
         if is_last and (done is None or not done.is_answered):

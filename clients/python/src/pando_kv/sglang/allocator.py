@@ -81,6 +81,7 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         """Whether so many pages are spare, if need be after asking for more."""
         short = pages - self.spare_pages()
         if short > 0:
+            self.cache.publish_along()
             self.add(self.cache.calls.allocate(max(short, self.stash_pages)))
         return self.spare_pages() >= pages
 

@@ -15,10 +15,11 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from pando_kv import Client, Insert, Lock, Namespace, PageRoom, PrefixQuery
+from pando_kv import Client, Insert, Lock, Match, Namespace, PageRoom, PrefixQuery
 from pando_kv._room import allocate_what_there_is, room_now
 from pando_kv._tier_waits import Prompt, TierWaits
 from pando_kv._wire import Uint32Array
+from pando_kv.client import Batch
 from pando_kv.errors import (
     AwayError,
     DeadlineError,
@@ -57,6 +58,19 @@ class Admission:
 
 
 @dataclass(frozen=True)
+class ToPublish:
+    """Pages after the lock, which moves along, or with `is_last` is released.
+    Duplicates stay the engine's, but those of the last publication."""
+
+    lock_id: int
+    tokens: Uint32Array
+    page_ids: Uint32Array
+    is_last: bool = False
+    priority: int = 0
+    free: Uint32Array = field(default_factory=lambda: _NO_PAGES)
+
+
+@dataclass(frozen=True)
 class Publication:
     existing: Uint32Array
     """The cache's pages of what was cached already, the front of what was published."""
@@ -90,6 +104,7 @@ class Calls:
         self._tier_waits = None if client is None else TierWaits(client, wait)
         self._share = share
         self._locks: dict[int, Lock] = {}
+        self._batch: Batch | None = None  # what goes with the next call
         self._generation = 0 if client is None else client.generation
         self._told: PageRoom | None = None
         self.room = PageRoom(0, 0)
@@ -125,7 +140,8 @@ class Calls:
 
         def call(client: Client) -> Admission | None:
             try:
-                match = client.match_prefix(
+                match = self._match(
+                    client,
                     tokens,
                     namespace=namespace,
                     lock=True,
@@ -149,42 +165,67 @@ class Calls:
 
         return self._ask(call)
 
+    def _match(
+        self, client: Client, tokens: Uint32Array, **options: Any
+    ) -> Match[Lock]:
+        if self._batch is None:
+            return client.match_prefix(tokens, **options)
+        try:
+            asked = self._batch.match_prefix(tokens, **options)
+        finally:
+            self._begin_batch()
+        return asked.result()
+
     def score(self, queries: Sequence[PrefixQuery]) -> list[int]:
         """Cached tokens of each prompt; nothing is held or touched."""
 
         def call(client: Client) -> list[int]:
+            self._begin_batch()
             return _scores(client, queries)
 
         return self._ask(call) or [0] * len(queries)
 
     def publish(
-        self,
-        lock_id: int,
-        tokens: Uint32Array,
-        page_ids: Uint32Array,
-        *,
-        is_last: bool,
-        priority: int,
-        free: Uint32Array = _NO_PAGES,
+        self, wanted: Sequence[ToPublish], *, goes_along: bool = False
+    ) -> list[Callable[[], Publication | None]]:
+        """Does not wait: each of what it returns does, once. None of that: nothing was
+        done. With `goes_along` all goes with the next call."""
+        if self._client is None:
+            return [self._publication(each, None) for each in wanted]
+        self._batch = self._batch or self._client.batch()
+        answers = [
+            self._publication(each, self._add_insert(self._batch, each))
+            for each in wanted
+        ]
+        if not goes_along:
+            self._begin_batch()
+        return answers
+
+    def _add_insert(self, batch: Batch, wanted: ToPublish) -> Callable[[], Insert]:
+        try:
+            return batch.insert(
+                wanted.tokens,
+                wanted.page_ids,
+                lock=self._locks[wanted.lock_id],
+                relock=not wanted.is_last,
+                unlock=wanted.is_last,
+                keep_duplicates=not wanted.is_last,
+                free_page_ids=wanted.free,
+                priority=wanted.priority,
+            ).result
+        except PandoError as error:
+            return partial(_fail, error)
+
+    def _begin_batch(self) -> None:
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            # The answers have the error.
+            with contextlib.suppress(PandoError):
+                batch.begin()
+
+    def _publication(
+        self, wanted: ToPublish, begun: Callable[[], Insert] | None
     ) -> Callable[[], Publication | None]:
-        """Publishes pages after the lock, which moves along, or with `is_last` is
-        released. Duplicates stay the engine's, but those of the last publication.
-
-        Does not wait: what it returns does, once. None of that: nothing was done."""
-        begun: Callable[[], Insert] | None = None
-        if self._client is not None:
-            begun = _begin_insert(
-                self._client,
-                tokens,
-                page_ids,
-                lock=self._locks[lock_id],
-                relock=not is_last,
-                unlock=is_last,
-                keep_duplicates=not is_last,
-                free_page_ids=free,
-                priority=priority,
-            )
-
         def call(_: Client) -> Publication | None:
             assert begun is not None
             try:
@@ -193,11 +234,11 @@ class Calls:
                 return None
             except (DeadlineError, UnavailableError) as error:
                 _log.warning(
-                    "pandod: %s; %d pages are used no more", error, page_ids.size
+                    "pandod: %s; %d pages are used no more", error, wanted.page_ids.size
                 )
                 return Publication(_NO_PAGES, is_answered=False)
-            if is_last:
-                self._locks.pop(lock_id)
+            if wanted.is_last:
+                self._locks.pop(wanted.lock_id)
             return Publication(done.canonical_page_ids)
 
         return lambda: self._ask(call)
@@ -207,9 +248,9 @@ class Calls:
         """Whether pandod is; known to rank 0 alone."""
         return self._client is not None and self._client.is_away
 
-    def agree(self, is_so: bool) -> bool:
+    def agree(self, is_so: T) -> T:
         """What rank 0 says, on all ranks."""
-        return bool(self._ask(lambda _: is_so))
+        return self._ask(lambda _: is_so)  # type: ignore[return-value]
 
     def release(self, lock_ids: Sequence[int]) -> None:
         def call(client: Client) -> None:
@@ -222,7 +263,12 @@ class Calls:
 
     def allocate(self, pages: int) -> Uint32Array:
         """As many as there is room for."""
-        allocated = self._ask(lambda client: allocate_what_there_is(client, pages))
+
+        def call(client: Client) -> Uint32Array:
+            self._begin_batch()
+            return allocate_what_there_is(client, pages)
+
+        allocated = self._ask(call)
         return _NO_PAGES if allocated is None else allocated
 
     def free(self, page_ids: Uint32Array) -> None:
@@ -259,18 +305,6 @@ class Calls:
         if self._told is None or self._told is told:
             return Answer(value, room=self.room)
         return Answer(value, room=self._told)
-
-
-def _begin_insert(
-    client: Client, tokens: Uint32Array, page_ids: Uint32Array, **options: Any
-) -> Callable[[], Insert]:
-    try:
-        batch = client.batch()
-        answer = batch.insert(tokens, page_ids, **options)
-        batch.begin()
-    except PandoError as error:
-        return partial(_fail, error)
-    return answer.result
 
 
 def _fail(error: PandoError) -> NoReturn:

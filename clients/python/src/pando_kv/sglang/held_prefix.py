@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from pando_kv._wire import Uint32Array
 from pando_kv.sglang.calls import Publication
@@ -15,12 +16,22 @@ from pando_kv.sglang.device_fence import Moment
 _NO_PAGES = np.empty(0, np.uint32)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Publishing:
+    """What is published of a request, from its lock on."""
+
     begin: int
     """The token that it begins at."""
-    page_ids: Uint32Array
-    answer: Callable[[], Publication | None]
+    slots: torch.Tensor
+    """The first of each page, where the device has them."""
+    tokens: Uint32Array
+    lock_id: int
+    priority: int
+    is_last: bool = False
+    freed: Uint32Array = field(default_factory=lambda: _NO_PAGES)
+    # Once it has begun:
+    page_ids: Uint32Array = field(default_factory=lambda: _NO_PAGES)
+    answer: Callable[[], Publication | None] | None = None
 
 
 @dataclass(eq=False)
@@ -52,9 +63,10 @@ class HeldPrefix:
     duplicates: list[Uint32Array] = field(default_factory=list)
     """Own pages, still read, of what another worker had published first."""
     waiting: tuple[int, Moment] | None = None
-    """Publish up to this token, once the device has written it."""
+    """Publish up to this token, once the device has written it; few pages not before
+    there is another call to go along with."""
     publishing: Publishing | None = None
-    """Under way; `tokens` counts on it."""
+    """Under way, or about to be; `tokens` counts on it."""
 
     def unallocated_pages(self, page_tokens: int) -> int:
         """Reserved pages that the engine has not taken for the request yet. With the

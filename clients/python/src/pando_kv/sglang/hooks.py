@@ -12,6 +12,7 @@ from pando_kv.sglang import BACKEND, TESTED_VERSIONS
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
 _DECODE = "sglang.srt.managers.scheduler.Scheduler.update_running_batch"
+_RESULT = "sglang.srt.managers.scheduler.Scheduler.process_batch_result"
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater."
     "SchedulerWeightUpdaterManager."
@@ -38,6 +39,7 @@ def register_hooks() -> None:
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
     HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
     HookRegistry.register(_DECODE, _wait_for_a_page, HookType.AROUND)
+    HookRegistry.register(_RESULT, _publish_together, HookType.AROUND)
     for update in WEIGHT_UPDATES:
         HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
     HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
@@ -109,6 +111,19 @@ def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -
     if isinstance(allocator, PandoAllocator) and allocator.waits_to_decode(batch):
         return None
     return original(scheduler, batch)
+
+
+def _publish_together(
+    original: Callable[..., Any], scheduler: Any, *given: Any, **named: Any
+) -> Any:
+    """SGLang checkpoints the requests of a batch one by one."""
+    from pando_kv.sglang.prefix_cache import PandoPrefixCache
+
+    cache = scheduler.tree_cache
+    if not isinstance(cache, PandoPrefixCache):
+        return original(scheduler, *given, **named)
+    with cache.publishing_together():
+        return original(scheduler, *given, **named)
 
 
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:

@@ -75,7 +75,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         if self._scores is not None:
             return _result(self._scores.get(request.rid, 0), self.root_node)
         self._publisher.settle_ended()
-        self._publisher.publish_late()
+        self.publish_along()
         key = params.key
         tokens = as_tokens(key.token_ids, whole_pages(len(key), self.page_size))
         namespace = self._namespace(key.extra_key, key.cache_salt)
@@ -169,7 +169,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             )
             for request in requests
         ]
-        scores = self.calls.score(queries) if queries else []
+        scores = []
+        if queries:
+            self.publish_along()
+            scores = self.calls.score(queries)
         self._scores = {r.rid: s for r, s in zip(requests, scores, strict=True)}
         try:
             yield
@@ -195,6 +198,16 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         return promised
 
     # Publishing.
+
+    def publish_along(self) -> None:
+        """What is written goes with the next call, however little it is."""
+        self._publisher.publish_late(goes_along=True)
+
+    @contextmanager
+    def publishing_together(self) -> Iterator[None]:
+        """What is published meanwhile is read and sent in the end, at once."""
+        with self._publisher.together():
+            yield
 
     def checkpoint(self, req: Any, *, up_to: int, **_: Any) -> None:
         self._publisher.checkpoint(req, up_to)

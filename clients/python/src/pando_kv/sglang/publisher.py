@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 
 from pando_kv._wire import Uint32Array
-from pando_kv.sglang.device_fence import Moment
+from pando_kv.sglang.calls import Publication, ToPublish
 from pando_kv.sglang.held_prefix import HeldPrefix, Publishing
 
-_NO_PAGES = np.empty(0, np.uint32)
-
-# Fewer are not worth a call of their own: they are published with the last.
+# Fewer are not worth a call of their own: they go along with another one.
 _FEW_PAGES = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Ended:
-    """The last publication of a request."""
-
-    lock_id: int
-    publishing: Publishing
-    freed: Uint32Array
 
 
 class Publisher:
@@ -37,8 +28,11 @@ class Publisher:
     def __init__(self, cache: Any) -> None:
         self._cache = cache
         self._page_size = int(cache.page_size)
-        self._late: list[HeldPrefix] = []  # whose publication waits for the device
-        self._ended: list[Ended] = []
+        # Those that wait for the device, or for a call to go along with.
+        self._late: list[HeldPrefix] = []
+        self._collected: list[Publishing] = []  # to begin
+        self._is_collecting = False
+        self._ended: list[Publishing] = []  # the last of their requests
 
     def checkpoint(self, req: Any, up_to: int) -> None:
         held = req.last_node
@@ -48,15 +42,14 @@ class Publisher:
         if req.finished():
             unwritten = self._cache.fence.unwritten_tokens
             self._publish_last(held, whole_pages(up_to - unwritten, self._page_size))
-        elif end >= held.tokens + _FEW_PAGES * self._page_size:
+        elif end > held.tokens:
             # SGLang may be a step ahead of the device.
-            written = self._cache.fence.now()
-            if self._is_past(written):
-                self._publish(held, end)
-            else:
-                if held not in self._late:
-                    self._late.append(held)
-                held.waiting = (end, written)
+            held.waiting = (end, self._cache.fence.now())
+            if held not in self._late:
+                self._late.append(held)
+            if self._is_long(held):
+                self._publish_written([held])
+        self._begin()
 
     def publish_what_will_run_again(self, req: Any) -> None:
         held = req.last_node
@@ -69,18 +62,45 @@ class Publisher:
             self._cache.fence.now().wait()
             req.refresh_fill_ids()
             self._publish_last(held, whole_pages(req.owned_kv_len(), self._page_size))
+            self._begin()
 
-    def publish_late(self) -> None:
-        late, self._late = self._late, []
-        for held in late:
-            if held.waiting is None:
+    def publish_late(self, *, goes_along: bool = False) -> None:
+        """What is written by now: with the next call, or if some of it is worth one."""
+        self._late = [held for held in self._late if held.waiting is not None]
+        if goes_along or any(self._is_long(held) for held in self._late):
+            self._publish_written(self._late)
+            self._begin(goes_along=goes_along)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._is_collecting = True
+        try:
+            yield
+        finally:
+            self._is_collecting = False
+            self._begin()
+
+    def _is_long(self, held: HeldPrefix) -> bool:
+        if held.waiting is None:
+            return False
+        end, _ = held.waiting
+        return end >= held.tokens + _FEW_PAGES * self._page_size
+
+    def _publish_written(self, late: Sequence[HeldPrefix]) -> None:
+        """As the device of rank 0 says, so that all ranks do alike: the others wait for
+        theirs."""
+        waiting = [(held, *held.waiting) for held in late if held.waiting is not None]
+        if not waiting:
+            return
+        are_past = self._cache.calls.agree([m.is_past() for _, _, m in waiting])
+        for (held, end, written), is_past in zip(waiting, are_past, strict=True):
+            if not is_past:
                 continue
-            end, written = held.waiting
-            if not self._is_past(written):
-                self._late.append(held)
-                continue
+            written.wait()
+            held.waiting = None
             if self._may_publish(held):
-                self._publish(held, end)
+                self.settle(held)
+                held.publishing = self._collect(held, end)
 
     def _may_publish(self, held: HeldPrefix | None) -> bool:
         """KV of other weights than its prefix's is nobody's prefix."""
@@ -88,76 +108,91 @@ class Publisher:
             return False
         return bool(held.weights == self._cache.weights)
 
-    def _is_past(self, written: Moment) -> bool:
-        """As the device of rank 0 says, so that all ranks do alike: the others wait for
-        theirs."""
-        is_past: bool = self._cache.calls.agree(written.is_past())
-        if is_past:
-            written.wait()
-        return is_past
-
     def settle(self, held: HeldPrefix) -> None:
         """Takes the answer of a publication that is under way."""
         publishing, held.publishing = held.publishing, None
         if publishing is None:
             return
-        done = publishing.answer()
+        done = self._answer(publishing)
         if done is None:
-            self._take_back(held, publishing)
+            # What was not published is the request's own as before.
+            self._move_end(held, publishing.begin, owned=publishing.page_ids.size)
         else:
             own = publishing.page_ids[: done.existing.size]
             held.duplicates.append(own[own != done.existing])
 
-    def _publish(self, held: HeldPrefix, end: int) -> None:
-        self.settle(held)
-        held.waiting = None
-        held.publishing = self._begin(held, end)
-
     def _publish_last(self, held: HeldPrefix, end: int) -> None:
         """With it the lock goes, and what is free."""
         self.settle(held)
+        held.waiting = None
         freed = np.concatenate([*held.duplicates, self._allocator.take_spare()])
-        publishing = self._begin(held, max(end, held.tokens), is_last=True, free=freed)
-        self._ended.append(Ended(held.lock_id, publishing, freed))
+        end = max(end, held.tokens)
+        self._ended.append(self._collect(held, end, is_last=True, freed=freed))
         held.lock_id, held.duplicates = 0, []
 
     def settle_ended(self) -> None:
         """Takes the answers to last publications."""
         ended, self._ended = self._ended, []
         for each in ended:
-            done = each.publishing.answer()
+            done = self._answer(each)
             if done is None:
                 self._allocator.add(each.freed)
-                self._allocator.add(each.publishing.page_ids)
+                self._allocator.add(each.page_ids)
             if done is None or not done.is_answered:
                 self._cache.calls.release([each.lock_id])
 
-    def _begin(
-        self,
-        held: HeldPrefix,
-        end: int,
-        *,
-        is_last: bool = False,
-        free: Uint32Array = _NO_PAGES,
-    ) -> Publishing:
+    def _collect(self, held: HeldPrefix, end: int, **options: Any) -> Publishing:
         request, begin = held.request, held.tokens
         row = self._cache.req_to_token_pool.req_to_token[request.kv.req_pool_idx]
-        slots = row[begin : end : self._page_size].cpu().numpy()
-        page_ids = (slots // self._page_size).astype(np.uint32)
-        answer = self._cache.calls.publish(
-            held.lock_id,
-            as_tokens(request.full_untruncated_fill_ids[begin:end]),
-            page_ids,
-            is_last=is_last,
+        publishing = Publishing(
+            begin=begin,
+            slots=row[begin : end : self._page_size],
+            tokens=as_tokens(request.full_untruncated_fill_ids[begin:end]),
+            lock_id=held.lock_id,
             priority=request.priority or 0,
-            free=free,
+            **options,
         )
-        self._move_end(held, end, owned=-page_ids.size)
-        return Publishing(begin, page_ids, answer)
+        self._collected.append(publishing)
+        self._move_end(held, end, owned=-((end - begin) // self._page_size))
+        return publishing
 
-    def _take_back(self, held: HeldPrefix, publishing: Publishing) -> None:
-        """What was not published is the request's own as before."""
-        self._move_end(held, publishing.begin, owned=publishing.page_ids.size)
+    def _begin(self, *, goes_along: bool = False) -> None:
+        """Begins what was collected, but while SGLang gives what there is of a step."""
+        if not self._is_collecting:
+            self._send(goes_along=goes_along)
+
+    def _send(self, *, goes_along: bool = False) -> None:
+        if not self._collected:
+            return
+        collected, self._collected = self._collected, []
+        # The device is waited for once.
+        slots = torch.cat([each.slots for each in collected]).cpu().numpy()
+        ends = np.cumsum([len(each.slots) for each in collected])
+        page_ids = np.split((slots // self._page_size).astype(np.uint32), ends[:-1])
+        for each, pages in zip(collected, page_ids, strict=True):
+            each.page_ids = pages
+        answers = self._cache.calls.publish(
+            [
+                ToPublish(
+                    each.lock_id,
+                    each.tokens,
+                    each.page_ids,
+                    each.is_last,
+                    each.priority,
+                    each.freed,
+                )
+                for each in collected
+            ],
+            goes_along=goes_along,
+        )
+        for each, answer in zip(collected, answers, strict=True):
+            each.answer = answer
+
+    def _answer(self, publishing: Publishing) -> Publication | None:
+        if publishing.answer is None:
+            self._send()
+        assert publishing.answer is not None
+        return publishing.answer()
 
     def _move_end(self, held: HeldPrefix, end: int, *, owned: int) -> None:
         held.tokens = end
