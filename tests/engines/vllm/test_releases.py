@@ -22,7 +22,7 @@ def test_each_release_that_is_said_to_be_tested_is_tested():
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("version", RELEASES)
-def test_another_release_schedules_over_pando(version, tmp_path):
+def test_another_release_schedules_over_pando(version, tmp_path_factory):
     try:
         folder = release(version, Path(vllm.__file__).parent)
     except subprocess.CalledProcessError as error:
@@ -39,7 +39,8 @@ def test_another_release_schedules_over_pando(version, tmp_path):
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         + ["-c", TESTS / "pytest.ini", "--rootdir", TESTS, "--timeout=600"]
-        + ["--basetemp", tmp_path / "of the release"]
+        # The paths of sockets must be short.
+        + ["--basetemp", tmp_path_factory.mktemp("r")]
         + [HERE / part for part in PARTS],
         env=environment,
         check=True,
