@@ -155,7 +155,7 @@ Server::~Server() {
   rpc_.Shutdown(kStopGrace);
   if (attachments_ != nullptr) {
     // The tiers still publish, in turns of their own.
-    absl::MutexLock turn(&policy_.turn());
+    absl::MutexLock turn(&policy_.turn().mutex());
     RunHousekeeping();
   }
   memory_.reset();
@@ -216,6 +216,12 @@ absl::Status Server::StartKvEvents() {
   return absl::OkStatus();
 }
 
+Mover::Verifier Server::LoadVerifier() {
+  if (verifier_ == nullptr) return {};
+  return {.reserved = [this](auto pages) { verifier_->Reserved(pages); },
+          .inserted = [this](auto pages) { verifier_->Inserted(pages); }};
+}
+
 absl::Status Server::StartTiers() {
   if (!HasTiers(options_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
@@ -238,9 +244,9 @@ absl::Status Server::StartTiers() {
                    .min_load_tokens = options_.tier_min_load_tokens,
                    .stores_at_once = StoringHit(options_) == 0},
                   {.cache = &cache_,
-                   .policy = &policy_,
-                   .verifier = verifier_.get(),
-                   .server = &rpc_,
+                   .turn = &policy_.turn(),
+                   .actions = &rpc_,
+                   .verifier = LoadVerifier(),
                    .pool = pool_.get()}));
   if (options_.kv_events_tiers) {
     kv_events_->FollowTiers(tiers_->host_changes(), tiers_->disk_changes());

@@ -86,6 +86,8 @@ class Server {
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
+  // Verifies what tiers load, if pages are verified.
+  Mover::Verifier LoadVerifier();
   absl::Status StartTiers();
   // Who hears all events, beside those who watch them over gRPC.
   std::vector<EventSink*> EventSinks() const;

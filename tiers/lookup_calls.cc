@@ -12,13 +12,13 @@ constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 }  // namespace
 
-LookupCalls::LookupCalls(RpcServer* server)
-    : answered_wakeup_(server->AddWakeup([this] { TakeAnswers(); })),
-      deadline_timer_(server->AddTimer(absl::ZeroDuration(), [this] {
+LookupCalls::LookupCalls(TurnActions* actions)
+    : answered_wakeup_(actions->AddWakeup([this] { TakeAnswers(); })),
+      deadline_timer_(actions->AddTimer(absl::ZeroDuration(), [this] {
         ResumeWithDeadlineUntil(MonotonicNow());
       })) {}
 
-uint64_t LookupCalls::Begin(WaitingCall& call, size_t lookups,
+uint64_t LookupCalls::Begin(Resumable& call, size_t lookups,
                             absl::Time deadline) {
   const uint64_t first = last_lookup_ + 1;
   last_lookup_ += lookups;
@@ -33,7 +33,7 @@ uint64_t LookupCalls::Begin(WaitingCall& call, size_t lookups,
   return first;
 }
 
-std::optional<LookedUp> LookupCalls::End(const WaitingCall& call) {
+std::optional<LookedUp> LookupCalls::End(const Resumable& call) {
   const auto it = by_call_.find(&call);
   if (it == by_call_.end()) return std::nullopt;
   Waiting waiting = std::move(it->second);
@@ -52,11 +52,11 @@ void LookupCalls::ResumeAll() {
 
 // A handler that runs again ends its wait.
 void LookupCalls::ResumeWithDeadlineUntil(absl::Time deadline) {
-  std::vector<WaitingCall*> calls;
+  std::vector<Resumable*> calls;
   for (const auto& [_, waiting] : by_call_) {
     if (waiting.looked_up.deadline <= deadline) calls.push_back(waiting.call);
   }
-  for (WaitingCall* call : calls) call->Resume();
+  for (Resumable* call : calls) call->Resume();
 }
 
 bool LookupCalls::Has(uint64_t lookup) {
@@ -80,7 +80,7 @@ void LookupCalls::TakeAnswers() {
     answered.swap(answered_);
   }
   for (const auto& [lookup, kept] : answered) {
-    const WaitingCall* call = nullptr;
+    const Resumable* call = nullptr;
     {
       absl::MutexLock hold(&mutex_);
       const auto it = by_lookup_.find(lookup);

@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "service/calls/waiting_call.h"
-#include "service/rpc/rpc_server.h"
+#include "os/resumable.h"
+#include "os/turn_actions.h"
 #include "tiers/prefix_loader.h"
 
 namespace pando {
@@ -21,14 +21,14 @@ namespace pando {
 // TierLoads. Has and Answer are thread-safe; all else is used in the turn.
 class LookupCalls {
  public:
-  // `server` outlives this, and has not started yet.
-  explicit LookupCalls(RpcServer* server);
+  // `actions` outlives this, and none has run yet.
+  explicit LookupCalls(TurnActions* actions);
 
   // `call` waits for so many lookups, at least one. Returns the number of the
   // first; those of the others follow.
-  uint64_t Begin(WaitingCall& call, size_t lookups, absl::Time deadline);
+  uint64_t Begin(Resumable& call, size_t lookups, absl::Time deadline);
   // As PrefixLoader::End.
-  std::optional<LookedUp> End(const WaitingCall& call);
+  std::optional<LookedUp> End(const Resumable& call);
   // Runs the handlers of all of them again.
   void ResumeAll();
 
@@ -39,7 +39,7 @@ class LookupCalls {
 
  private:
   struct Waiting {
-    WaitingCall* call;
+    Resumable* call;
     uint64_t first_lookup;
     size_t unanswered;
     LookedUp looked_up;
@@ -56,10 +56,10 @@ class LookupCalls {
   // Its period is set while a call waits.
   Timer* const deadline_timer_;
   uint64_t last_lookup_ = 0;
-  absl::flat_hash_map<const WaitingCall*, Waiting> by_call_;
+  absl::flat_hash_map<const Resumable*, Waiting> by_call_;
 
   absl::Mutex mutex_;
-  absl::flat_hash_map<uint64_t, const WaitingCall*> by_lookup_
+  absl::flat_hash_map<uint64_t, const Resumable*> by_lookup_
       ABSL_GUARDED_BY(mutex_);
   std::vector<Answered> answered_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,30 +17,30 @@ std::span<const Token> TokensOfPages(const NamespaceKey& ns,
 }
 
 // A turn in which pages are handed out or published, as by a handler.
-class ABSL_SCOPED_LOCKABLE Turn {
+class ABSL_SCOPED_LOCKABLE HeldTurn {
  public:
-  explicit Turn(CallPolicy* policy) ABSL_EXCLUSIVE_LOCK_FUNCTION(policy->turn())
-      : policy_(policy) {
-    policy_->turn().Lock();
+  explicit HeldTurn(Turn* turn) ABSL_EXCLUSIVE_LOCK_FUNCTION(turn->mutex())
+      : turn_(turn) {
+    turn_->mutex().Lock();
   }
-  ~Turn() ABSL_UNLOCK_FUNCTION() {
-    policy_->AfterHandler();
-    policy_->turn().Unlock();
+  ~HeldTurn() ABSL_UNLOCK_FUNCTION() {
+    turn_->AfterHandler();
+    turn_->mutex().Unlock();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  HeldTurn(const HeldTurn&) = delete;
+  HeldTurn& operator=(const HeldTurn&) = delete;
 
  private:
-  CallPolicy* const policy_;
+  Turn* const turn_;
 };
 
 }  // namespace
 
-Mover::Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier,
+Mover::Mover(PrefixCache* cache, Turn* turn, Verifier verifier,
              const PageMovers* movers)
     : cache_(cache),
-      policy_(policy),
-      verifier_(verifier),
+      turn_(turn),
+      verifier_(std::move(verifier)),
       movers_(movers),
       session_(RandomId()) {
   cache_->OpenSession(session_, "pandod-tiers");
@@ -110,7 +110,7 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
                                                  uint64_t generation) {
   if (!CanCopy()) return std::nullopt;
   const uint32_t page_tokens = cache_->page_tokens();
-  const Turn turn(policy_);
+  const HeldTurn turn(turn_);
   absl::MutexLock hold(&mutex_);
   if (IsPaused() || generation != generation_) return std::nullopt;
   absl::StatusOr<MatchResult> match = cache_->Match(
@@ -123,7 +123,7 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
   if (!match.ok()) return std::nullopt;
   locks_.insert(match->lock);
   reserved_pages_ += match->reserved.size();
-  if (verifier_ != nullptr) verifier_->Reserved(match->reserved);
+  if (verifier_.reserved) verifier_.reserved(match->reserved);
   if (match->is_pending) {
     GiveBack(match->lock, match->reserved);
     return std::nullopt;
@@ -134,7 +134,7 @@ std::optional<Mover::Reservation> Mover::Reserve(const NamespaceKey& ns,
 
 bool Mover::Publish(const NamespaceKey& ns, LockId lock,
                     std::span<const PageId> rest, size_t count, bool is_last) {
-  const Turn turn(policy_);
+  const HeldTurn turn(turn_);
   absl::MutexLock hold(&mutex_);
   if (count == 0) {
     GiveBack(lock, rest);
@@ -158,8 +158,8 @@ bool Mover::Publish(const NamespaceKey& ns, LockId lock,
   }
   reserved_pages_ -= is_last ? rest.size() : count;
   if (is_last) locks_.erase(lock);
-  if (verifier_ != nullptr) {
-    verifier_->Inserted(pages.subspan(inserted->canonical_pages.size()));
+  if (verifier_.inserted) {
+    verifier_.inserted(pages.subspan(inserted->canonical_pages.size()));
   }
   return true;
 }

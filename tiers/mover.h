@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,8 +15,7 @@
 #include "base/ids.h"
 #include "core/namespace_key.h"
 #include "core/prefix_cache.h"
-#include "service/calls/call_policy.h"
-#include "service/memory/page_verifier.h"
+#include "os/turn.h"
 #include "tiers/copying/page_movers.h"
 
 namespace pando {
@@ -47,9 +47,17 @@ class Mover {
     std::vector<PageId> pages;
   };
 
-  // All outlive this. `verifier` may be null; `movers` is, unless pando-movers
-  // copy the pages. Opens the session.
-  Mover(PrefixCache* cache, CallPolicy* policy, PageVerifier* verifier,
+  // Called in the turn with what a load has reserved, and with what it has made
+  // matchable, so that these pages are verified as those of workers. Empty:
+  // no pages are verified.
+  struct Verifier {
+    std::function<void(std::span<const PageId>)> reserved = nullptr;
+    std::function<void(std::span<const PageId>)> inserted = nullptr;
+  };
+
+  // All outlive this. `movers` is null, unless pando-movers copy the pages.
+  // Opens the session.
+  Mover(PrefixCache* cache, Turn* turn, Verifier verifier,
         const PageMovers* movers);
   ~Mover();
   Mover(const Mover&) = delete;
@@ -96,7 +104,7 @@ class Mover {
   size_t reserved_pages() const;
 
   PrefixCache& cache() const { return *cache_; }
-  absl::Mutex& turn() const { return policy_->turn(); }
+  Turn& turn() const { return *turn_; }
 
  private:
   bool IsPaused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -106,8 +114,8 @@ class Mover {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   PrefixCache* const cache_;
-  CallPolicy* const policy_;
-  PageVerifier* const verifier_;
+  Turn* const turn_;
+  const Verifier verifier_;
   const PageMovers* const movers_;
   const SessionId session_;
   mutable absl::Mutex mutex_;  // taken after the turn, before the cache's

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "core/namespace_key.h"
 #include "core/requests.h"
-#include "service/calls/waiting_call.h"
+#include "os/resumable.h"
 
 namespace pando {
 
@@ -58,16 +58,16 @@ class PrefixLoader {
   // pending, as if a worker computed it. Returns whether it looks at all; if it
   // does, it runs the handler of `call` again when it knows, in microseconds
   // unless a shared store is slow, or when the deadline is over.
-  virtual bool Begin(WaitingCall& call, const PrefixQuery& query,
+  virtual bool Begin(Resumable& call, const PrefixQuery& query,
                      LoadAction action, absl::Time deadline) = 0;
   // The same for many prompts, of which nothing is loaded. As many as hash in
   // milliseconds are looked up; of the others nothing is found out.
-  virtual bool BeginTelling(WaitingCall& call,
+  virtual bool BeginTelling(Resumable& call,
                             std::span<const PrefixQuery> queries,
                             absl::Time deadline) = 0;
   // To be called when the handler of `call` runs again, whatever the reason.
   // None: nothing was looked up.
-  virtual std::optional<LookedUp> End(const WaitingCall& call) = 0;
+  virtual std::optional<LookedUp> End(const Resumable& call) = 0;
 
   // Thread-safe, and takes as long as hashing the prompt does.
   virtual Kept FindKept(const PrefixQuery& query) = 0;

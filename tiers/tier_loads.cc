@@ -21,14 +21,14 @@ constexpr size_t kMaxLoads = 64;
 
 }  // namespace
 
-TierLoads::TierLoads(Mover* mover, TierStack* tiers, RpcServer* server,
+TierLoads::TierLoads(Mover* mover, TierStack* tiers, TurnActions* actions,
                      uint32_t min_load_tokens)
     : mover_(mover),
       tiers_(tiers),
       page_tokens_(mover->cache().page_tokens()),
       min_load_tokens_(min_load_tokens),
       max_locked_pages_(mover->cache().capacity_pages() / Mover::kPoolParts),
-      calls_(server),
+      calls_(actions),
       lookup_thread_([this] { RunLookups(); }),
       load_thread_([this] { RunLoads(); }) {}
 
@@ -70,7 +70,7 @@ TierLoads::Lookup TierLoads::LookupOf(uint64_t id, const PrefixQuery& query,
           .generation = mover_->generation()};
 }
 
-bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
+bool TierLoads::Begin(Resumable& call, const PrefixQuery& query,
                       LoadAction action, absl::Time deadline) {
   if (!IsWorthALookup(query, action)) return false;
   absl::MutexLock hold(&mutex_);
@@ -80,7 +80,7 @@ bool TierLoads::Begin(WaitingCall& call, const PrefixQuery& query,
   return true;
 }
 
-bool TierLoads::BeginTelling(WaitingCall& call,
+bool TierLoads::BeginTelling(Resumable& call,
                              std::span<const PrefixQuery> queries,
                              absl::Time deadline) {
   std::vector<bool> are_worth_it;
@@ -121,7 +121,7 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
 bool TierLoads::IsWanted(const Load& load) {
   if (load.action == LoadAction::kStart) return true;
   // Only within a turn may a call have ended its lookup and not yet wait.
-  absl::MutexLock turn(&mover_->turn());
+  absl::MutexLock turn(&mover_->turn().mutex());
   return calls_.Has(load.lookup) || mover_->IsAwaited(load.reservation.lock);
 }
 

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "core/namespace_key.h"
 #include "core/page_hash.h"
-#include "service/rpc/rpc_server.h"
+#include "os/turn_actions.h"
 #include "tiers/lookup_calls.h"
 #include "tiers/mover.h"
 #include "tiers/prefix_loader.h"
@@ -30,17 +30,17 @@ namespace pando {
 // Owned by Tiers; what is public is used in the turn.
 class TierLoads final : public PrefixLoader {
  public:
-  // All outlive this; `server` has not started yet. Fewer than
+  // All outlive this; no server has started yet. Fewer than
   // `min_load_tokens` tokens are not worth a load.
-  TierLoads(Mover* mover, TierStack* tiers, RpcServer* server,
+  TierLoads(Mover* mover, TierStack* tiers, TurnActions* actions,
             uint32_t min_load_tokens);
   ~TierLoads() override;
 
-  bool Begin(WaitingCall& call, const PrefixQuery& query, LoadAction action,
+  bool Begin(Resumable& call, const PrefixQuery& query, LoadAction action,
              absl::Time deadline) override;
-  bool BeginTelling(WaitingCall& call, std::span<const PrefixQuery> queries,
+  bool BeginTelling(Resumable& call, std::span<const PrefixQuery> queries,
                     absl::Time deadline) override;
-  std::optional<LookedUp> End(const WaitingCall& call) override {
+  std::optional<LookedUp> End(const Resumable& call) override {
     return calls_.End(call);
   }
   Kept FindKept(const PrefixQuery& query) override;

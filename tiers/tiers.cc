@@ -106,8 +106,8 @@ Tiers::Tiers(std::unique_ptr<PageCopiers> copiers,
       disk_(std::move(disk)),
       remote_(std::move(remote)),
       stack_(host_.get(), disk_.get(), remote_.get()),
-      mover_(parts.cache, parts.policy, parts.verifier, copiers_->movers()),
-      loads_(&mover_, &stack_, parts.server, config.min_load_tokens) {
+      mover_(parts.cache, parts.turn, parts.verifier, copiers_->movers()),
+      loads_(&mover_, &stack_, parts.actions, config.min_load_tokens) {
   for (StoreTarget* const tier : std::initializer_list<StoreTarget*>{
            host_.get(), disk_.get(), remote_.get()}) {
     if (tier == nullptr) continue;

@@ -43,12 +43,12 @@ class Tiers {
     // What enters the cache is stored, not only what is hit there.
     bool stores_at_once = true;
   };
-  // All outlive the tiers. `verifier` may be null; `server` has not started.
+  // All outlive the tiers; none of the actions has run yet.
   struct Parts {
     PrefixCache* cache;
-    CallPolicy* policy;
-    PageVerifier* verifier;
-    RpcServer* server;
+    Turn* turn;
+    TurnActions* actions;
+    Mover::Verifier verifier;
     const KvPool* pool;
   };
 

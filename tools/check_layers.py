@@ -26,7 +26,7 @@ FOLDERS = {
     "gpu": {"base", "cuda"},
     "mover": {"base", "cuda"},
     "events": {"base", "core", "os"},
-    "tiers": {"base", "core", "events", "gpu", "mover", "os", "service"},
+    "tiers": {"base", "core", "events", "gpu", "mover", "os"},
     "service": {
         "base", "core", "events", "gpu", "lane", "mover", "os", "proto", "tiers",
     },

@@ -4,12 +4,11 @@
 #include <functional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "os/turn.h"
 #include "service/calls/call_rates.h"
 #include "service/security/access_control.h"
 #include "service/security/permissions.h"
@@ -19,10 +18,7 @@ namespace pando {
 // The rules for all calls, whichever transport they come by: one runs at a
 // time, who may make it and how often, and which are logged as slow.
 //
-// Handlers, and what they keep between calls, have no locks of their own.
-// Instead, a thread takes the turn (a mutex) before it runs a handler or
-// touches what handlers keep. Each transport takes it on the thread that it
-// polls on. A turn takes microseconds and never blocks.
+// Each transport takes the turn on the thread that it polls on.
 //
 // Owned by Server, or by a benchmark. Configure it before the first call. The
 // members other than turn() are used in the turn.
@@ -40,12 +36,15 @@ class CallPolicy {
     std::function<void()> after_handler = nullptr;
   };
 
-  void Configure(Config config) { config_ = std::move(config); }
+  void Configure(Config config) {
+    turn_.set_after_handler(std::move(config.after_handler));
+    config_ = std::move(config);
+  }
   void set_slow_call(absl::Duration slow_call) {
     config_.slow_call = slow_call;
   }
 
-  absl::Mutex& turn() { return turn_; }
+  Turn& turn() { return turn_; }
 
   CallRates& call_rates() { return call_rates_; }
 
@@ -101,13 +100,9 @@ class CallPolicy {
     if (config_.access != nullptr) config_.access->Own(session, caller());
   }
 
-  void AfterHandler() const {
-    if (config_.after_handler) config_.after_handler();
-  }
-
  private:
   Config config_;
-  absl::Mutex turn_;
+  Turn turn_;
   CallRates call_rates_;
 };
 

@@ -102,7 +102,7 @@ class ServedCall : public WaitingCall {
     const std::optional<absl::Status> status =
         method_->handler(*request_, *response_, *this);
     handling_ += MonotonicNow() - start;
-    policy_->AfterHandler();
+    policy_->turn().AfterHandler();
     if (status.has_value()) {
       Answer(*status);
     } else if (!std::exchange(waits_, true)) {

@@ -1,17 +1,16 @@
 #ifndef PANDO_SERVICE_CALLS_WAITING_CALL_H_
 #define PANDO_SERVICE_CALLS_WAITING_CALL_H_
 
+#include "os/resumable.h"
 #include "service/security/access_control.h"
 
 namespace pando {
 
 // A call as its handler sees it, whichever transport it came by. A handler lets
 // it wait by returning none, and keeps the pointer to resume it later. Used in
-// the turn (see CallPolicy).
-class WaitingCall {
+// the turn (see Turn).
+class WaitingCall : public Resumable {
  public:
-  // Runs the handler again. REQUIRES: the call waits.
-  virtual void Resume() = 0;
   // Whether the caller is gone. The handler was then run again for that reason,
   // and must answer.
   virtual bool is_cancelled() const = 0;

@@ -10,15 +10,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "core/prefix_cache.h"
+#include "os/turn_actions.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
-#include "service/rpc/wakeup.h"
 
 namespace pando {
 
 // Answers calls whose work takes long: it does one step, lets other calls run,
 // then does the next step. A handler that took all steps at once would hold up
-// every caller, because handlers run one at a time (see CallPolicy).
+// every caller, because handlers run one at a time (see Turn).
 //
 // Owned by Server; used in the turn. Steps of several calls take
 // turns.

@@ -70,7 +70,7 @@ Timer* RpcServer::AddTimer(absl::Duration period,
 }
 
 Wakeup* RpcServer::AddWakeup(std::function<void()> action) {
-  wakeups_.push_back(std::make_unique<Wakeup>(std::move(action)));
+  wakeups_.push_back(std::make_unique<QueueWakeup>(std::move(action)));
   return wakeups_.back().get();
 }
 
@@ -169,7 +169,7 @@ void RpcServer::Poll() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) {
-    absl::MutexLock turn(&policy_->turn());
+    absl::MutexLock turn(&policy_->turn().mutex());
     static_cast<Event*>(tag)->Run(ok);
   }
 }

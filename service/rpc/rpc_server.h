@@ -24,10 +24,11 @@
 #include "os/sockets/tcp_listener.h"
 #include "os/sockets/unix_listener.h"
 #include "os/sockets/unix_peer.h"
+#include "os/turn_actions.h"
 #include "service/calls/call_policy.h"
 #include "service/rpc/event.h"
+#include "service/rpc/queue_wakeup.h"
 #include "service/rpc/timer.h"
-#include "service/rpc/wakeup.h"
 #include "service/security/access_control.h"
 #include "service/security/permissions.h"
 
@@ -36,12 +37,12 @@ namespace pando {
 // A gRPC server on one completion queue with one polling thread, which also
 // runs the handlers: no hand-over between threads, the least latency that gRPC
 // has on few cores. Everything that is registered here, handlers and timers,
-// therefore runs on that thread, in the turn (see CallPolicy), and must not
+// therefore runs on that thread, in the turn (see Turn), and must not
 // block.
 //
 // Owned by Server, or by a benchmark. Use: register services and calls, Start,
 // Shutdown. Start and Shutdown come from one thread.
-class RpcServer {
+class RpcServer final : public TurnActions {
  public:
   struct Config {
     // An empty path: no Unix socket.
@@ -68,10 +69,8 @@ class RpcServer {
   // Adds an event that receives a call of one method. It is armed when the
   // server starts.
   void AddCall(std::unique_ptr<Event> call) { calls_.insert(std::move(call)); }
-  // Runs `action` every `period` while the server runs; lives as long as it.
-  Timer* AddTimer(absl::Duration period, std::function<void()> action);
-  // Runs `action` when any thread requests it; lives as long as the server.
-  Wakeup* AddWakeup(std::function<void()> action);
+  Timer* AddTimer(absl::Duration period, std::function<void()> action) override;
+  Wakeup* AddWakeup(std::function<void()> action) override;
 
   absl::Status Start(const Config& config);
   // Runs `action` on the polling thread, between two calls, and waits for it.
@@ -125,7 +124,7 @@ class RpcServer {
   CallPolicy* const policy_;
   std::vector<grpc::Service*> services_;
   absl::flat_hash_set<std::unique_ptr<Event>> calls_;
-  std::vector<std::unique_ptr<Wakeup>> wakeups_;
+  std::vector<std::unique_ptr<QueueWakeup>> wakeups_;
   Timers timers_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;

@@ -6,21 +6,22 @@
 
 namespace pando {
 
-void Timer::SetPeriod(absl::Duration period) {
+void ThreadTimer::SetPeriod(absl::Duration period) {
   const std::lock_guard hold(owner_->mutex_);
   if (period == period_) return;
   Set(period);
   owner_->changed_.notify_one();
 }
 
-void Timer::Set(absl::Duration period) {
+void ThreadTimer::Set(absl::Duration period) {
   period_ = period;
   due_ = period == absl::ZeroDuration()
              ? Clock::time_point::max()
              : Clock::now() + absl::ToChronoNanoseconds(period);
 }
 
-Timer::Clock::time_point Timer::RequestIfDue(Clock::time_point now) {
+ThreadTimer::Clock::time_point ThreadTimer::RequestIfDue(
+    Clock::time_point now) {
   if (due_ <= now) {
     wakeup_->Request();
     Set(period_);
@@ -29,7 +30,8 @@ Timer::Clock::time_point Timer::RequestIfDue(Clock::time_point now) {
 }
 
 Timer* Timers::Add(absl::Duration period, Wakeup* wakeup) {
-  timers_.push_back(std::unique_ptr<Timer>(new Timer(this, period, wakeup)));
+  timers_.push_back(
+      std::unique_ptr<ThreadTimer>(new ThreadTimer(this, period, wakeup)));
   return timers_.back().get();
 }
 
@@ -51,8 +53,8 @@ void Timers::Run() {
   pthread_setname_np(pthread_self(), "timers");
   std::unique_lock hold(mutex_);
   while (!is_stopped_) {
-    const Timer::Clock::time_point now = Timer::Clock::now();
-    Timer::Clock::time_point next = Timer::Clock::time_point::max();
+    const ThreadTimer::Clock::time_point now = ThreadTimer::Clock::now();
+    ThreadTimer::Clock::time_point next = ThreadTimer::Clock::time_point::max();
     for (const auto& timer : timers_)
       next = std::min(next, timer->RequestIfDue(now));
     changed_.wait_until(hold, next);

@@ -9,23 +9,22 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "service/rpc/wakeup.h"
+#include "os/turn_actions.h"
 
 namespace pando {
 
 class Timers;
 
-// Requests a wakeup again and again. Owned by Timers; thread-safe.
-class Timer {
+// A timer that the thread of Timers waits for. Owned by Timers; thread-safe.
+class ThreadTimer final : public Timer {
  public:
-  // The time between two wakeups from now on; zero: no wakeups.
-  void SetPeriod(absl::Duration period);
+  void SetPeriod(absl::Duration period) override;
 
  private:
   friend class Timers;
   using Clock = std::chrono::steady_clock;
 
-  Timer(Timers* owner, absl::Duration period, Wakeup* wakeup)
+  ThreadTimer(Timers* owner, absl::Duration period, Wakeup* wakeup)
       : owner_(owner), wakeup_(wakeup) {
     Set(period);
   }
@@ -55,14 +54,14 @@ class Timers {
   void Stop();
 
  private:
-  friend class Timer;
+  friend class ThreadTimer;
 
   void Run();
 
   std::mutex mutex_;  // guards the timers and what follows
   std::condition_variable changed_;
   bool is_stopped_ = false;
-  std::vector<std::unique_ptr<Timer>> timers_;
+  std::vector<std::unique_ptr<ThreadTimer>> timers_;
   std::thread thread_;
 };
 

@@ -13,7 +13,7 @@
 #include "events/event_publisher.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "service/calls/call_policy.h"
+#include "os/turn.h"
 #include "tiers/mover.h"
 
 namespace pando {
@@ -91,7 +91,7 @@ class Stores {
       : cache_({.page_tokens = kPageTokens,
                 .capacity_pages = 64,
                 .first_told_hit = hit}),
-        mover_(&cache_, &policy_, nullptr, nullptr),
+        mover_(&cache_, &turn_, {}, nullptr),
         stores_(&mover_, &target_, hit == 0),
         publisher_(&cache_, {&stores_, &beginning_}) {
     cache_.OpenSession(session_, "one");
@@ -122,7 +122,7 @@ class Stores {
  private:
   const SessionId session_{1};
   PrefixCache cache_;
-  CallPolicy policy_;
+  Turn turn_;
   Mover mover_;
   ListedTarget target_;
   TierStores stores_;

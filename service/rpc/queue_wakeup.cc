@@ -1,4 +1,4 @@
-#include "service/rpc/wakeup.h"
+#include "service/rpc/queue_wakeup.h"
 
 #include <grpc/support/time.h>
 
@@ -6,24 +6,24 @@
 
 namespace pando {
 
-void Wakeup::Request() {
+void QueueWakeup::Request() {
   absl::MutexLock hold(&mutex_);
   if (queue_ == nullptr || std::exchange(is_requested_, true)) return;
   // Not "now", which gRPC rounds up to the next millisecond.
   alarm_.Set(queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
 }
 
-void Wakeup::Open(grpc::CompletionQueue* queue) {
+void QueueWakeup::Open(grpc::CompletionQueue* queue) {
   absl::MutexLock hold(&mutex_);
   queue_ = queue;
 }
 
-void Wakeup::Close() {
+void QueueWakeup::Close() {
   absl::MutexLock hold(&mutex_);
   queue_ = nullptr;
 }
 
-void Wakeup::Run(bool) {
+void QueueWakeup::Run(bool) {
   {
     absl::MutexLock hold(&mutex_);
     is_requested_ = false;

@@ -1,5 +1,5 @@
-#ifndef PANDO_SERVICE_RPC_WAKEUP_H_
-#define PANDO_SERVICE_RPC_WAKEUP_H_
+#ifndef PANDO_SERVICE_RPC_QUEUE_WAKEUP_H_
+#define PANDO_SERVICE_RPC_QUEUE_WAKEUP_H_
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
@@ -9,20 +9,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "os/turn_actions.h"
 #include "service/rpc/event.h"
 
 namespace pando {
 
-// Runs an action on the polling thread, soon after any thread has requested it,
-// and never inside another handler. A second request before the action has
-// begun changes nothing. Owned by RpcServer, which opens and closes it;
-// thread-safe.
-class Wakeup final : public Event {
+// A wakeup whose action runs on the polling thread. Owned by RpcServer, which
+// opens and closes it; thread-safe.
+class QueueWakeup final : public Event, public Wakeup {
  public:
-  explicit Wakeup(std::function<void()> action) : action_(std::move(action)) {}
+  explicit QueueWakeup(std::function<void()> action)
+      : action_(std::move(action)) {}
 
-  // Has no effect before the server starts and once it stops.
-  void Request();
+  void Request() override;
 
   void Open(grpc::CompletionQueue* queue);
   // Nothing is started on the queue after this.
@@ -39,4 +38,4 @@ class Wakeup final : public Event {
 
 }  // namespace pando
 
-#endif  // PANDO_SERVICE_RPC_WAKEUP_H_
+#endif  // PANDO_SERVICE_RPC_QUEUE_WAKEUP_H_

@@ -1,0 +1,39 @@
+#ifndef PANDO_OS_TURN_H_
+#define PANDO_OS_TURN_H_
+
+#include <functional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace pando {
+
+// The turn, in which one handler runs at a time. Handlers, and what they keep
+// between calls, have no locks of their own. Instead, a thread takes the turn
+// before it runs a handler or touches what handlers keep. A turn takes
+// microseconds and never blocks.
+//
+// Owned by CallPolicy, or by a test. Configure it before the first turn.
+class Turn {
+ public:
+  // `action` runs at the end of each turn that changes the cache, in the turn.
+  void set_after_handler(std::function<void()> action) {
+    after_handler_ = std::move(action);
+  }
+
+  absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+
+  // To be called after each handler, before its caller has the answer.
+  void AfterHandler() const {
+    if (after_handler_) after_handler_();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::function<void()> after_handler_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_OS_TURN_H_
