@@ -40,23 +40,38 @@ FOLDERS = {
     },
 }  # fmt: skip
 
-# The same for the rooms of service, lower ones first. What stands at the top
-# may include all of them.
+# The same for the rooms of a folder, lower ones first: folders, or headers that
+# stand at its top. All else that stands there may include all of them.
 ROOMS = {
-    "security": set(),
-    "options": {"security"},
-    "memory": {"options"},
-    "calls": {"security"},
-    "rpc": {"calls", "security"},
-    "http": set(),
-    "self_check.h": set(),
-    "handlers": {"calls", "memory", "rpc", "self_check.h"},
-    "lane": {"calls", "handlers", "memory", "security"},
-    "watches": {"calls", "handlers", "rpc"},
-    "metrics": {
-        "calls", "handlers", "lane", "memory", "rpc", "self_check.h", "watches",
+    "os": {
+        "logging": set(),
+        "sockets": {"logging"},
     },
-    "console": {"calls", "http", "rpc"},
+    "tiers": {
+        "store_target.h": set(),
+        "tier_figures.h": set(),
+        "copying": set(),
+        "local": {"copying", "store_target.h", "tier_figures.h"},
+        "shared": {"copying", "store_target.h", "tier_figures.h"},
+        "redis": {"shared"},
+    },
+    "service": {
+        "security": set(),
+        "options": {"security"},
+        "memory": {"options"},
+        "calls": {"security"},
+        "rpc": {"calls", "security"},
+        "http": set(),
+        "self_check.h": set(),
+        "handlers": {"calls", "memory", "rpc", "self_check.h"},
+        "lane": {"calls", "handlers", "memory", "security"},
+        "watches": {"calls", "handlers", "rpc"},
+        "metrics": {
+            "calls", "handlers", "lane", "memory", "rpc", "self_check.h",
+            "watches",
+        },
+        "console": {"calls", "http", "rpc"},
+    },
 }  # fmt: skip
 
 # The same for the parts of bench.
@@ -111,11 +126,12 @@ def crosses_folders(file: str, header: str) -> bool:
 
 
 def crosses_rooms(file: str, header: str) -> bool:
-    if not (file.startswith("service/") and header.startswith("service/")):
+    folder, own, *_ = Path(file).with_suffix(".h").parts + ("",)
+    if folder not in ROOMS or not header.startswith(f"{folder}/"):
         return False
-    own, room = file.split("/")[1], header.split("/")[1]
-    own = own.replace("self_check.cc", "self_check.h")
-    return own in ROOMS and room != own and room not in ROOMS[own]
+    room = header.split("/")[1]
+    rooms = ROOMS[folder]
+    return own in rooms and room != own and room not in rooms[own]
 
 
 def crosses_benches(file: str, header: str) -> bool:
@@ -139,7 +155,7 @@ def without_row(file: str) -> str | None:
         return None
     if folder not in FOLDERS:
         return folder
-    rooms = {"service": ROOMS, "bench": BENCHES}.get(folder)
+    rooms = (ROOMS | {"bench": BENCHES}).get(folder)
     if rooms is None or not below or below[0] in rooms:
         return None
     return f"{folder}/{below[0]}"

@@ -39,6 +39,8 @@ GOOD = {
     "clients/cpp/src/client.cc": '"pando/client.h"',
     "service/main.cc": '"service/console/console.h"',
     "service/handlers/insert.cc": '"service/calls/call.h"',
+    "tiers/local/tier.cc": '"tiers/tier_figures.h"',
+    "tiers/tiers.cc": '"tiers/local/tier.h"',
     "bench/rpc/main.cc": '"service/rpc/server.h"',
     "tests/core/tree_test.cc": '"service/server.h"',
 }
@@ -56,6 +58,9 @@ def test_a_tree_that_obeys_the_tables_passes(check):
         ("clients/cpp/src/client.cc", '"core/tree.h"'),
         ("service/security/peer.cc", '"service/handlers/insert.h"'),
         ("service/memory/pool.cc", '"cuda.h"'),
+        ("tiers/local/disk.cc", '"service/server.h"'),
+        ("tiers/copying/pages.cc", '"tiers/local/disk.h"'),
+        ("tiers/local/disk.cc", '"tiers/tiers.h"'),
         ("bench/load/main.cc", '"service/rpc/server.h"'),
     ],
 )
@@ -64,7 +69,9 @@ def test_an_include_that_crosses_layers_is_named(check, file, header):
     assert (code, lines) == (1, [f"{file} includes {header[1:-1]}"])
 
 
-@pytest.mark.parametrize("folder", ["caches", "service/cellar", "bench/shelf"])
+@pytest.mark.parametrize(
+    "folder", ["caches", "service/cellar", "tiers/tape", "bench/shelf"]
+)
 def test_a_folder_without_a_row_is_named(check, folder):
     code, lines = check(GOOD | {f"{folder}/deep/new.cc": "<vector>"})
     assert (code, lines) == (1, [f"{folder} has no row in tools/check_layers.py"])
