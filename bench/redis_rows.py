@@ -153,7 +153,7 @@ def _read(connection: socket.socket, into: bytearray) -> None:
 @contextlib.contextmanager
 def _serving(build: Path, path: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
     """A pandod that shares with the server, and how many pages were stored."""
-    tier = ("--tier-redis", f"unix://{path}")
+    tier = ("--tier-shared", f"unix://{path}")
     with (
         started_pandod(build, *POOL, *tier) as (address, _),
         Client(address) as client,

@@ -225,29 +225,21 @@ Mover::Verifier Server::LoadVerifier() {
 absl::Status Server::StartTiers() {
   if (!HasTiers(options_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
-      tiers_, Tiers::Start(
-                  {.model = options_.model,
-                   .mover_socket = options_.mover_socket,
-                   .quarantine = options_.quarantine,
-                   .host_bytes = options_.tier_host_bytes,
-                   .disk_folder = options_.tier_disk,
-                   .disk_bytes = options_.tier_disk_bytes,
-                   .shared_folder = options_.tier_folder,
-                   .redis = {.urls = options_.tier_redis,
-                             .user = options_.tier_redis_user,
-                             .password_file = options_.tier_redis_password_file,
-                             .tls = {options_.tier_redis_ca,
-                                     options_.tier_redis_certificate,
-                                     options_.tier_redis_key},
-                             .ttl = options_.tier_redis_ttl},
-                   .shared_key_file = options_.tier_shared_key_file,
-                   .min_load_tokens = options_.tier_min_load_tokens,
-                   .stores_at_once = StoringHit(options_) == 0},
-                  {.cache = &cache_,
-                   .turn = &policy_.turn(),
-                   .actions = &rpc_,
-                   .verifier = LoadVerifier(),
-                   .pool = pool_.get()}));
+      tiers_, Tiers::Start({.model = options_.model,
+                            .mover_socket = options_.mover_socket,
+                            .quarantine = options_.quarantine,
+                            .host_bytes = options_.tier_host_bytes,
+                            .disk_folder = options_.tier_disk,
+                            .disk_bytes = options_.tier_disk_bytes,
+                            .shared = options_.tier_shared,
+                            .shared_key_file = options_.tier_shared_key_file,
+                            .min_load_tokens = options_.tier_min_load_tokens,
+                            .stores_at_once = StoringHit(options_) == 0},
+                           {.cache = &cache_,
+                            .turn = &policy_.turn(),
+                            .actions = &rpc_,
+                            .verifier = LoadVerifier(),
+                            .pool = pool_.get()}));
   if (options_.kv_events_tiers) {
     kv_events_->FollowTiers(tiers_->host_changes(), tiers_->disk_changes());
   }

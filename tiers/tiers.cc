@@ -8,7 +8,7 @@
 #include "os/logging/log.h"
 #include "tiers/local/disk_store.h"
 #include "tiers/local/io_ring.h"
-#include "tiers/shared/folder_store.h"
+#include "tiers/shared_store.h"
 
 namespace pando {
 
@@ -50,21 +50,9 @@ absl::StatusOr<std::unique_ptr<LocalTier>> OpenDisk(
   return disk;
 }
 
-absl::StatusOr<std::unique_ptr<RemoteStore>> OpenStore(
-    const Tiers::Config& config, uint64_t digest) {
-  if (config.shared_folder.empty()) {
-    return RedisStore::Open(config.redis, digest);
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> folder,
-                   FolderStore::Open(config.shared_folder, digest));
-  Log(LogLevel::kInfo, "shared folder opened",
-      {{"folder", config.shared_folder}});
-  return folder;
-}
-
 absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
     const Tiers::Config& config, const PageCopiers& copiers) {
-  if (config.shared_folder.empty() && config.redis.urls.empty()) return nullptr;
+  if (config.shared.empty()) return nullptr;
   ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
   uint64_t digest = pages->Digest(config.model);
   std::unique_ptr<SharedKey> key;
@@ -73,7 +61,7 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
     digest = key->DigestOf(digest);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
-                   OpenStore(config, digest));
+                   OpenSharedStore(config.shared, digest));
   return std::make_unique<RemoteTier>(
       BlockValues(std::move(pages), digest, std::move(key)), std::move(store),
       RemoteTier::Timeouts());

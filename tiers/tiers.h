@@ -13,7 +13,6 @@
 #include "tiers/local/local_tier.h"
 #include "tiers/mover.h"
 #include "tiers/page_copiers.h"
-#include "tiers/redis/redis_store.h"
 #include "tiers/shared/remote_tier.h"
 #include "tiers/tier_loads.h"
 #include "tiers/tier_stack.h"
@@ -35,9 +34,8 @@ class Tiers {
     uint64_t host_bytes = 0;
     std::string disk_folder;
     uint64_t disk_bytes = 0;
-    // One of them at most.
-    std::string shared_folder;
-    RedisStore::Config redis;
+    std::vector<std::string>
+        shared;                   // addresses, as OpenSharedStore reads them
     std::string shared_key_file;  // empty: what is shared is not signed
     uint32_t min_load_tokens = 0;
     // What enters the cache is stored, not only what is hit there.

@@ -14,8 +14,8 @@ MetricLabel LocalTierLabel() {
 
 MetricLabel TierLabel() {
   return {"tier",
-          "`disk`; with `--tier-host-bytes` also `host`, with `--tier-folder` "
-          "or `--tier-redis` also `remote`"};
+          "`disk`; with `--tier-host-bytes` also `host`, with `--tier-shared` "
+          "also `remote`"};
 }
 
 // `add` adds the series of one tier, which is of this machine.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "service/options/option_checks_kv_events.h"
 
@@ -138,14 +137,12 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
-// Of a tier that outlives pandod.
-absl::Status CheckTier(const char* name, const std::string& folder,
-                       const Options& options) {
-  if (folder.empty()) return absl::OkStatus();
+// What outlives pandod is found by the model. The value is not repeated: an
+// address may have a password.
+absl::Status CheckModel(const char* tier, const Options& options) {
   if (!options.model.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s is '%s', which needs model: what is on disk is found by it", name,
-      folder));
+      "%s is given, which needs model: what is kept is found by it", tier));
 }
 
 absl::Status CheckTiers(const Options& options) {
@@ -157,20 +154,15 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s is given, which needs %s", given, missing));
   }
-  const std::string redis = absl::StrJoin(options.tier_redis, ",");
-  if (!options.tier_folder.empty() && !redis.empty()) {
+  if (!options.tier_shared_key_file.empty() && options.tier_shared.empty()) {
     return absl::InvalidArgumentError(
-        "tier-folder and tier-redis are given; pages are shared in one of "
-        "them");
+        "tier-shared-key-file is given, which needs tier-shared");
   }
-  if (!options.tier_shared_key_file.empty() && options.tier_folder.empty() &&
-      redis.empty()) {
-    return absl::InvalidArgumentError(
-        "tier-shared-key-file is given, which needs tier-folder or tier-redis");
+  if (!options.tier_disk.empty()) {
+    RETURN_IF_ERROR(CheckModel("tier-disk", options));
   }
-  RETURN_IF_ERROR(CheckTier("tier-disk", options.tier_disk, options));
-  RETURN_IF_ERROR(CheckTier("tier-folder", options.tier_folder, options));
-  return CheckTier("tier-redis", redis, options);
+  if (options.tier_shared.empty()) return absl::OkStatus();
+  return CheckModel("tier-shared", options);
 }
 
 // pandod has no CUDA context, so that others copy pages of GPUs.
@@ -213,7 +205,7 @@ absl::Status ResolvePool(Options& options) {
 
 bool HasTiers(const Options& options) {
   return options.tier_host_bytes > 0 || !options.tier_disk.empty() ||
-         !options.tier_folder.empty() || !options.tier_redis.empty();
+         !options.tier_shared.empty();
 }
 
 absl::Status CheckPages(const Options& options) {

@@ -403,29 +403,15 @@ std::vector<OptionSpec> MakeOptionTable() {
            "can be loaded again; off when empty"),
       Bytes("tier-disk-bytes", &Options::tier_disk_bytes,
             "Size of these files, which are made in full at the start"),
-      Text("tier-folder", &Options::tier_folder, "FOLDER",
-           "Where copies of cached pages are kept that many machines share, as "
-           "on NFS; must exist; off when empty"),
-      List("tier-redis", &Options::tier_redis, "LIST",
-           "The same on a server of Redis or Valkey, or a cluster of them: "
-           "redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:///PATH; "
-           "some nodes of a cluster, separated by commas; off when empty"),
-      Text("tier-redis-user", &Options::tier_redis_user, "TEXT",
-           "User of that server; the default one when empty"),
-      Text("tier-redis-password-file", &Options::tier_redis_password_file,
-           "PATH",
-           "File with the user's password, read for each connection; none when "
-           "empty"),
-      Text("tier-redis-ca", &Options::tier_redis_ca, "PATH",
-           "PEM file with the authority that signs certificates of rediss:// "
-           "servers; the system's when empty"),
-      Text("tier-redis-certificate", &Options::tier_redis_certificate, "PATH",
-           "PEM file with pandod's certificate for rediss:// servers, and its "
-           "chain; none when empty"),
-      Text("tier-redis-key", &Options::tier_redis_key, "PATH",
-           "PEM file with the key of that certificate"),
-      Time("tier-redis-ttl", &Options::tier_redis_ttl, hour, absl::Hours(8760),
-           "How long a page stays on that server after its last use"),
+      List(
+          "tier-shared", &Options::tier_shared, "LIST",
+          "Where copies of cached pages are kept that many machines share: "
+          "file:///FOLDER, as on NFS; or redis://HOST:PORT, rediss://HOST:PORT "
+          "for TLS or unix:///PATH of Redis or Valkey, of a cluster some "
+          "nodes, "
+          "separated by commas; after the first, if given, ?user=, "
+          "password-file=, ca=, certificate=, key= and ttl= with & between "
+          "them; off when empty"),
       Text("tier-shared-key-file", &Options::tier_shared_key_file, "PATH",
            "File with the secret that signs what is shared, the same on all "
            "machines: they load only what was signed with it; not signed when "

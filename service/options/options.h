@@ -118,14 +118,7 @@ struct Options {
   uint64_t tier_host_bytes = 0;
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
-  std::string tier_folder;
-  std::vector<std::string> tier_redis;
-  std::string tier_redis_user;
-  std::string tier_redis_password_file;
-  std::string tier_redis_ca;
-  std::string tier_redis_certificate;
-  std::string tier_redis_key;
-  absl::Duration tier_redis_ttl = absl::Hours(24);
+  std::vector<std::string> tier_shared;
   std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
   std::string tier_write = "at-once";

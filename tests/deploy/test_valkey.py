@@ -3,13 +3,14 @@
 import re
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
 import yaml
 from manifests import KUBERNETES, REPOSITORY
 from redis_server import RedisServer
-from shared_redis import Machines
+from shared_redis import Machines, with_options
 from tiered import PROMPT
 
 OVERLAY = KUBERNETES / "overlays" / "tiers"
@@ -51,9 +52,12 @@ def test_it_lets_pandod_do_what_it_needs_and_nobody_else(tmp_path, secret, optio
         server = RedisServer(tmp_path / "server", "valkey", OBSERVER, **options)
         stack.callback(server.kill)
         tier = yaml.safe_load((OVERLAY / "pandod.yaml").read_text())["tier"]
+        given = dict(parse_qsl(urlsplit(tier["shared"]).query))
+        password_file = secret / Path(given.pop("password-file")).name
         access = {
-            "tier_redis_user": tier["redis-user"],
-            "tier_redis_password_file": secret / Path(tier["redis-password-file"]).name,
+            "tier_shared": with_options(
+                server.url, password_file=password_file, **given
+            )
         }
         machines = Machines(stack, tmp_path, server, server.url)
         one, other, stranger = (

@@ -40,7 +40,7 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
     shared = folder / "shared"
     shared.mkdir(mode=0o700)
     options = {"http": http, "tcp": tcp, "tcp_insecure": "yes", "config": quotas}
-    options |= {"tier_folder": shared, "model": "a-model"}
+    options |= {"tier_shared": f"file://{shared}", "model": "a-model"}
     options["mover_socket"] = folder / "mover.sock"
     with (
         serving(folder, **options, **OPTIONS) as pandod,

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {"--kv-events-tiers=yes"},
                  "kv-events-tiers is given, which needs kv-events"},
         BadFlags{"NoTiersToTell",
-                 {kOn, "--kv-events-tiers=yes", "--tier-redis=redis://host:1",
+                 {kOn, "--kv-events-tiers=yes", "--tier-shared=redis://host:1",
                   "--model=m"},
                  "kv-events-tiers is given, which needs tier-host-bytes or "
                  "tier-disk"},

@@ -44,9 +44,8 @@ void ExpectOtherValues(const Options& options) {
   }
   // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
   // is said of heads, tcp-insecure excludes certificates, kv-events-include
-  // and kv-events-tiers exclude arrays, tier-folder excludes tier-redis; they
-  // have tests of their own.
-  EXPECT_EQ(compared, OptionTable().size() - 7);
+  // and kv-events-tiers exclude arrays; they have tests of their own.
+  EXPECT_EQ(compared, OptionTable().size() - 6);
 }
 
 TEST_F(OptionsTest, EveryOptionIsAFlag) {

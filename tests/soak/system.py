@@ -51,7 +51,7 @@ class System:
             model="soak",
             tier_disk=folder / "tier",
             tier_disk_bytes=DISK_BYTES,
-            tier_redis=self.store.url,
+            tier_shared=self.store.url,
             tier_min_load_tokens=PAGE_TOKENS,
         )
         self.clock = ShiftedClock(folder)

@@ -18,7 +18,11 @@ class Sharing(Tiered):
         super().__init__(
             start,
             folder,
-            **{"tier_disk": None, "tier_disk_bytes": None, "tier_folder": folder}
+            **{
+                "tier_disk": None,
+                "tier_disk_bytes": None,
+                "tier_shared": f"file://{folder}",
+            }
             | options,
         )
 

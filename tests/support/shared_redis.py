@@ -8,6 +8,12 @@ from redis_server import RedisCluster, RedisServer
 from tiered import Tiered
 
 
+def with_options(url: str, **options: object) -> str:
+    """The address of a store, with options in it."""
+    given = [f"{name.replace('_', '-')}={value}" for name, value in options.items()]
+    return "?".join([url, "&".join(given)] if given else [url])
+
+
 class Sharing(Tiered):
     """One of those that share."""
 
@@ -34,11 +40,15 @@ class Machines:
         self._folder = folder
         self._started = 0
         self.server = server
-        self._url = url
+        self.url = url
+
+    def start_with(self, **options: object) -> Sharing:
+        """Starts one with these options in the address of the store."""
+        return self.start(tier_shared=with_options(self.url, **options))
 
     def start(self, **options: object) -> Sharing:
         return Sharing(
-            self._serving, self.server, **{"tier_redis": self._url} | options
+            self._serving, self.server, **{"tier_shared": self.url} | options
         )
 
     def _serving(self, **options: object):

@@ -10,7 +10,7 @@ namespace {
 
 absl::Status BadUrl(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "tier-redis has an address ", why,
+      "tier-shared has an address ", why,
       "; must be redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"));
 }
 
@@ -31,8 +31,8 @@ absl::StatusOr<RedisAddress> RedisAddress::Parse(const std::string& url) {
   }
   if (absl::StrContains(rest, '@')) {
     return BadUrl(
-        "with a user or password, which tier-redis-user and "
-        "tier-redis-password-file say");
+        "with a user or password, which its options user and "
+        "password-file say");
   }
   if (rest.find_first_of("/?#") != rest.npos) {
     return BadUrl("with something after the port");

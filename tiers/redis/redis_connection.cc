@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ReadPassword(const std::string& path) {
   const std::string password(absl::StripAsciiWhitespace(text.str()));
   if (!password.empty()) return password;
   return absl::FailedPreconditionError(absl::StrCat(
-      "tier-redis-password-file ", path, " cannot be read, or is empty"));
+      "password-file of tier-shared: ", path, " cannot be read, or is empty"));
 }
 
 }  // namespace

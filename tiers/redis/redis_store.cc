@@ -55,46 +55,23 @@ absl::Time Earlier(absl::Duration timeout, absl::Time deadline) {
   return std::min(MonotonicNow() + timeout, deadline);
 }
 
-absl::StatusOr<RedisLogin> LoginOf(const RedisStore::Config& config,
-                                   bool has_tls) {
-  const RedisTlsFiles& tls = config.tls;
-  if (!config.user.empty() && config.password_file.empty()) {
-    return absl::InvalidArgumentError(
-        "tier-redis-user is given, which needs tier-redis-password-file");
-  }
-  if (tls.certificate.empty() != tls.key.empty()) {
-    return absl::InvalidArgumentError(
-        "tier-redis-certificate and tier-redis-key must be given both or not "
-        "at all");
-  }
-  if (!has_tls && !(tls.ca.empty() && tls.certificate.empty())) {
-    return absl::InvalidArgumentError(
-        "tier-redis-ca and tier-redis-certificate need an address rediss://");
-  }
+absl::StatusOr<RedisLogin> LoginOf(const RedisStore::Config& config) {
   RedisLogin login{.user = config.user,
                    .password_file = config.password_file,
                    .tls = nullptr};
-  if (has_tls) {
-    ASSIGN_OR_RETURN(login.tls, MakeSslContext(tls));
+  if (config.seeds.front().has_tls) {
+    ASSIGN_OR_RETURN(login.tls, MakeSslContext(config.tls));
   }
   return login;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RedisStore>> RedisStore::Open(
-    const Config& config, uint64_t digest) {
-  std::vector<RedisAddress> seeds;
-  for (const std::string& url : config.urls) {
-    ASSIGN_OR_RETURN(seeds.emplace_back(), RedisAddress::Parse(url));
-    if (seeds.back().has_tls != seeds.front().has_tls) {
-      return absl::InvalidArgumentError(
-          "tier-redis has addresses with and without TLS; must be of one kind");
-    }
-  }
-  ASSIGN_OR_RETURN(RedisLogin login, LoginOf(config, seeds.front().has_tls));
-  return absl::WrapUnique(
-      new RedisStore(std::move(seeds), std::move(login), config.ttl, digest));
+absl::StatusOr<std::unique_ptr<RedisStore>> RedisStore::Open(Config config,
+                                                             uint64_t digest) {
+  ASSIGN_OR_RETURN(RedisLogin login, LoginOf(config));
+  return absl::WrapUnique(new RedisStore(std::move(config.seeds),
+                                         std::move(login), config.ttl, digest));
 }
 
 RedisStore::RedisStore(std::vector<RedisAddress> seeds, RedisLogin login,

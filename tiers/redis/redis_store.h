@@ -24,16 +24,17 @@ namespace pando {
 class RedisStore final : public RemoteStore {
  public:
   struct Config {
-    std::vector<std::string> urls;  // of one server, or of nodes of a cluster
+    std::vector<RedisAddress> seeds;  // one server, or some nodes of a cluster
     std::string user;
     std::string password_file;
     RedisTlsFiles tls;
-    absl::Duration ttl;
+    absl::Duration ttl = absl::Hours(24);
   };
 
   // `digest`: blocks of another one are of another model or shape. Reads the
-  // files, and connects to nobody.
-  static absl::StatusOr<std::unique_ptr<RedisStore>> Open(const Config& config,
+  // files, and connects to nobody. REQUIRES: the config is one that
+  // ReadRedisOptions returns.
+  static absl::StatusOr<std::unique_ptr<RedisStore>> Open(Config config,
                                                           uint64_t digest);
 
   absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,

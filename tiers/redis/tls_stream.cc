@@ -27,8 +27,8 @@ std::string LastTlsError() {
 }
 
 absl::Status BadTlsFile(const char* option, const std::string& path) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, " ", path, " cannot be used: ", LastTlsError()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      option, " of tier-shared: ", path, " cannot be used: ", LastTlsError()));
 }
 
 absl::Status TlsFailed(const char* what) {
@@ -66,16 +66,16 @@ absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files) {
     SSL_CTX_set_default_verify_paths(context.get());
   } else if (SSL_CTX_load_verify_locations(context.get(), files.ca.c_str(),
                                            nullptr) != 1) {
-    return BadTlsFile("tier-redis-ca", files.ca);
+    return BadTlsFile("ca", files.ca);
   }
   if (files.certificate.empty()) return context;
   if (SSL_CTX_use_certificate_chain_file(context.get(),
                                          files.certificate.c_str()) != 1) {
-    return BadTlsFile("tier-redis-certificate", files.certificate);
+    return BadTlsFile("certificate", files.certificate);
   }
   if (SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(),
                                   SSL_FILETYPE_PEM) != 1) {
-    return BadTlsFile("tier-redis-key", files.key);
+    return BadTlsFile("key", files.key);
   }
   return context;
 }

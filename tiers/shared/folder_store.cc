@@ -36,26 +36,26 @@ constexpr std::string_view kErasedPrefix = "erased-";
 absl::Status CheckFolder(const std::string& folder) {
   struct stat status;
   if (stat(folder.c_str(), &status) != 0) {
-    return absl::ErrnoToStatus(errno, "tier-folder: find the folder " + folder);
+    return absl::ErrnoToStatus(errno, "tier-shared: find the folder " + folder);
   }
   if (!S_ISDIR(status.st_mode)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("tier-folder is '", folder, "', which is no folder"));
+        absl::StrCat("tier-shared is '", folder, "', which is no folder"));
   }
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "tier-folder is '%s', which belongs to user %u; must belong to "
+        "tier-shared is '%s', which belongs to user %u; must belong to "
         "pandod's user, %u, or to root",
         folder, status.st_uid, geteuid()));
   }
   if ((status.st_mode & kOthersWrite) != 0) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "tier-folder is '%s', whose mode is %04o; only its owner may have the "
+        "tier-shared is '%s', whose mode is %04o; only its owner may have the "
         "right to write",
         folder, status.st_mode & 07777));
   }
   if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
-    return absl::ErrnoToStatus(errno, "tier-folder: read and write " + folder);
+    return absl::ErrnoToStatus(errno, "tier-shared: read and write " + folder);
   }
   return absl::OkStatus();
 }

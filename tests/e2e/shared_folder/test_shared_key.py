@@ -104,7 +104,7 @@ def test_a_key_that_is_none_or_no_secret_is_refused(tmp_path, secret, mode, said
     error = refused_start(
         tmp_path,
         f"--tier-shared-key-file={path}",
-        f"--tier-folder={shared}",
+        f"--tier-shared=file://{shared}",
         "--model=m",
         "--pool-pages=8",
     )
@@ -114,6 +114,6 @@ def test_a_key_that_is_none_or_no_secret_is_refused(tmp_path, secret, mode, said
 
 
 def test_a_key_without_a_shared_store_is_refused(tmp_path):
-    assert "needs tier-folder or tier-redis" in refused_start(
+    assert "needs tier-shared" in refused_start(
         tmp_path, f"--tier-shared-key-file={tmp_path}"
     )

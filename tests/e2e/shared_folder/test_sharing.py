@@ -183,9 +183,11 @@ def test_a_folder_that_may_not_be_shared_is_refused(tmp_path, mode, said):
         folder.mkdir()
         folder.chmod(mode)
     assert said in refused_start(
-        tmp_path, f"--tier-folder={folder}", "--model=m", "--pool-pages=8"
+        tmp_path, f"--tier-shared=file://{folder}", "--model=m", "--pool-pages=8"
     )
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    assert "which needs model" in refused_start(tmp_path, f"--tier-folder={tmp_path}")
+    assert "which needs model" in refused_start(
+        tmp_path, f"--tier-shared=file://{tmp_path}"
+    )

@@ -6,6 +6,7 @@ from certificates import Authority
 from eventually import eventually
 from metrics_page import free_address
 from protocol_worker import protocol_worker
+from shared_redis import with_options
 from tiered import PROMPT
 
 SECRET = "a-password-that-nobody-may-read"
@@ -34,26 +35,26 @@ def password_file(tmp_path):
 
 
 def test_a_user_needs_no_more_rights_than_the_docs_say(guarded, password_file):
-    access = {"tier_redis_user": "pando", "tier_redis_password_file": password_file}
-    one, other = guarded.start(**access), guarded.start(**access)
+    access = {"user": "pando", "password_file": password_file}
+    one, other = guarded.start_with(**access), guarded.start_with(**access)
     computed = one.cache(PROMPT, seed=1)
     np.testing.assert_array_equal(other.read()[1], computed)
     with protocol_worker(one.pandod.address) as worker:
         worker.call("Flush")
     eventually(lambda: one.held_pages() == 0)
-    assert guarded.start(**access).read()[0] == 0
+    assert guarded.start_with(**access).read()[0] == 0
     assert one.failures("read") == one.failures("write") == 0
 
 
 def test_a_password_may_do_without_a_user_and_may_change(guarded, password_file):
-    one = guarded.start(tier_redis_password_file=password_file)
+    one = guarded.start_with(password_file=password_file)
     assert one.read()[0] == 0
     assert one.failures("read") > 0
     eventually(lambda: "WRONGPASS" in one.pandod.log())
     password_file.write_text(f"{SECRET}2")
     eventually(lambda: one.read()[0] == 0 and one.refused("load") == 0)
     computed = one.cache(PROMPT, seed=1)
-    other = guarded.start(tier_redis_password_file=password_file)
+    other = guarded.start_with(password_file=password_file)
     np.testing.assert_array_equal(other.read()[1], computed)
     assert SECRET not in one.pandod.log() + other.pandod.log()
 
@@ -63,7 +64,7 @@ def test_a_password_that_the_server_repeats_is_not_in_the_log(
 ):
     # Then it does not know the command, and says what it was sent.
     machines = machines_of(start_server(rename_command="AUTH OTHER"))
-    one = machines.start(tier_redis_password_file=password_file)
+    one = machines.start_with(password_file=password_file)
     assert one.read()[0] == 0
     eventually(lambda: "refuses the login: ERR" in one.pandod.log())
     assert SECRET not in one.pandod.log()
@@ -90,20 +91,18 @@ def encrypted(start_server, machines_of, tmp_path):
     return machines_of(server), authority
 
 
-def tls_options(machines, tls, host="127.0.0.1") -> dict:
-    return {
-        "tier_redis": f"rediss://{host}:{machines.server.option('tls-port')}",
-        "tier_redis_ca": tls.ca,
-        "tier_redis_certificate": tls.certificate,
-        "tier_redis_key": tls.key,
-    }
+def start_encrypted(machines, tls, host="127.0.0.1", **options):
+    """Starts one that asks `host` with the files of `tls`."""
+    url = f"rediss://{host}:{machines.server.option('tls-port')}"
+    files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
+    return machines.start(tier_shared=with_options(url, **files | options))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_what_is_shared_may_be_encrypted_on_its_way(encrypted, host):
     machines, authority = encrypted
-    options = tls_options(machines, authority.sign("client"), host)
-    one, other = machines.start(**options), machines.start(**options)
+    tls = authority.sign("client")
+    one, other = (start_encrypted(machines, tls, host) for _ in range(2))
     computed = one.cache(PROMPT, seed=1)
     np.testing.assert_array_equal(other.read()[1], computed)
     assert other.failures("read") == other.failures("verify") == 0
@@ -112,27 +111,22 @@ def test_what_is_shared_may_be_encrypted_on_its_way(encrypted, host):
 def test_a_server_with_a_strange_certificate_gets_nothing(encrypted, tmp_path):
     machines, authority = encrypted
     strange = Authority(tmp_path / "strange").sign("client")
-    options = tls_options(machines, authority.sign("client"))
-    one = machines.start(**options | {"tier_redis_ca": strange.ca})
+    one = start_encrypted(machines, authority.sign("client"), ca=strange.ca)
     assert one.read()[0] == 0
     eventually(lambda: "certificate verify failed" in one.pandod.log())
 
 
 def test_a_server_with_a_certificate_for_another_name_gets_nothing(encrypted):
     machines, authority = encrypted
-    options = tls_options(machines, authority.sign("client"), host="127.0.0.2")
     machines.server.db.config_set("bind", "127.0.0.1 127.0.0.2")
-    one = machines.start(**options)
+    one = start_encrypted(machines, authority.sign("client"), host="127.0.0.2")
     assert one.read()[0] == 0
     eventually(lambda: "certificate verify failed" in one.pandod.log())
 
 
 def test_a_client_without_a_certificate_gets_nothing(encrypted):
     machines, authority = encrypted
-    options = tls_options(machines, authority.sign("client"))
-    one = machines.start(
-        **options | {"tier_redis_certificate": "", "tier_redis_key": ""}
-    )
+    one = start_encrypted(machines, authority.sign("client"), certificate="", key="")
     assert one.read()[0] == 0
     assert one.failures("read") > 0
 

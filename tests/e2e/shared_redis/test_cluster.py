@@ -78,7 +78,7 @@ def test_pages_are_found_while_and_after_slots_move(machines, cluster):
 
 def test_a_node_that_dies_takes_only_its_pages(machines, cluster):
     url = ",".join(node.url for node in cluster.nodes)
-    one, other = machines.start(tier_redis=url), machines.start(tier_redis=url)
+    one, other = machines.start(tier_shared=url), machines.start(tier_shared=url)
     computed = one.cache(PROMPT, seed=1)
     holders = cluster.holders()
     # Of the node whose first page is behind those of the others.

@@ -1,29 +1,41 @@
-"""Options of a shared store that pandod does not start with."""
+"""Addresses of a shared store that pandod does not start with."""
 
 import pytest
 from pandod_process import refused_start
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("address", "said"),
     [
-        (["--tier-redis=localhost:6379"], "of an unknown kind"),
-        (["--tier-redis=redis://:secret@localhost"], "tier-redis-password-file"),
-        (["--tier-redis=redis://localhost:0"], "whose port"),
-        (["--tier-redis=redis://localhost,rediss://localhost"], "with and without TLS"),
-        (["--tier-redis=redis://a", "--tier-folder=/tmp"], "in one of them"),
-        (["--tier-redis=redis://a", "--tier-redis-user=b"], "password-file"),
-        (["--tier-redis=redis://a", "--tier-redis-ca=b"], "need an address rediss"),
-        (["--tier-redis=rediss://a", "--tier-redis-key=b"], "both or not at all"),
-        (["--tier-redis=rediss://a", "--tier-redis-ca=/b"], "/b cannot be used"),
+        ("localhost:6379", "without a scheme"),
+        ("http://localhost:6379", "of an unknown kind"),
+        ("redis://:secret@localhost", "password-file"),
+        ("redis://localhost?password=secret", "must be one of user, password-file"),
+        ("redis://localhost?secret", "must be NAME=VALUE"),
+        ("redis://localhost:0", "whose port"),
+        ("redis://localhost,rediss://localhost", "with and without TLS"),
+        ("redis://a,file:///tmp", "in one of them"),
+        ("redis://a,redis://b?ttl=2h", "another address than the first"),
+        ("redis://a?user=b", "password-file"),
+        ("redis://a?ttl=1s", "from 1h to 8760h"),
+        ("redis://a?ca=b", "need an address rediss"),
+        ("rediss://a?key=b", "both or not at all"),
+        ("rediss://a?ca=/b", "/b cannot be used"),
+        ("file://tmp", "file:///FOLDER alone"),
+        ("file:///tmp?ttl=2h", "file:///FOLDER alone"),
     ],
     ids=str,
 )
-def test_options_that_make_no_sense_are_refused(tmp_path, options, said):
-    error = refused_start(tmp_path, *options, "--model=m", "--pool-pages=8")
+def test_addresses_that_make_no_sense_are_refused(tmp_path, address, said):
+    error = refused_start(
+        tmp_path, f"--tier-shared={address}", "--model=m", "--pool-pages=8"
+    )
     assert said in error
     assert "secret" not in error
 
 
-def test_a_store_without_a_model_is_refused(tmp_path):
-    assert "which needs model" in refused_start(tmp_path, "--tier-redis=redis://a")
+@pytest.mark.parametrize("address", ["redis://a", "redis://:secret@a"])
+def test_a_store_without_a_model_is_refused(tmp_path, address):
+    error = refused_start(tmp_path, f"--tier-shared={address}")
+    assert "which needs model" in error
+    assert "secret" not in error

@@ -79,7 +79,7 @@ def test_what_was_loaded_is_not_stored_again(machines):
 
 
 def test_a_server_is_reached_by_its_socket(machines):
-    one = machines.start(tier_redis=f"unix://{machines.server.socket}")
+    one = machines.start(tier_shared=f"unix://{machines.server.socket}")
     other = machines.start()
     computed = other.cache(PROMPT, seed=1)
     np.testing.assert_array_equal(one.read()[1], computed)
@@ -108,7 +108,7 @@ def test_what_one_flushes_no_machine_finds(machines, how):
 
 
 def test_the_ends_of_prompts_expire_before_their_beginnings(machines):
-    one = machines.start(tier_redis_ttl="2h")
+    one = machines.start_with(ttl="2h")
     one.cache(PROMPT, seed=1)
     db = machines.server.db
     keys = machines.server.blocks()
