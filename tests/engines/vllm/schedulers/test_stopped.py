@@ -133,7 +133,7 @@ def run_program(alone, server, choose):
     for n in range(choose.randrange(10, 40)):
         what = choose.choices(
             ["step", "add", "abort", "reset", "stand still", "go on"],
-            [12, 6, 2, 1, 2, 2],
+            [12, 6, 2, 2, 3, 3],
         )[0]
         if what == "add":
             tokens = prompt(choose.randrange(1, 400), seed=choose.randrange(4))
@@ -143,6 +143,11 @@ def run_program(alone, server, choose):
             alone.abort(live.pop(choose.randrange(len(live))))
         elif what == "reset":
             alone.scheduler.connector.reset_cache()
+            # What it closes is given back by the next calls, if all hang up.
+            if choose.random() < 0.5 and not server.is_stopped:
+                alone.abort(*live)
+                live.clear()
+                server.stop()
         elif what == "stand still" and not server.is_stopped:
             server.stop()
         elif what == "go on" and server.is_stopped:
