@@ -1,10 +1,13 @@
 """What an SGLang with Pando says when it cannot start, and how it is started."""
 
+from types import SimpleNamespace
+
 import pytest
 from engines.engine_process import EngineDied, closing_all
-from engines.models import LAYERS
+from engines.models import LAYERS, LAYOUT
 from engines.sglang.start import prompt, start_engine, start_full_engine
 from pando_kv import Client
+from pando_kv._model_digest import model_digest
 from pandod_process import Pandod
 
 
@@ -28,8 +31,27 @@ def of_vllm(tmp_path):
     server.close()
 
 
-def test_engines_that_do_not_fit_are_refused(model, roomy, of_vllm, tmp_path):
+@pytest.fixture
+def of_another_rope(tmp_path):
+    """A pandod with KV of a model that differs in its rope alone."""
+    folder = tmp_path / "of another rope"
+    folder.mkdir()
+    server = Pandod(folder, pool_pages=512, model="tiny", **LAYOUT)
+    server.start()
+    twin = SimpleNamespace(to_dict=lambda: {"rope_theta": 500_000.0})
+    with Client(server.address, name="twin") as worker:
+        worker.attach_pool(model="tiny", model_digest=model_digest(twin)).close()
+        yield server
+    server.close()
+
+
+def test_engines_that_do_not_fit_are_refused(
+    model, roomy, of_vllm, of_another_rope, tmp_path
+):
     engines = {
+        "but the pool has KV of": start_engine(
+            "rope", model, of_another_rope, tmp_path
+        ),
         "model is 'other', the pool's is 'tiny'": start_engine(
             "model", model, roomy, tmp_path, served_model_name="other"
         ),

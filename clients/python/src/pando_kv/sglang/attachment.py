@@ -48,9 +48,10 @@ def wait() -> float:
     return wait_seconds(WAIT_MS, value)
 
 
-def attach(layout: KvLayout, served_model: str) -> Attachment:
+def attach(layout: KvLayout, served_model: str, digest: str) -> Attachment:
     """Maps the pool. Raises LayoutMismatchError, which names the field, where pandod
-    has another layout or another model."""
+    has another layout, another model or another configuration of it."""
     client = session()
     model = os.environ.get(MODEL) or served_model
-    return Attachment(client, client.attach_pool(expected_layout=layout, model=model))
+    pool = client.attach_pool(expected_layout=layout, model=model, model_digest=digest)
+    return Attachment(client, pool)

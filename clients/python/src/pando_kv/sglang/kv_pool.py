@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+from sglang.srt.configs.model_config import ModelConfig
 from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
-from sglang.srt.runtime_context import get_parallel, get_serving
+from sglang.srt.runtime_context import get_parallel, get_server_args, get_serving
 
 from pando_kv import DType, KvLayout
+from pando_kv._model_digest import model_digest
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.sglang.attachment import Attachment, attach, session
@@ -16,6 +20,20 @@ _DTYPES = {
     "torch.float16": DType.FLOAT16,
     "torch.bfloat16": DType.BFLOAT16,
 }
+
+
+def _digest(server_args: Any) -> str:
+    """Of the model, as SGLang computes with it."""
+    model = ModelConfig.from_server_args(server_args)
+    # This rope depends on the longest context that the engine admits.
+    is_by_length = "longrope" in str(model.hf_config.to_dict())
+    return model_digest(
+        model.hf_config,
+        revision=model.revision,
+        dtype=model.dtype,
+        quantization=model.quantization,
+        context=model.context_len if is_by_length else None,
+    )
 
 
 class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
@@ -64,7 +82,9 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
             page_tokens=self.page_size,
         )
         try:
-            attachment = attach(layout, get_serving().served_model_name)
+            attachment = attach(
+                layout, get_serving().served_model_name, _digest(get_server_args())
+            )
         except LayoutMismatchError as error:
             raise ValueError(
                 f"this engine does not fit the pool of pandod: {error.message}; start "
