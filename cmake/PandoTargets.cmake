@@ -1,5 +1,5 @@
 # pando_library(NAME SOURCES... DEPS...): a library of this project, included
-# by paths from the repository root ("core/radix_tree.h").
+# by paths from the repository root ("core/tree/radix_tree.h").
 function(pando_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})

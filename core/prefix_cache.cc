@@ -6,15 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
-#include "core/eviction_work.h"
-#include "core/explanation.h"
-#include "core/insert.h"
-#include "core/listings.h"
-#include "core/match.h"
-#include "core/measurements.h"
-#include "core/prefix_search.h"
-#include "core/tree_dump.h"
+#include "core/journal/measurements.h"
+#include "core/match/insert.h"
+#include "core/match/match.h"
+#include "core/operators/eviction_work.h"
+#include "core/operators/explanation.h"
+#include "core/operators/listings.h"
+#include "core/operators/tree_dump.h"
+#include "core/requests/errors.h"
+#include "core/tree/prefix_search.h"
 
 namespace pando {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "core/event_log.h"
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
+#include "core/journal/event_log.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
 
 namespace pando {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/eviction_reason.h"
+#include "core/requests/eviction_reason.h"
 #include "events/cached_pages.h"
 
 namespace pando {

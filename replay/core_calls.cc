@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando::replay {
 namespace {

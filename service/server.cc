@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "core/gauges.h"
+#include "core/operators/gauges.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/random_id.h"

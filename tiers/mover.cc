@@ -4,7 +4,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 #include "os/random_id.h"
 
 namespace pando {

@@ -13,8 +13,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
-#include "core/namespace_key.h"
 #include "core/prefix_cache.h"
+#include "core/requests/namespace_key.h"
 #include "os/turn.h"
 #include "tiers/copying/page_movers.h"
 

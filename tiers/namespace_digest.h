@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
 
 namespace pando {
 

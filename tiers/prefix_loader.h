@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/namespace_key.h"
-#include "core/requests.h"
+#include "core/requests/namespace_key.h"
+#include "core/requests/requests.h"
 #include "os/resumable.h"
 
 namespace pando {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 
 namespace pando {
 

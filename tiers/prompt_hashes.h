@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
-#include "core/requests.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
+#include "core/requests/requests.h"
 
 namespace pando {
 

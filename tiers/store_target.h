@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
 
 namespace pando {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/local/local_tier.h"
 #include "tiers/prefix_loader.h"
 #include "tiers/shared/remote_tier.h"

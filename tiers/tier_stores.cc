@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 #include "tiers/namespace_digest.h"
 
 namespace pando {

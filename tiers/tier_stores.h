@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
-#include "core/namespace_key.h"
+#include "core/requests/namespace_key.h"
 #include "events/event_sink.h"
 #include "tiers/mover.h"
 #include "tiers/store_target.h"

@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "bench/core/workload.h"
-#include "core/measurements.h"
+#include "core/journal/measurements.h"
 #include "os/shared_histogram.h"
 
 namespace pando::bench {

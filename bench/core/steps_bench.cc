@@ -13,12 +13,12 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "bench/core/workload.h"
-#include "core/event_log.h"
-#include "core/eviction_work.h"
-#include "core/explanation.h"
-#include "core/listings.h"
+#include "core/journal/event_log.h"
+#include "core/operators/eviction_work.h"
+#include "core/operators/explanation.h"
+#include "core/operators/listings.h"
+#include "core/operators/tree_dump.h"
 #include "core/reuse/reuse_tables.h"
-#include "core/tree_dump.h"
 
 namespace pando::bench {
 namespace {

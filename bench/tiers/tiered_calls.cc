@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando::bench {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
 #include "replay/core_calls.h"
 #include "tiers/local/tier_index.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/reuse/run.h"
+#include "core/nodes/run.h"
 
 namespace pando {
 

@@ -1,7 +1,7 @@
 #include "core/reuse/history.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 
 namespace pando {
 namespace {

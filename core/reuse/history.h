@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "core/node.h"
+#include "core/nodes/node.h"
+#include "core/nodes/run.h"
+#include "core/nodes/slab.h"
 #include "core/reuse/ghost_runs.h"
 #include "core/reuse/reuse_class.h"
-#include "core/reuse/run.h"
-#include "core/slab.h"
 
 namespace pando {
 

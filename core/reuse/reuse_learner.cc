@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/ghost_list.h"
-#include "core/namespace.h"
+#include "core/eviction/ghost_list.h"
+#include "core/requests/namespace.h"
 
 namespace pando {
 namespace {

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "core/node.h"
+#include "core/nodes/node.h"
+#include "core/nodes/run.h"
+#include "core/nodes/slab.h"
 #include "core/reuse/ghost_runs.h"
 #include "core/reuse/history.h"
 #include "core/reuse/prefix_hash.h"
 #include "core/reuse/request_facts.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_tables.h"
-#include "core/reuse/run.h"
 #include "core/reuse/shadow_lru.h"
-#include "core/slab.h"
 
 namespace pando {
 

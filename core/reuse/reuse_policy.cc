@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
-#include "core/eviction_rank.h"
+#include "core/eviction/eviction_rank.h"
 
 namespace pando {
 namespace {

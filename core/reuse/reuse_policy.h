@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/eviction_policy.h"
+#include "core/eviction/eviction_policy.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_learner.h"
 

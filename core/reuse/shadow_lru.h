@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "core/nodes/run.h"
 #include "core/reuse/history.h"
-#include "core/reuse/run.h"
 
 namespace pando {
 

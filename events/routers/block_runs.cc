@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 
 namespace pando {
 namespace {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/namespace_key.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
+#include "core/requests/namespace_key.h"
 #include "events/routers/kv_event_batch.h"
 
 namespace pando {

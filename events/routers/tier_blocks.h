@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
-#include "core/namespace_key.h"
+#include "core/requests/namespace_key.h"
 #include "events/routers/block_runs.h"
 #include "events/routers/kv_event_batch.h"
 #include "events/routers/published_blocks.h"

@@ -1,7 +1,7 @@
 #include "service/calls/call_log.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "os/logging/log.h"
 
 namespace pando {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "os/monotonic_clock.h"
 #include "service/calls/status_message.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando {
 namespace {

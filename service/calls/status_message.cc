@@ -7,7 +7,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "google/rpc/error_details.pb.h"
 #include "service/calls/error_message.h"
 

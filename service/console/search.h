@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/operator_results.h"
+#include "core/requests/operator_results.h"
 #include "service/console/forest.h"
 
 namespace pando {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/operator_results.h"
+#include "core/requests/operator_results.h"
 #include "service/console/forest.h"
 
 namespace pando {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/stats.h"
+#include "core/journal/stats.h"
 #include "service/calls/method_metrics.h"
 
 namespace pando {

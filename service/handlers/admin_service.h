@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/eviction_work.h"
-#include "core/explanation.h"
+#include "core/operators/eviction_work.h"
+#include "core/operators/explanation.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "service/calls/method_metrics.h"

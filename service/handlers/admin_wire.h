@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/ids.h"
-#include "core/operator_results.h"
-#include "core/requests.h"
+#include "core/requests/operator_results.h"
+#include "core/requests/requests.h"
 #include "pando/v1/admin.pb.h"
 #include "tiers/prefix_loader.h"
 

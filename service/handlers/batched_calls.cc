@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "service/calls/served_call.h"
 #include "service/calls/status_message.h"
 

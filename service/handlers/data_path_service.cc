@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {

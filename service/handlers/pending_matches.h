@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "core/prefix_cache.h"
-#include "core/requests.h"
+#include "core/requests/requests.h"
 #include "os/shared_histogram.h"
 #include "pando/v1/prefix_cache.pb.h"
 #include "service/rpc/rpc_server.h"

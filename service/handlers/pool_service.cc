@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
-#include "core/eviction_work.h"
+#include "core/operators/eviction_work.h"
+#include "core/requests/errors.h"
 #include "os/monotonic_clock.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"

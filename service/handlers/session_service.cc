@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/random_id.h"

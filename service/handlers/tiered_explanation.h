@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/explanation.h"
-#include "core/namespace_key.h"
+#include "core/operators/explanation.h"
+#include "core/requests/namespace_key.h"
 #include "tiers/prefix_loader.h"
 
 namespace pando {

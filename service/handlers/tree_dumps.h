@@ -4,8 +4,8 @@
 #include <list>
 #include <memory>
 
+#include "core/operators/tree_dump.h"
 #include "core/prefix_cache.h"
-#include "core/tree_dump.h"
 #include "pando/v1/admin.pb.h"
 #include "service/rpc/server_stream.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cache_counters.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando {
 

@@ -5,7 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 
 namespace pando {
 

@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/event_log.h"
-#include "core/measurements.h"
+#include "core/journal/event_log.h"
+#include "core/journal/measurements.h"
 
 namespace pando {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stats.h"
+#include "core/journal/stats.h"
 #include "events/routers/kv_event_figures.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"

@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/eviction_policy.h"
-#include "core/quota_classes.h"
-#include "core/session_limits.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/eviction/quota_classes.h"
+#include "core/requests/session_limits.h"
 #include "gpu/kv_layout.h"
 #include "service/security/credential.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/quota_classes.h"
+#include "core/eviction/quota_classes.h"
 #include "service/security/credential.h"
 
 namespace pando {

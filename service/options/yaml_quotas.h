@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/quota_classes.h"
+#include "core/eviction/quota_classes.h"
 
 namespace pando {
 

@@ -7,7 +7,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "os/logging/log.h"
 
 namespace pando {

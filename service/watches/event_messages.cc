@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "service/handlers/wire.h"
 
 namespace pando {

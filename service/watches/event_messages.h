@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/eviction_reason.h"
+#include "core/requests/eviction_reason.h"
 #include "events/cached_pages.h"
 #include "pando/v1/events.pb.h"
 

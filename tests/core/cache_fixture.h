@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/errors.h"
 #include "core/prefix_cache.h"
+#include "core/requests/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/prompts.h"

@@ -1,4 +1,4 @@
-#include "core/event_log.h"
+#include "core/journal/event_log.h"
 
 #include <memory>
 #include <numeric>

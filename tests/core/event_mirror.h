@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "core/event_log.h"
+#include "core/journal/event_log.h"
 #include "tests/core/reference_index.h"
 
 namespace pando {

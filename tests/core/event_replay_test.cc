@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/event_log.h"
-#include "core/page_hash.h"
+#include "core/journal/event_log.h"
+#include "core/nodes/page_hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/environment.h"

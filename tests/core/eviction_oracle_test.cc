@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/eviction_policy.h"
-#include "core/radix_tree.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/tree/radix_tree.h"
 #include "gtest/gtest.h"
 
 namespace pando {

@@ -1,6 +1,6 @@
 // Every policy keeps the same promises and evicts in its own order.
 
-#include "core/eviction_policy.h"
+#include "core/eviction/eviction_policy.h"
 
 #include <algorithm>
 #include <map>

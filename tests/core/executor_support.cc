@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "tests/core/executor.h"
 #include "tests/core/program_namespaces.h"
 #include "tests/core/prompts.h"

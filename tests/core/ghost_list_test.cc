@@ -1,4 +1,4 @@
-#include "core/ghost_list.h"
+#include "core/eviction/ghost_list.h"
 
 #include <optional>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "core/requests.h"
+#include "core/requests/requests.h"
 
 namespace pando::program {
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/errors.h"
 #include "core/prefix_cache.h"
+#include "core/requests/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/invariants.h"
+#include "core/operators/invariants.h"
 #include "tests/core/cache_fixture.h"
 #include "tests/core/environment.h"
 

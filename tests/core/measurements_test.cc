@@ -1,6 +1,6 @@
 // What the cache measures for operators: times, ages, outcomes.
 
-#include "core/measurements.h"
+#include "core/journal/measurements.h"
 
 #include <numeric>
 #include <string>

@@ -11,8 +11,8 @@
 #include <string>
 #include <variant>
 
-#include "core/eviction_policy.h"
-#include "core/requests.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/requests/requests.h"
 
 namespace pando::program {
 

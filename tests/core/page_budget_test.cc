@@ -1,12 +1,12 @@
 // Room, quotas and eviction, without sessions, locks or prompts.
 
-#include "core/page_budget.h"
+#include "core/parts/page_budget.h"
 
 #include <string>
 #include <vector>
 
-#include "core/cache_journal.h"
-#include "core/errors.h"
+#include "core/journal/cache_journal.h"
+#include "core/requests/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

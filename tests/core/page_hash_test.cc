@@ -1,4 +1,4 @@
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 
 #include <set>
 #include <string>

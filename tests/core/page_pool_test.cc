@@ -1,6 +1,6 @@
-#include "core/page_pool.h"
+#include "core/nodes/page_pool.h"
 
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

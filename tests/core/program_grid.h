@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "core/eviction_policy.h"
+#include "core/eviction/eviction_policy.h"
 #include "core/prefix_cache.h"
 #include "tests/core/random_operations.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/namespace_key.h"
+#include "core/requests/namespace_key.h"
 #include "tests/core/operations.h"
 
 namespace pando::program {

@@ -1,6 +1,6 @@
 // What PrefixCache does not show: the segments that nodes share.
 
-#include "core/radix_tree.h"
+#include "core/tree/radix_tree.h"
 
 #include <numeric>
 #include <set>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando {
 namespace {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "tests/core/reference_cache.h"
 
 namespace pando {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "tests/core/reference_cache.h"
 
 namespace pando {

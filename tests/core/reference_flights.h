@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "core/requests.h"
+#include "core/requests/requests.h"
 #include "tests/core/reference_index.h"
 
 namespace pando {

@@ -11,9 +11,9 @@
 
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/eviction_policy.h"
-#include "core/namespace_key.h"
-#include "core/requests.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/requests/namespace_key.h"
+#include "core/requests/requests.h"
 
 namespace pando {
 

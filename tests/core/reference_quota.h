@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/namespace_key.h"
-#include "core/quota_classes.h"
+#include "core/eviction/quota_classes.h"
+#include "core/requests/namespace_key.h"
 
 namespace pando {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/journal/stats.h"
 #include "core/reuse/request_facts.h"
-#include "core/stats.h"
 #include "tests/core/reference_index.h"
 #include "tests/core/reference_tables.h"
 

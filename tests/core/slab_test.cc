@@ -1,4 +1,4 @@
-#include "core/slab.h"
+#include "core/nodes/slab.h"
 
 #include <memory>
 #include <set>

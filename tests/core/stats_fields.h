@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "base/cache_counters.h"
-#include "core/stats.h"
+#include "core/journal/stats.h"
 
 namespace pando {
 

@@ -1,17 +1,17 @@
 // Work for operators is done in steps, between which the cache changes.
 
-#include "core/stepped_work.h"
+#include "core/parts/stepped_work.h"
 
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/eviction_work.h"
-#include "core/explanation.h"
-#include "core/first_entries.h"
-#include "core/listings.h"
-#include "core/tree_dump.h"
+#include "core/nodes/first_entries.h"
+#include "core/operators/eviction_work.h"
+#include "core/operators/explanation.h"
+#include "core/operators/listings.h"
+#include "core/operators/tree_dump.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {

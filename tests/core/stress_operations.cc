@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "tests/core/stress_worker.h"
 
 namespace pando {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 
 namespace pando {
 namespace {

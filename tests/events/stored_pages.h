@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/event_log.h"
+#include "core/journal/event_log.h"
 
 namespace pando {
 

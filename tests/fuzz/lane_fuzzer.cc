@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "core/gauges.h"
+#include "core/operators/gauges.h"
 #include "core/prefix_cache.h"
 #include "lane/layout.h"
 #include "pando/v1/prefix_cache.pb.h"

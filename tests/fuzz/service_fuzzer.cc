@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/errors.h"
 #include "core/prefix_cache.h"
+#include "core/requests/errors.h"
 #include "gpu/host_kv_pool.h"
 #include "service/handlers/admin_service.h"
 #include "service/handlers/pending_matches.h"

@@ -3,7 +3,7 @@
 #include "service/calls/error_message.h"
 
 #include "absl/status/status.h"
-#include "core/errors.h"
+#include "core/requests/errors.h"
 #include "gtest/gtest.h"
 
 namespace pando {

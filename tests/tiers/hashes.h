@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 
 namespace pando {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/namespace.h"
+#include "core/requests/namespace.h"
 #include "os/logging/log.h"
 
 namespace pando {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "events/tier_changes.h"
 #include "tiers/copying/page_blocks.h"
 #include "tiers/local/io_threads.h"

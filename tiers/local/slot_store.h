@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/local/io_queue.h"
 
 namespace pando {

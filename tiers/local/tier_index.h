@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 
 namespace pando {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/copying/page_blocks.h"
 #include "tiers/shared/shared_key.h"
 

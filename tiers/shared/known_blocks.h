@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/shared/remote_store.h"
 
 namespace pando {

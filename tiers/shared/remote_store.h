@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 
 namespace pando {
 

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/shared/block_window.h"
 #include "tiers/shared/circuit_breaker.h"
 #include "tiers/shared/deadline_threads.h"

@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/page_hash.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/shared/block_values.h"
 #include "tiers/shared/remote_blocks.h"
 #include "tiers/shared/remote_loads.h"

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/radix_tree.h"
+#include "core/tree/radix_tree.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/environment.h"

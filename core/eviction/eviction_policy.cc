@@ -1,0 +1,66 @@
+#include "core/eviction/eviction_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/eviction/lru_policy.h"
+#include "core/eviction/ranked_policy.h"
+#include "core/requests/errors.h"
+#include "core/reuse/reuse_policy.h"
+
+namespace pando {
+namespace {
+
+// In the order of the enum.
+constexpr std::array<const char*, kEvictionPolicies> kNames = {
+    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"};
+
+}  // namespace
+
+std::string_view EvictionPolicyName(EvictionPolicyKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name) {
+  const std::string wanted = absl::AsciiStrToLower(std::string(name));
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (wanted == kNames[i]) return static_cast<EvictionPolicyKind>(i);
+  }
+  return MakeError(Reason::kInvalidField,
+                   absl::StrCat("eviction policy is '", std::string(name),
+                                "'; it may be ", absl::StrJoin(kNames, ", ")));
+}
+
+void SortByLastUse(std::vector<Node*>& nodes) {
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) {
+    return a->last_access != b->last_access ? a->last_access < b->last_access
+                                            : a->depth_pages > b->depth_pages;
+  });
+}
+
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
+                                                   std::vector<Node*> unlocked,
+                                                   ReuseLearner* learner,
+                                                   uint32_t quota_class) {
+  std::unique_ptr<EvictionPolicy> policy;
+  switch (kind) {
+    case EvictionPolicyKind::kLru:
+      policy = std::make_unique<LruPolicy>();
+      SortByLastUse(unlocked);
+      break;
+    case EvictionPolicyKind::kReuse:
+      policy = std::make_unique<ReusePolicy>(learner, quota_class);
+      SortByLastUse(unlocked);
+      break;
+    default:
+      policy = std::make_unique<RankedPolicy>(kind);
+  }
+  for (Node* node : unlocked) policy->Add(*node);
+  return policy;
+}
+
+}  // namespace pando

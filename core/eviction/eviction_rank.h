@@ -1,0 +1,25 @@
+#ifndef PANDO_CORE_EVICTION_EVICTION_RANK_H_
+#define PANDO_CORE_EVICTION_EVICTION_RANK_H_
+
+#include <compare>
+#include <cstdint>
+
+#include "core/eviction/eviction_policy.h"
+#include "core/nodes/node.h"
+
+namespace pando {
+
+// What a policy compares two leaves by; the smallest is evicted first.
+struct EvictionRank {
+  int64_t key;
+  uint64_t last_access;  // 0 where the policy does not look at it
+  uint64_t id;
+
+  friend auto operator<=>(const EvictionRank&, const EvictionRank&) = default;
+};
+
+EvictionRank EvictionRankOf(EvictionPolicyKind kind, const Node& node);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVICTION_EVICTION_RANK_H_

@@ -1,0 +1,95 @@
+#ifndef PANDO_CORE_EVICTION_GHOST_LIST_H_
+#define PANDO_CORE_EVICTION_GHOST_LIST_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/requests/eviction_reason.h"
+#include "core/requests/namespace_key.h"
+
+namespace pando {
+
+// Remembers the last 65,536 evicted runs of pages, so that an explanation can
+// tell "evicted" from "never cached". A run is found by the place where its
+// first page was and by a fingerprint of that page's tokens; the tokens
+// themselves are not kept. Two runs whose fingerprints are equal by chance are
+// taken for one.
+//
+// Owned by CacheJournal; not thread-safe. Each call is O(1); the memory is
+// bounded.
+class GhostList {
+ public:
+  // The place of a page is what comes before it: the end of a node, or the
+  // start of a prompt. The start is named by the namespace and not by its root
+  // node, because a namespace that was emptied gets a new root.
+  using Place = uint64_t;
+  static Place AfterNode(uint64_t node_handle) { return node_handle; }
+  static Place StartOf(const NamespaceKey& ns);
+
+  // The fingerprint of the tokens that spell a page: in a bigram namespace one
+  // token more than the page holds.
+  static uint64_t Fingerprint(std::span<const Token> page);
+
+  struct Ghost {
+    EvictionReason reason;
+    absl::Time evicted_at;
+  };
+
+  static constexpr uint32_t kMaxGhosts = 65'536;
+
+  GhostList() : newest_(0, Hash{&records_}, Equal{&records_}) {}
+  GhostList(const GhostList&) = delete;
+  GhostList& operator=(const GhostList&) = delete;
+
+  // Remembers an evicted run whose first page was at `place`. When the list is
+  // full, the oldest run is forgotten.
+  void Add(Place place, uint64_t fingerprint, EvictionReason reason,
+           absl::Time now);
+
+  // The run that began with this page at `place` and was evicted last.
+  std::optional<Ghost> Find(Place place, uint64_t fingerprint) const;
+
+ private:
+  using Key = std::pair<Place, uint64_t>;
+  struct Record {
+    Key key;
+    Ghost ghost;
+  };
+
+  // The set holds the indexes of records, and compares the records' keys.
+  struct Keyed {
+    const std::vector<Record>* records;
+
+    const Key& KeyOf(const Key& key) const { return key; }
+    const Key& KeyOf(uint32_t index) const { return (*records)[index].key; }
+  };
+  struct Hash : Keyed {
+    using is_transparent = void;
+    template <typename T>
+    size_t operator()(const T& item) const {
+      return absl::HashOf(KeyOf(item));
+    }
+  };
+  struct Equal : Keyed {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return KeyOf(a) == KeyOf(b);
+    }
+  };
+
+  std::vector<Record> records_;  // a ring
+  uint32_t next_ = 0;            // its oldest, once it is full
+  absl::flat_hash_set<uint32_t, Hash, Equal> newest_;  // of each key
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_EVICTION_GHOST_LIST_H_

@@ -1,0 +1,104 @@
+#ifndef PANDO_CORE_JOURNAL_CACHE_JOURNAL_H_
+#define PANDO_CORE_JOURNAL_CACHE_JOURNAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/eviction/ghost_list.h"
+#include "core/journal/event_log.h"
+#include "core/journal/measurements.h"
+#include "core/journal/stats.h"
+#include "core/journal/tree_description.h"
+#include "core/nodes/node.h"
+#include "core/requests/eviction_reason.h"
+#include "core/tree/prefix_search.h"
+
+namespace pando {
+
+// Writes down what happens in the cache for those who ask later: counts and
+// measurements for metrics, events for watchers, and what was evicted lately
+// for explanations. It decides nothing.
+//
+// Owned by CacheParts; not thread-safe. A note costs some nanoseconds and
+// copies no tokens.
+class CacheJournal {
+ public:
+  // For a cache of `capacity_pages` pages, page 0 included.
+  // Events tell of hits from the `first_told_hit` of a page on; 0: of none.
+  CacheJournal(uint32_t capacity_pages, uint32_t quota_classes,
+               uint32_t first_told_hit);
+
+  // The time that evictions, locks and sessions are dated with; it stands still
+  // between two calls of PrefixCache::ExpireSessions.
+  absl::Time time() const { return time_; }
+  void set_time(absl::Time time) { time_ = time; }
+
+  CacheCounters& counters() { return counters_; }
+  const CacheCounters& counters() const { return counters_; }
+  Measurements& measured() { return measured_; }
+  const Measurements& measured() const { return measured_; }
+
+  // A match found this. When `is_counted`, its tokens are added to the
+  // counters, too; a query that only scores is not counted. `loaded_pages` of
+  // it are used for the first time since they came from a tier.
+  void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
+                 uint32_t quota_class, uint32_t page_tokens, bool is_counted,
+                 uint32_t loaded_pages);
+  // `end` and its ancestors are about to be used, at `now` in tenths of a
+  // second.
+  void NoteReuse(const Node& end, uint32_t now);
+  // An insert has counted a hit of `end` and its ancestors.
+  void NoteHit(const Node& end);
+  void NoteRejectedQuota(uint32_t quota_class);
+  void NoteLockEnd(LockEnd end, absl::Time taken_at);
+
+  // Pages entered the tree as the new leaf `leaf`.
+  void NoteStored(const Node& leaf);
+  // `leaf` is about to lose what comes after its first `kept_pages` pages, at
+  // `now` in tenths of a second.
+  void NoteTrimmed(const Node& leaf, uint32_t kept_pages, EvictionReason reason,
+                   EvictionPolicyKind policy, uint32_t page_tokens,
+                   uint32_t now);
+  // These pages, of which NoteTrimmed told, are free.
+  void NoteEvicted(std::span<const PageId> pages, EvictionReason reason);
+  // Nothing is cached any more.
+  void NoteEmptied() { events_.Cleared(); }
+
+  // The eviction of the page that began with the tokens `page` and came after
+  // `node`, or, where `node` is null, at the beginning of a prompt of `ns`.
+  // None when it is not remembered.
+  std::optional<GhostList::Ghost> FindEvicted(
+      const NamespaceKey& ns, const Node* node,
+      std::span<const Token> page) const;
+
+  // From now on what enters and leaves the tree is logged for TakeEvents, or is
+  // not any more.
+  void StartEvents() { events_.Start(); }
+  void StopEvents();
+  // As the functions of the same name in PrefixCache.
+  bool TakeEvents(const RadixTree& tree, uint32_t nodes,
+                  std::vector<RawEvent>& events);
+  void TakeChurn(std::vector<RawEvent>& events);
+
+ private:
+  uint64_t& EvictedPages(EvictionReason reason);
+
+  const uint32_t capacity_pages_;
+  const uint32_t first_told_hit_;
+  absl::Time time_ = absl::UnixEpoch();
+  CacheCounters counters_;
+  Measurements measured_;
+  EventLog events_;  // for watchers: what is cached, then what changes
+  std::optional<TreeDescription> description_;  // of what is cached, under way
+  EventLog churn_;  // for the regret meter: only what changes
+  GhostList ghosts_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_JOURNAL_CACHE_JOURNAL_H_

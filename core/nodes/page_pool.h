@@ -1,0 +1,149 @@
+#ifndef PANDO_CORE_NODES_PAGE_POOL_H_
+#define PANDO_CORE_NODES_PAGE_POOL_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+
+namespace pando {
+
+class CacheAudit;
+
+enum class PageState : uint8_t {
+  kPadding,  // page 0
+  kFree,
+  kReserved,     // owned by a session, being written
+  kSealed,       // in the tree, immutable
+  kQuarantined,  // its dead owner may still be writing
+};
+inline constexpr size_t kPageStates = 5;
+
+// Names a page for as long as it stays reserved: until it is sealed or freed.
+// The default, page 0, names none.
+struct Reservation {
+  PageId page;
+  uint32_t generation = 0;
+
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Reservation& reservation) {
+    return H::combine(std::move(state), reservation.page,
+                      reservation.generation);
+  }
+};
+
+// The list of the reserved pages of one session, which PagePool keeps.
+struct PageOwner {
+  std::vector<PageId> pages;
+};
+
+// Knows which state each page is in, and which quota class a reserved page
+// counts for. It deals in page ids; the bytes are elsewhere.
+//
+// Owned by CacheParts; not thread-safe. Each change is O(1) a page.
+//
+// Invariant: a page is in exactly one state; the counts by state are exact and
+// sum to the capacity. A reserved page knows its place in the list of its
+// owner, a free page its place in the list of free pages.
+class PagePool {
+ public:
+  // `capacity` counts page 0; at least 2.
+  PagePool(uint32_t capacity, uint32_t quota_classes);
+
+  uint32_t capacity() const { return static_cast<uint32_t>(records_.size()); }
+  uint32_t count(PageState state) const {
+    return counts_[static_cast<size_t>(state)];
+  }
+  uint32_t reserved_count(uint32_t quota_class) const {
+    return reserved_[quota_class];
+  }
+  bool IsInRange(PageId page) const {
+    return page != kPaddingPage && page.value() < capacity();
+  }
+  // Here and below, REQUIRES: every page is in range.
+  PageState state(PageId page) const { return Record(page).state; }
+  bool IsReservedBy(const PageOwner& owner, PageId page) const {
+    const PageRecord& record = Record(page);
+    return record.state == PageState::kReserved &&
+           record.position < owner.pages.size() &&
+           owner.pages[record.position] == page;
+  }
+  // REQUIRES: the page is reserved.
+  uint32_t quota_class(PageId page) const { return Record(page).quota_class; }
+  // Changes whenever the page is sealed or freed.
+  uint32_t generation(PageId page) const { return Record(page).generation; }
+  // REQUIRES: the page is reserved.
+  Reservation reservation(PageId page) const {
+    return {page, generation(page)};
+  }
+
+  // Reserves `n` free pages for `owner`, and appends them to `out`.
+  // REQUIRES: count(kFree) >= n.
+  void Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
+               std::vector<PageId>& out);
+  // Frees a reserved page. REQUIRES: `owner` has reserved it.
+  void Release(PageOwner& owner, PageId page);
+  // The pages are in the tree from now on. REQUIRES: `owner` has reserved them.
+  void Seal(PageOwner& owner, std::span<const PageId> pages);
+  // The pages have left the tree.
+  void FreeSealed(std::span<const PageId> pages);
+  // Puts all pages of `owner` into quarantine, and returns them; `owner` has
+  // none afterwards.
+  std::vector<PageId> Quarantine(PageOwner& owner);
+  // Frees quarantined pages.
+  void FreeQuarantined(std::span<const PageId> pages);
+
+  // OK when each of `pages`, which may be out of range, is reserved by `owner`
+  // and none is listed twice: else PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or
+  // DUPLICATE_PAGE.
+  absl::Status CheckReserved(const PageOwner& owner,
+                             std::span<const PageId> pages);
+
+  // Adds a sentence for each invariant that does not hold at `page`.
+  void AppendViolations(PageId page,
+                        std::vector<std::string>& violations) const;
+  // How many pages are in the list of free ones.
+  size_t listed_free_pages() const { return free_.size(); }
+  // From now on `audit` is told what changes in pages that it has counted;
+  // null: nobody is.
+  void set_audit(CacheAudit* audit) { audit_ = audit; }
+
+ private:
+  friend class DamagedCache;  // tests break what AppendViolations finds
+
+  struct PageRecord {
+    uint32_t generation = 0;
+    // The place of a reserved page in the list of its owner, or of a free page
+    // in the list of free pages.
+    uint32_t position = 0;
+    uint16_t quota_class = 0;  // reserved pages only
+    PageState state = PageState::kFree;
+    bool is_marked = false;  // while CheckReserved looks for repeated pages
+  };
+
+  PageRecord& Record(PageId page) { return records_[page.value()]; }
+  const PageRecord& Record(PageId page) const { return records_[page.value()]; }
+  // Why CheckReserved refuses this page.
+  absl::Status WhyRefused(const PageOwner& owner, PageId page) const;
+  // Changes the state of the pages, which is `from`, and the counts with it.
+  void Move(std::span<const PageId> pages, PageState from, PageState to);
+  void Free(std::span<const PageId> pages, PageState from);
+  // Its state is changed by the caller.
+  void TakeFromOwner(PageOwner& owner, PageId page);
+
+  std::vector<PageRecord> records_;
+  std::vector<PageId> free_;  // a stack: what was freed last is warm
+  std::array<uint32_t, kPageStates> counts_{};
+  std::vector<uint32_t> reserved_;  // by quota class
+  CacheAudit* audit_ = nullptr;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_NODES_PAGE_POOL_H_

@@ -1,0 +1,32 @@
+#ifndef PANDO_CORE_NODES_RUN_H_
+#define PANDO_CORE_NODES_RUN_H_
+
+#include <cstdint>
+
+namespace pando {
+
+// Names a run of pages to History: the cell of a node that is cached, or a
+// ghost.
+using RunLink = uint32_t;
+inline constexpr RunLink kNoRun = 0xffff'ffff;
+inline constexpr RunLink kGhostBit = 0x8000'0000;
+
+inline bool IsGhost(RunLink link) { return (link & kGhostBit) != 0; }
+
+// What ReuseLearner knows of a run of pages, cached or a ghost. Plain data: a
+// part of the node or ghost, changed only by ReuseLearner and what it owns.
+struct Run {
+  RunLink older = kNoRun;  // links of History
+  RunLink newer = kNoRun;
+  uint32_t at = 0;  // tick of the last use
+  uint16_t reuse_class : 15 = 0;
+  uint16_t is_in_shadow : 1 = 0;  // wholly or in part, see ShadowLru
+  uint8_t uses = 0;               // 255: or more
+  uint8_t bin = 0;                // of the age, see reuse_class.h
+  uint64_t prefix_hash = 0;       // of all pages up to the end of the run
+};
+static_assert(sizeof(Run) == 24);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_NODES_RUN_H_

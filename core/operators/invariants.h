@@ -1,0 +1,74 @@
+#ifndef PANDO_CORE_OPERATORS_INVARIANTS_H_
+#define PANDO_CORE_OPERATORS_INVARIANTS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/nodes/cache_audit.h"
+#include "core/parts/cache_parts.h"
+
+namespace pando {
+
+// Verifies the invariants of docs/design.md in steps, between which the cache
+// is in use. An object and its neighbours are checked as they are when their
+// turn comes; sums are compared once everything that they add up has been
+// counted (CacheAudit).
+//
+// A sound cache gives no violation, whatever happens between the steps. Damage
+// is found if it is there when its turn comes. While a check is under way,
+// changes of the cache cost a little more.
+class InvariantCheck {
+ public:
+  // `parts` outlive the check, and have no other one.
+  explicit InvariantCheck(CacheParts& parts);
+  ~InvariantCheck();
+  InvariantCheck(const InvariantCheck&) = delete;
+  InvariantCheck& operator=(const InvariantCheck&) = delete;
+
+  // Does a bounded part. Returns whether it was the last.
+  bool Step();
+  // A sentence for each invariant that did not hold.
+  std::vector<std::string> TakeViolations() { return std::move(violations_); }
+
+ private:
+  // In this order.
+  enum class Stage {
+    kLocks,
+    kNodes,       // counted
+    kNeighbours,  // of nodes, once all are counted
+    kPages,
+    kNamespaces,
+    kSessions,
+    kTotals,
+  };
+
+  // Each does a part of its stage and returns whether that is over.
+  bool CountLocks();
+  bool CountNodes();
+  bool CheckNeighbours();
+  bool CheckPages();
+  bool CheckNamespaces();
+  bool CheckSessions();
+  void CheckTotals();
+
+  void CheckPending();
+  void ExpectSums(const CacheAudit::Sums& counted, const CacheAudit::Sums& sums,
+                  const char* of);
+  void Expect(bool holds, const char* what) {
+    if (!holds) violations_.emplace_back(what);
+  }
+
+  CacheParts& parts_;
+  CacheAudit audit_;
+  Stage stage_ = Stage::kLocks;
+  uint32_t next_ = 0;               // the next cell or page of the stage
+  NamespaceNumber last_namespace_;  // the last one that was checked
+  SessionNumber last_session_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_OPERATORS_INVARIANTS_H_

@@ -1,0 +1,66 @@
+#ifndef PANDO_CORE_OPERATORS_TREE_COPY_H_
+#define PANDO_CORE_OPERATORS_TREE_COPY_H_
+
+// Copies the tree for those who look at it all the time (the console), one
+// bounded part under the mutex at a time, so that nobody waits long. The
+// vectors that are filled in have room already, so that nothing is allocated
+// under the mutex.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/requests/namespace_key.h"
+#include "core/tree/radix_tree.h"
+
+namespace pando {
+
+// Names a node for as long as it lives; 0 names none.
+using NodeHandle = uint64_t;
+
+struct NodeCopy {
+  NodeHandle handle = 0;
+  NodeHandle parent = 0;  // 0: the root of the namespace
+  uint64_t number = 0;    // TreeNodeInfo::node
+  NamespaceNumber ns;
+  // A parent ends on the page where its children begin.
+  uint32_t begin_page = 0;
+  uint32_t pages = 0;
+  uint32_t locks = 0;  // on it and below it
+  uint32_t hits = 0;
+  int32_t priority = 0;
+  // In tenths of a second: since it was inserted, since its last use.
+  uint32_t age = 0;
+  uint32_t idle = 0;
+
+  uint32_t end_page() const { return begin_page + pages; }
+};
+
+struct NamespaceCopy {
+  NamespaceNumber number;
+  std::shared_ptr<const NamespaceKey> key;
+};
+
+struct TreePart {
+  std::vector<NodeCopy> nodes;
+  std::vector<NamespaceCopy> namespaces;
+  uint32_t next_block = 0;  // 0: this was the last part
+};
+
+// The most nodes that one part can have.
+uint32_t MaxNodesPerPart();
+
+// The part of the tree that begins with `block`.
+void CopyTreePart(const RadixTree& tree, uint32_t block, TreePart& part);
+// Copies those of the nodes that still exist.
+void CopyNodes(const RadixTree& tree, std::span<const NodeHandle> handles,
+               std::vector<NodeCopy>& nodes);
+// The first tokens of a node, at most `limit`; none when it is gone.
+void CopyTokens(const RadixTree& tree, NodeHandle handle, uint32_t limit,
+                std::vector<Token>& tokens);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_OPERATORS_TREE_COPY_H_

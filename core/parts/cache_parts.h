@@ -1,0 +1,51 @@
+#ifndef PANDO_CORE_PARTS_CACHE_PARTS_H_
+#define PANDO_CORE_PARTS_CACHE_PARTS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "core/eviction/eviction_policy.h"
+#include "core/eviction/quota_classes.h"
+#include "core/journal/cache_journal.h"
+#include "core/nodes/page_pool.h"
+#include "core/parts/page_budget.h"
+#include "core/sessions/pending_pages.h"
+#include "core/sessions/session_holdings.h"
+#include "core/sessions/session_table.h"
+#include "core/tree/radix_tree.h"
+
+namespace pando {
+
+// All that PrefixCache guards with its mutex: single-threaded parts that know
+// of no mutex. Each may use those above it. What needs several of them is a
+// function that takes them all (match.h, insert.h), or takes them const and
+// only looks (explanation.h, listings.h, tree_copy.h, invariants.h).
+struct CacheParts {
+  // `classes` outlives this.
+  CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
+             EvictionPolicyKind policy, const QuotaClasses* classes,
+             const ReuseOptions& reuse, uint32_t first_told_hit)
+      : quota_classes(*classes),
+        tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
+        pool(capacity_pages, classes->count()),
+        journal(capacity_pages, classes->count(), first_told_hit),
+        pending(&tree, capacity_pages) {}
+  CacheParts(const CacheParts&) = delete;
+  CacheParts& operator=(const CacheParts&) = delete;
+
+  uint32_t page_tokens() const { return tree.page_tokens(); }
+
+  const QuotaClasses& quota_classes;
+  RadixTree tree;
+  PagePool pool;
+  CacheJournal journal;
+  SessionTable sessions;
+  PendingPages pending;
+  PageBudget budget{&quota_classes, &tree, &pool, &journal};
+  SessionHoldings holdings{&tree, &pool, &sessions, &pending, &journal};
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PARTS_CACHE_PARTS_H_

@@ -1,0 +1,114 @@
+#ifndef PANDO_CORE_PARTS_PAGE_BUDGET_H_
+#define PANDO_CORE_PARTS_PAGE_BUDGET_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "core/eviction/quota_classes.h"
+#include "core/journal/cache_journal.h"
+#include "core/nodes/page_pool.h"
+#include "core/requests/eviction_reason.h"
+#include "core/tree/radix_tree.h"
+
+namespace pando {
+
+// Decides how many pages a quota class may have, and evicts what is in the way.
+// Checking and reserving are two calls, so that an admission can fail between
+// them without having changed anything:
+//
+//   RETURN_IF_ERROR(budget.CheckRoom(pages, quota_class, 0));  // changes
+//   nothing
+//   ...                            // whatever else can fail
+//   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
+//
+// A class of namespaces has a floor and a cap. Eviction for other classes never
+// leaves it fewer cached pages than its floor. Its cached and reserved pages
+// together never exceed its cap: at the cap it evicts its own cached pages, or
+// is refused.
+//
+// Owned by CacheParts; not thread-safe. It holds the limits alone: the states
+// of pages are in PagePool, the order of eviction in RadixTree. It reports what
+// it evicts to CacheJournal.
+class PageBudget {
+ public:
+  // All outlive this.
+  PageBudget(const QuotaClasses* classes, RadixTree* tree, PagePool* pool,
+             CacheJournal* journal);
+
+  // REQUIRES: the classes and their patterns are those of the constructor.
+  void SetQuotas(const std::vector<QuotaClass>& classes);
+  // EvictToWatermark: below `low` free pages it evicts until `high` are free.
+  void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
+  const PageLimits& limits(uint32_t quota_class) const {
+    return limits_[quota_class];
+  }
+
+  // OK when `pages` more can be reserved for a class while `held_back` of its
+  // evictable pages stay cached (the caller is about to lock them). Else
+  // QUOTA_EXCEEDED or POOL_EXHAUSTED, which is counted; nothing else changes.
+  absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
+                         uint32_t held_back);
+  // The most pages that CheckRoom lets a class reserve.
+  uint32_t MaxMorePages(uint32_t quota_class) const;
+  // OK when `pages` may be cached for a class; QUOTA_EXCEEDED when those among
+  // them that are reserved for another class would take it over its cap.
+  absl::Status CheckMayCache(std::span<const PageId> pages,
+                             uint32_t quota_class);
+
+  // Reserves `pages` for `owner`, evicting as needed, and appends them to
+  // `out`. REQUIRES: CheckRoom says so.
+  void Reserve(uint32_t pages, uint32_t quota_class, PageOwner& owner,
+               std::vector<PageId>& out);
+
+  // Evicts up to `pages` pages, none that takes a class below its floor.
+  // Returns how many it did.
+  uint32_t Evict(uint32_t pages, EvictionReason reason);
+  // Evicts at most `pages` of what the watermark asks for.
+  uint32_t EvictToWatermark(uint32_t pages);
+  // Evicts up to `pages` pages, even below the floors: the unlocked leaves
+  // among the nodes in the cells from `begin` to `end`, and the parents that
+  // become leaves by that; only in namespace `ns`, if one is given. The next
+  // call begins at the cell `next` of the result.
+  struct Flushed {
+    uint32_t pages = 0;
+    uint32_t next = 0;
+  };
+  Flushed Flush(uint32_t begin, uint32_t end, std::optional<NamespaceNumber> ns,
+                uint32_t pages);
+
+ private:
+  // Cached and reserved pages of a class.
+  uint32_t UsedPages(uint32_t quota_class) const;
+  // Evictable pages of a class that others may evict.
+  uint32_t SparePages(uint32_t quota_class) const;
+  // The free pages, plus the pages that may be evicted for a class, less
+  // `held_back` pages of its own.
+  uint64_t PoolRoom(uint32_t quota_class, uint32_t held_back) const;
+  // Evicts up to `pages`, at most allowances_[c] of class c.
+  uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
+  void NoteTrimmed(const Node& leaf, uint32_t kept_pages,
+                   EvictionReason reason);
+  // Frees evicted_ and returns how many pages that were.
+  uint32_t FreeEvicted(EvictionReason reason);
+
+  const QuotaClasses* const classes_;
+  RadixTree* const tree_;
+  PagePool* const pool_;
+  CacheJournal* const journal_;
+  std::vector<PageLimits> limits_;  // by class
+  uint32_t low_free_pages_ = 0;
+  uint32_t high_free_pages_ = 0;
+  bool is_below_watermark_ = false;
+  // Reused from call to call, so that evicting allocates nothing: how many
+  // pages each class may lose, and the pages that were evicted.
+  std::vector<uint32_t> allowances_;
+  std::vector<PageId> evicted_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PARTS_PAGE_BUDGET_H_

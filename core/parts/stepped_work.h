@@ -1,0 +1,44 @@
+#ifndef PANDO_CORE_PARTS_STEPPED_WORK_H_
+#define PANDO_CORE_PARTS_STEPPED_WORK_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "core/journal/measurements.h"
+#include "core/parts/cache_parts.h"
+
+namespace pando {
+
+// Work for operators that would take too long under one hold of the mutex. It
+// is cut into steps, between which other calls run and may change the cache.
+//
+//   FlushWork flush;
+//   while (!cache.Step(flush)) ServeOthers();
+//   Answer(flush.result());
+//
+// Owned by the caller, who may drop it before its end; used by one thread at a
+// time. A step takes some hundred microseconds, whatever is cached.
+class SteppedWork {
+ public:
+  virtual ~SteppedWork() = default;
+
+  // Does the next part; PrefixCache calls it with the mutex held. Returns
+  // whether that was the last part; it is not called again then.
+  virtual bool Step(CacheParts& parts) = 0;
+
+  // The operation that a step is measured as; none: it is not measured.
+  virtual std::optional<Operation> operation() const { return std::nullopt; }
+};
+
+// The size of one step of each kind of work, such that it takes some hundred
+// microseconds even when nothing is in the CPU's caches.
+inline constexpr uint32_t kStepEvictedPages = 256;
+inline constexpr uint32_t kStepCells = 2'048;      // of nodes or locks
+inline constexpr uint32_t kStepToldNodes = 1'024;  // that events tell of
+inline constexpr uint32_t kStepEntries = 1'000;
+inline constexpr uint32_t kStepReleasedLocks = 64;
+inline constexpr uint32_t kStepFreedPages = 2'048;
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_PARTS_STEPPED_WORK_H_

@@ -1,0 +1,81 @@
+#ifndef PANDO_CORE_REQUESTS_ERRORS_H_
+#define PANDO_CORE_REQUESTS_ERRORS_H_
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace pando {
+
+// Why a call failed, for programs. The names are part of the protocol
+// (docs/protocol.md) and never change their meaning.
+enum class Reason {
+  kInvalidAlignment,
+  kInvalidField,
+  kEmptyRequest,
+  kTooManyTokens,
+  kDuplicatePage,
+  kPageOutOfRange,
+  kPageNotOwned,
+  kNamespaceMismatch,
+  kLockUnknown,
+  kLockMoved,
+  kHandleGone,
+  kRequestIdReused,
+  kSessionLost,
+  kLayoutMismatch,
+  kPoolExhausted,
+  kQuotaExceeded,
+  kSessionLimit,
+  kRateLimited,
+  kDraining,
+  kNoCredential,
+  kRoleRefused,
+  kNamespaceRefused,
+  kSessionRefused,
+};
+
+// The argument that an error is about, in the words of requests.h and
+// session_limits.h. A transport calls these by other names (fields, options)
+// and adds its own name to the message (service/calls/error_message.h).
+enum class Subject {
+  kNone,
+  kSession,
+  kSessionNumber,
+  kRequestId,
+  kNamespace,
+  kHandle,  // `after`
+  kTokens,
+  kReserveTokens,
+  kWait,
+  kAnchor,
+  kLockAction,
+  kPromptTokens,
+  kRetainSeconds,
+  kPages,
+  kLocks,
+  kMaxLocks,
+  kMaxReservedPages,
+  kMaxHeldTokens,
+};
+
+// "POOL_EXHAUSTED" and so on.
+std::string_view ReasonName(Reason reason);
+
+// A status that carries `reason`, which fixes the status code, and `subject`.
+// The message is a sentence that says what is wrong, with the value and the
+// limit; it does not name the field, which differs from transport to transport.
+absl::Status MakeError(Reason reason, Subject subject,
+                       std::string_view message);
+absl::Status MakeError(Reason reason, std::string_view message);
+
+// The reason that MakeError put into `status`, if any.
+std::optional<Reason> ReasonOf(const absl::Status& status);
+
+// The subject that MakeError put into `status`, or kNone.
+Subject SubjectOf(const absl::Status& status);
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REQUESTS_ERRORS_H_

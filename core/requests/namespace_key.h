@@ -1,0 +1,29 @@
+#ifndef PANDO_CORE_REQUESTS_NAMESPACE_KEY_H_
+#define PANDO_CORE_REQUESTS_NAMESPACE_KEY_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace pando {
+
+// Names a closed world of prefixes. The fields are compared apart from each
+// other, and an unset field differs from an empty one.
+struct NamespaceKey {
+  std::optional<std::string> extra_key;
+  std::optional<std::string> cache_salt;
+  // Compares pairs of neighbouring tokens; see proto/pando/v1/types.proto.
+  bool bigram = false;
+
+  friend bool operator==(const NamespaceKey&, const NamespaceKey&) = default;
+
+  template <typename H>
+  friend H AbslHashValue(H state, const NamespaceKey& key) {
+    return H::combine(std::move(state), key.extra_key, key.cache_salt,
+                      key.bigram);
+  }
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REQUESTS_NAMESPACE_KEY_H_

@@ -1,0 +1,175 @@
+#ifndef PANDO_CORE_REQUESTS_REQUESTS_H_
+#define PANDO_CORE_REQUESTS_REQUESTS_H_
+
+// The requests and results of PrefixCache: plain structs, so that any
+// transport can speak to it. A field means what the field of the same name
+// means in proto/pando/v1/prefix_cache.proto. There `anchor` is called lock_id,
+// `pages` page_ids, `wait` is a pending_wait_ms that is not zero.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/requests/namespace_key.h"
+
+namespace pando {
+
+// Names where a match or an insert ended: `tokens` tokens from the prompt's
+// start, in `node` or above it. It keeps nothing alive. A split never moves the
+// end of a node, so that a handle outlives splits. The default names the
+// prompt's start.
+struct PrefixHandle {
+  uint64_t node = 0;
+  uint32_t tokens = 0;
+
+  friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
+};
+
+// How many pages nobody held when the call was answered.
+struct PageRoom {
+  uint32_t free = 0;
+  uint32_t evictable = 0;
+
+  friend bool operator==(const PageRoom&, const PageRoom&) = default;
+};
+
+struct MatchRequest {
+  SessionId session = {};
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  std::optional<uint32_t> max_tokens = {};
+  bool lock = false;
+  uint32_t reserve_tokens = 0;
+  bool touch = true;
+  PrefixHandle after = {};
+  // While another call computes the page after the match: wait instead of
+  // admitting the request.
+  bool wait = false;
+  RequestId request_id = {};
+};
+
+struct MatchResult {
+  uint32_t matched_tokens = 0;
+  std::vector<PageId> pages;
+  LockId lock;
+  std::vector<PageId> reserved;
+  PrefixHandle handle = {};
+  // Another call is computing the page after the match.
+  bool is_pending = false;
+  // When set, nothing was locked or reserved: the call waits for a pending page
+  // and is to be made again once this wait is over.
+  WaitId wait = {};
+  PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
+};
+
+// How a wait for a page that another call computes ended.
+enum class PendingOutcome {
+  kPublished,
+  kLoaded,     // published, from a tier
+  kGivenUp,    // its owner unlocked, or freed the page
+  kOwnerLost,  // its owner's session ended
+};
+
+// One prompt to score; nothing is changed.
+struct PrefixQuery {
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  std::optional<uint32_t> max_tokens = {};
+  PrefixHandle after = {};
+};
+
+struct PrefixScore {
+  uint32_t matched_tokens = 0;
+  bool is_pending = false;
+};
+
+// What is known of the next use of a prefix.
+enum class ExpectedReuse {
+  kUnknown,
+  kEnded,  // none
+  kSoon,   // within seconds
+};
+
+enum class LockAction { kKeep, kRelock, kUnlock };
+
+struct InsertRequest {
+  SessionId session;
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  std::span<const PageId> pages;
+  LockId anchor = {};
+  LockAction lock_action = LockAction::kKeep;
+  bool keep_duplicates = false;
+  std::span<const PageId> free_pages = {};
+  uint32_t prompt_tokens = 0;
+  PrefixHandle after = {};
+  int32_t priority = 0;
+  std::optional<uint32_t> output_tokens = {};
+  ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
+  uint32_t retain_seconds = 0;
+  // The pages were not computed, but come back from a tier.
+  bool is_load = false;
+  RequestId request_id = {};
+};
+
+struct InsertResult {
+  uint32_t existing_tokens = 0;
+  std::vector<PageId> canonical_pages;
+  uint32_t freed_duplicates = 0;
+  PrefixHandle handle = {};
+  PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
+};
+
+struct LockRequest {
+  SessionId session;
+  const NamespaceKey& ns;
+  std::span<const Token> tokens;
+  PrefixHandle after = {};
+  RequestId request_id = {};
+};
+
+struct LockResult {
+  LockId lock;
+  uint32_t locked_tokens = 0;
+  PrefixHandle handle = {};
+};
+
+struct AllocateRequest {
+  SessionId session;
+  const NamespaceKey& ns;  // whose quota the pages count for
+  uint32_t pages;
+  // With this, fewer than `pages` may be reserved, but at least so many. Unset:
+  // all `pages` or none.
+  std::optional<uint32_t> min_pages = {};
+  RequestId request_id = {};
+};
+
+struct AllocateResult {
+  std::vector<PageId> pages;
+  PageRoom room = {};
+  // The answer of the first call with this request_id; this one did nothing.
+  bool is_repeat = false;
+};
+
+// Sessions that ended without being closed.
+struct ExpiredSessions {
+  // Lost since the last call, by time or because their processes ended.
+  std::vector<SessionNumber> lost;
+  // Lost now or earlier, and none of their pages is in quarantine any more.
+  std::vector<SessionId> gone;
+};
+
+struct FlushResult {
+  uint32_t evicted_pages = 0;
+  uint32_t protected_pages = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REQUESTS_REQUESTS_H_

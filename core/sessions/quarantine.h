@@ -1,0 +1,75 @@
+#ifndef PANDO_CORE_SESSIONS_QUARANTINE_H_
+#define PANDO_CORE_SESSIONS_QUARANTINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/sessions/writers.h"
+
+namespace pando {
+
+// The reserved pages of lost sessions whose writers may still be writing to
+// them. While a writer is known to live, nobody else gets the pages, however
+// long that takes. A time limit holds only for writers that cannot be watched.
+//
+// Owned by SessionHoldings; not thread-safe.
+class Quarantine {
+ public:
+  // The pages of one lost session.
+  struct Batch {
+    SessionId owner;
+    SessionNumber number;
+    std::string client_name;
+    Writers writers;
+    absl::Time since;
+    absl::Time until;  // for the writers that are not watched
+    std::vector<PageId> pages;
+
+    // A writer is known to live, so that no time limit frees the pages.
+    bool is_held() const { return !writers.living().empty(); }
+  };
+
+  // Some pages of a batch.
+  struct Part {
+    std::vector<PageId> pages;
+    // Set when these were the last pages of the batch: the session that owned
+    // them.
+    std::optional<SessionId> owner;
+  };
+
+  // REQUIRES: no other batch has its session number.
+  void Add(Batch batch);
+  // The writer is gone.
+  void Remove(WriterId writer);
+  // Takes out the batches that are safe to free: all watched writers are gone,
+  // and the time for the others has passed by `now`.
+  std::vector<Batch> TakeReleasable(absl::Time now);
+  // Takes out the batches of a session, even if a writer lives.
+  std::vector<Batch> TakeBatchesOf(SessionId owner);
+  // The same for at most `most` pages of a session.
+  Part TakePages(SessionNumber owner, size_t most);
+
+  // The batch with the next higher session number; null: there is none.
+  const Batch* BatchAfter(SessionNumber number) const;
+  uint32_t batch_count() const {
+    return static_cast<uint32_t>(batches_.size());
+  }
+  uint32_t page_count() const;
+  uint32_t held_page_count() const;
+
+ private:
+  std::vector<Batch>::const_iterator After(SessionNumber number) const;
+  template <typename Predicate>
+  std::vector<Batch> TakeIf(Predicate&& matches);
+
+  std::vector<Batch> batches_;  // in the order of their session numbers
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSIONS_QUARANTINE_H_

@@ -1,0 +1,90 @@
+#ifndef PANDO_CORE_SESSIONS_SESSION_HOLDINGS_H_
+#define PANDO_CORE_SESSIONS_SESSION_HOLDINGS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/journal/cache_journal.h"
+#include "core/journal/measurements.h"
+#include "core/nodes/page_pool.h"
+#include "core/requests/requests.h"
+#include "core/sessions/pending_pages.h"
+#include "core/sessions/quarantine.h"
+#include "core/sessions/session_table.h"
+#include "core/tree/radix_tree.h"
+
+namespace pando {
+
+// How sessions get and lose locks and reserved pages: a session gives them
+// back, an operator takes them away, or the session ends. Keeps the session
+// table, the tree, the page pool and the pending pages in step.
+//
+// Owned by CacheParts; not thread-safe.
+class SessionHoldings {
+ public:
+  // All outlive this.
+  SessionHoldings(RadixTree* tree, PagePool* pool, SessionTable* sessions,
+                  PendingPages* pending, CacheJournal* journal)
+      : tree_(tree),
+        pool_(pool),
+        sessions_(sessions),
+        pending_(pending),
+        journal_(journal) {}
+
+  LockRecord& TakeLock(Session& session, Node& node);
+  // Moves a lock to a node below its own. The page that was pending after its
+  // old node is given up, unless it was published.
+  void MoveLock(LockRecord& lock, Node& descendant);
+  void ReleaseLock(LockRecord& lock, LockEnd end);
+  // Returns how many it released.
+  uint32_t ReleaseLocks(Session& session, LockEnd end);
+  // Frees a reserved page. The pending page that was to be written there is
+  // given up.
+  void FreePage(Session& session, PageId page);
+
+  SessionNumber Open(SessionId id, std::string client_name);
+  // The worker ends its session and writes no more: locks are released and
+  // pages are free, those in quarantine too, if the session was lost already.
+  void Close(SessionId id);
+  // The liveness stream broke: the session is lost at `lost_at` unless it is
+  // resumed before; at once if all its writers are gone.
+  void Suspend(SessionId id, absl::Time lost_at);
+  // The writer writes no more to the pages of any session.
+  void WriterGone(WriterId writer);
+  // Ends the sessions that are lost by now (CacheJournal::time), and frees the
+  // pages in quarantine that nobody writes to any more.
+  ExpiredSessions Expire(absl::Duration quarantine);
+  // Frees at most `most` of the pages that a lost session has in quarantine,
+  // even if a writer lives. Returns how many.
+  uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
+
+  const Quarantine& quarantine() const { return quarantine_; }
+
+ private:
+  friend class DamagedCache;  // tests break what CheckInvariants finds
+
+  void EndWaitsAndLocks(Session& session, LockEnd end);
+  void FreeReserved(Session& session);
+  // Ends a session whose writers are all gone.
+  void EndLost(Session& session);
+  // Ends a session whose writers may still write.
+  void QuarantineLost(Session& session, absl::Time until);
+  void EraseLost(Session& session);
+  void FreeBatches(std::span<const Quarantine::Batch> batches);
+
+  RadixTree* const tree_;
+  PagePool* const pool_;
+  SessionTable* const sessions_;
+  PendingPages* const pending_;
+  CacheJournal* const journal_;
+  Quarantine quarantine_;
+  ExpiredSessions expired_;  // since the last Expire
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSIONS_SESSION_HOLDINGS_H_

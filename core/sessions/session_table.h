@@ -1,0 +1,178 @@
+#ifndef PANDO_CORE_SESSIONS_SESSION_TABLE_H_
+#define PANDO_CORE_SESSIONS_SESSION_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "core/nodes/cache_audit.h"
+#include "core/nodes/node.h"
+#include "core/nodes/page_pool.h"
+#include "core/nodes/slab.h"
+#include "core/requests/answers.h"
+#include "core/requests/errors.h"
+#include "core/requests/session_limits.h"
+#include "core/reuse/request_facts.h"
+#include "core/sessions/writers.h"
+
+namespace pando {
+
+struct LockRecord;
+struct PendingPage;
+
+// One attached worker process: what it holds. Plain data, owned by
+// SessionTable.
+struct Session {
+  SessionId id;
+  SessionNumber number;
+  std::string client_name;
+  absl::Time opened_at;
+  PageOwner reserved;
+  LockRecord* first_lock = nullptr;
+  uint32_t lock_count = 0;
+  uint64_t held_tokens = 0;  // LockRecord::held_tokens of its locks
+  Answers answers;
+  // Who may write to its reserved pages.
+  Writers writers;
+  // Set while the liveness stream is broken: when the session is lost.
+  std::optional<absl::Time> lost_at;
+
+  bool holds_anything() const {
+    return lock_count > 0 || !reserved.pages.empty();
+  }
+};
+
+// The tokens of an admitted prompt that come after the end of its lock, so that
+// an insert at that lock need not send them again. Shared, so that an insert
+// can read them outside the mutex.
+struct HeldPrompt {
+  std::shared_ptr<const std::vector<Token>> tokens;  // null: none
+  uint32_t begin = 0;  // the tokens before this were inserted
+
+  std::span<const Token> remaining() const {
+    if (tokens == nullptr) return {};
+    return std::span<const Token>(*tokens).subspan(begin);
+  }
+  friend bool operator==(const HeldPrompt&, const HeldPrompt&) = default;
+};
+
+// One lock: keeps `node` and its ancestors from eviction.
+struct LockRecord {
+  Session* session = nullptr;
+  Node* node = nullptr;
+  HeldPrompt prompt;
+  RequestFacts request;  // that it admitted, if it did
+  // The tokens of `prompt`, counted from before the copy is made until it is
+  // dropped.
+  uint32_t held_tokens = 0;
+  // The page after `node`, while the session computes it; null: none.
+  PendingPage* pending = nullptr;
+  absl::Time taken_at;
+  // The neighbours in the list of the session's locks, newest first.
+  LockRecord* next = nullptr;
+  LockRecord* previous = nullptr;
+  // The neighbours in the list of all locks, in the order in which they were
+  // taken.
+  LockRecord* newer = nullptr;
+  LockRecord* older = nullptr;
+};
+
+// The live sessions and the locks that they hold. It only records them:
+// SessionHoldings changes the tree and the page pool to match.
+//
+// Owned by CacheParts; not thread-safe.
+//
+// Invariant: a lock belongs to one live session and is in that session's list.
+class SessionTable {
+ public:
+  // REQUIRES: `id` is not 0 and not in use.
+  Session& Open(SessionId id, std::string client_name, absl::Time now);
+  // Null when there is no such session.
+  Session* Find(SessionId id) const;
+  Session* Find(SessionNumber number) const;
+  // The session with the next higher number; null: there is none.
+  const Session* SessionAfter(SessionNumber number) const;
+  // The session with this id, or SESSION_LOST.
+  absl::StatusOr<Session*> Get(SessionId id) const;
+  // REQUIRES: the session has no locks and no reserved pages.
+  void Erase(Session& session);
+
+  LockRecord& AddLock(Session& session, Node& node, absl::Time now);
+  static LockId IdOf(const LockRecord& lock) {
+    return LockId(Slab<LockRecord>::HandleOf(lock));
+  }
+  // Null when the lock is unknown or another session's.
+  LockRecord* FindLock(const Session& session, LockId id) const;
+  // The same, or LOCK_UNKNOWN; `subject` is what named the lock.
+  absl::StatusOr<LockRecord*> GetLock(const Session& session, LockId id,
+                                      Subject subject) const;
+  void MoveLock(LockRecord& lock, Node& node);
+  void RemoveLock(LockRecord& lock);
+
+  // Counts the prompt of so many tokens that the lock is about to hold.
+  // REQUIRES: it holds none.
+  void CountPrompt(LockRecord& lock, size_t tokens);
+  // The lock holds no prompt any more.
+  void DropPrompt(LockRecord& lock);
+
+  // The limits hold for sessions that are open already, too. A session that has
+  // more than a lower limit keeps it, and gets no more.
+  void SetLimits(const SessionLimits& limits) { limits_ = limits; }
+  // SESSION_LIMIT unless the session may take one more lock, reserve so many
+  // more pages, or hold so many more tokens of prompts.
+  absl::Status CheckMoreLocks(const Session& session) const;
+  absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
+  // The most pages that CheckMorePages lets the session reserve.
+  uint32_t MaxMorePages(const Session& session) const;
+  absl::Status CheckMoreHeldTokens(const Session& session, size_t tokens) const;
+
+  uint32_t session_count() const {
+    return static_cast<uint32_t>(sessions_.size());
+  }
+  uint32_t lock_count() const { return locks_.size(); }
+  // The tokens of prompts that all locks hold together.
+  uint64_t held_tokens() const { return held_tokens_; }
+  // The lock that was taken first; null: there is none.
+  const LockRecord* oldest_lock() const { return oldest_; }
+
+  // Visits the sessions, the oldest first.
+  template <typename F>
+  void ForEachSession(F&& visit) const {
+    for (const auto& [number, session] : by_number_) visit(*session);
+  }
+  // The lock in a cell; null when the cell is empty.
+  const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
+  uint32_t lock_cells() const { return locks_.cells(); }
+
+  // Reports changes of counted locks to `audit` from now on; null: to nobody.
+  void set_audit(CacheAudit* audit) { audit_ = audit; }
+
+ private:
+  bool IsAudited(const LockRecord& lock) const {
+    return audit_ != nullptr &&
+           audit_->HasCountedLock(Slab<LockRecord>::IndexOf(lock));
+  }
+
+  absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
+  absl::btree_map<SessionNumber, Session*> by_number_;
+  Slab<LockRecord> locks_;
+  LockRecord* oldest_ = nullptr;
+  LockRecord* newest_ = nullptr;
+  uint32_t opened_ = 0;
+  uint64_t held_tokens_ = 0;
+  SessionLimits limits_;
+  CacheAudit* audit_ = nullptr;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSIONS_SESSION_TABLE_H_

@@ -1,0 +1,37 @@
+#ifndef PANDO_CORE_SESSIONS_WRITERS_H_
+#define PANDO_CORE_SESSIONS_WRITERS_H_
+
+#include <vector>
+
+#include "base/ids.h"
+
+namespace pando {
+
+// The writers of a session: those who mapped the pool for it, and so may write
+// to the pages that it has reserved. Part of a Session and, once that is lost,
+// of its batch in Quarantine; not thread-safe.
+class Writers {
+ public:
+  // Adds a writer whose end will be reported by Remove. Idempotent.
+  void Add(WriterId writer);
+  // Adds a writer that cannot be watched: nobody will report its end.
+  void AddUnwatched();
+  void Remove(WriterId writer);
+
+  // The watched writers that are not gone yet.
+  const std::vector<WriterId>& living() const { return living_; }
+  bool has_unwatched() const { return has_unwatched_; }
+  bool has_mapped() const { return has_mapped_; }
+  bool MayWrite() const { return !living_.empty() || has_unwatched_; }
+  // There were writers, and all of them are known to be gone.
+  bool AreGone() const { return has_mapped_ && !MayWrite(); }
+
+ private:
+  std::vector<WriterId> living_;
+  bool has_unwatched_ = false;
+  bool has_mapped_ = false;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_SESSIONS_WRITERS_H_

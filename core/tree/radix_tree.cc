@@ -1,0 +1,372 @@
+#include "core/tree/radix_tree.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace pando {
+namespace {
+
+// A node holds at least so many tokens on average when the pool is full.
+constexpr uint64_t kTokensPerNode = 256;
+
+// std::vector would copy ids, which are a class, one by one.
+void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
+  if (from.empty()) return;  // data() may be null, which memcpy may not get
+  const size_t old_size = to.size();
+  to.resize(old_size + from.size());
+  std::memcpy(to.data() + old_size, from.data(), from.size_bytes());
+}
+
+}  // namespace
+
+RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
+                     EvictionPolicyKind policy, const QuotaClasses* classes,
+                     const ReuseOptions& reuse)
+    : page_tokens_(page_tokens),
+      max_pages_(max_pages),
+      quota_classes_(classes),
+      reuse_(reuse),
+      policy_(policy),
+      index_(page_tokens),
+      classes_(classes->count()) {
+  // Reserved here, so that the index seldom grows while requests wait.
+  index_.Reserve(std::min<uint64_t>(
+      max_pages, uint64_t{max_pages} * page_tokens / kTokensPerNode));
+  SetPolicy(policy);
+}
+
+RadixTree::~RadixTree() = default;
+
+Namespace* RadixTree::FindNamespace(const NamespaceKey& key) const {
+  const auto it = namespaces_.find(key);
+  return it == namespaces_.end() ? nullptr : it->second.get();
+}
+
+Namespace* RadixTree::FindNamespace(NamespaceNumber number) const {
+  const auto it = namespaces_by_number_.find(number);
+  return it == namespaces_by_number_.end() ? nullptr : it->second;
+}
+
+const Namespace* RadixTree::NamespaceAfter(NamespaceNumber number) const {
+  const auto it = namespaces_by_number_.upper_bound(number);
+  return it == namespaces_by_number_.end() ? nullptr : it->second;
+}
+
+Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
+  auto [it, is_new] = namespaces_.try_emplace(key);
+  if (is_new) {
+    it->second = std::make_unique<Namespace>(
+        Namespace{.key = std::make_shared<const NamespaceKey>(key),
+                  .number = NamespaceNumber(++namespaces_created_),
+                  .quota_class = quota_classes_->ClassOf(key)});
+    it->second->root = &NewNode(*it->second);
+    if (learner_ != nullptr) learner_->AddRoot(*it->second->root);
+    namespaces_by_number_[it->second->number] = it->second.get();
+    if (IsAudited(*it->second->root)) audit_->Add(*it->second->root);
+  }
+  return *it->second;
+}
+
+void RadixTree::Prune(Namespace& ns) {
+  if (!ns.root->is_leaf() || ns.root->is_locked()) return;
+  if (IsAudited(*ns.root)) audit_->Remove(*ns.root);
+  nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
+  namespaces_by_number_.erase(ns.number);
+  namespaces_.erase(NamespaceKey(*ns.key));
+}
+
+std::optional<TreePosition> RadixTree::FindPosition(Slab<Node>::Handle handle,
+                                                    uint32_t pages) const {
+  Node* node = nodes_.Find(handle);
+  if (node == nullptr || node->end_pages() < pages) return std::nullopt;
+  while (pages <= node->depth_pages && !node->is_root()) node = node->parent;
+  return TreePosition{node, pages - node->depth_pages};
+}
+
+TreePosition RadixTree::Walk(TreePosition position,
+                             std::span<const Token> tokens, uint32_t max_pages,
+                             std::vector<PageId>* pages) const {
+  const Token* next = tokens.data();
+  uint32_t left = std::min(max_pages, WholePages(position.node->ns->lookahead(),
+                                                 tokens.size(), page_tokens_));
+  const auto advance = [&](uint32_t known) {
+    Node& node = *position.node;
+    const uint32_t begin = position.pages_in_node;
+    const uint32_t common = CommonPages(
+        node, begin, next, std::min(left, node.page_count - begin), known);
+    if (pages != nullptr) {
+      AppendPages(node.pages().subspan(begin, common), *pages);
+    }
+    position.pages_in_node += common;
+    next += size_t{common} * page_tokens_;
+    left -= common;
+  };
+  if (position.is_inside_node()) advance(0);
+  while (left > 0 && !position.is_inside_node()) {
+    Node* child = index_.Find(*position.node, next);
+    if (child == nullptr) break;
+    position = {child, 0};
+    advance(1);  // the index compared the first page
+  }
+  return position;
+}
+
+// How many of the `pages` pages of `node` from `first_page` on equal `tokens`;
+// the first `known` pages are known to. Compares everything at once, because
+// that usually succeeds, and halves the range on a difference.
+uint32_t RadixTree::CommonPages(const Node& node, uint32_t first_page,
+                                const Token* tokens, uint32_t pages,
+                                uint32_t known) const {
+  const Token* const own =
+      node.tokens(page_tokens_) + size_t{first_page} * page_tokens_;
+  const size_t lookahead = node.ns->lookahead();
+  const auto equal = [&](uint32_t begin, uint32_t end) {
+    const size_t offset = size_t{begin} * page_tokens_;
+    const size_t count = size_t{end - begin} * page_tokens_ + lookahead;
+    return std::memcmp(own + offset, tokens + offset, count * sizeof(Token)) ==
+           0;
+  };
+  if (known == pages || equal(known, pages)) return pages;
+  uint32_t same = known;
+  uint32_t differs_before = pages;  // the first difference is in [same, this)
+  while (differs_before - same > 1) {
+    const uint32_t middle = same + (differs_before - same) / 2;
+    if (equal(same, middle)) {
+      same = middle;
+    } else {
+      differs_before = middle;
+    }
+  }
+  return same;
+}
+
+Node& RadixTree::NodeEndingAt(TreePosition position) {
+  return position.is_inside_node()
+             ? Split(*position.node, position.pages_in_node)
+             : *position.node;
+}
+
+Node& RadixTree::NewNode(Namespace& ns) {
+  Node& node = nodes_.New();
+  node.ns = &ns;
+  node.id = ++nodes_created_;
+  node.inserted_at = node.used_at = time_;
+  return node;
+}
+
+// The old node stays the suffix, so that locks on it and handles to it stay
+// valid; its new parent takes the first `pages` pages and copies the rest.
+Node& RadixTree::Split(Node& node, uint32_t pages) {
+  Node& parent = *node.parent;
+  Node& front = NewNode(*node.ns);
+  front.segment = node.segment;
+  front.first_page = node.first_page;
+  front.page_count = pages;
+  front.lock_count = node.lock_count;
+  front.last_access = node.last_access;
+  front.hit_count = node.hit_count;
+  front.priority = node.priority;
+  front.inserted_at = node.inserted_at;
+  front.used_at = node.used_at;
+  front.retained_from = node.retained_from;
+  front.retained_seconds = node.retained_seconds;
+  front.has_ended = node.has_ended;
+  front.is_loaded = node.is_loaded;
+
+  {
+    const AuditedChange change(*this, node);
+    RemoveChild(node);
+    node.first_page += pages;
+    node.page_count -= pages;
+    AddChild(parent, front);
+    AddChild(front, node);
+  }
+  if (IsAudited(front)) audit_->Add(front);
+  if (IsAudited(node) && !IsAudited(front)) audit_->RemovePages(front.pages());
+  if (!IsAudited(node) && IsAudited(front)) audit_->AddPages(front.pages());
+  if (learner_ != nullptr) learner_->Split(front, node);
+  if (!node.is_locked()) OrderOf(node).AddFront(front, node);
+  return front;
+}
+
+Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
+  Node& leaf = NewNode(*parent.ns);
+  leaf.page_count = segment->page_count();
+  leaf.segment = std::move(segment);
+  leaf.priority = use.priority;
+  if (parent.has_ended) ForgetEnd(parent);
+  const bool was_leaf = parent.is_leaf();
+  {
+    const AuditedChange change(*this, parent);
+    AddChild(parent, leaf);
+  }
+  if (IsAudited(leaf)) {
+    audit_->Add(leaf);
+    audit_->AddPages(leaf.pages());
+  }
+  if (was_leaf && !parent.is_root() && !parent.is_locked()) {
+    OrderOf(parent).LeafChanged(parent);
+  }
+  CountPages(*leaf.ns, leaf.page_count, 0);
+  if (learner_ != nullptr) {
+    SplitIntoParts(leaf, use.request);
+  } else {
+    OrderOf(leaf).Add(leaf);
+  }
+  Touch(leaf, use);
+  return leaf;
+}
+
+void RadixTree::SplitIntoParts(Node& leaf, RequestFacts* request) {
+  const std::span<const ReuseLearner::Part> parts =
+      learner_->AddLeaf(leaf, request);
+  OrderOf(leaf).Add(leaf);
+  for (const ReuseLearner::Part& part : parts.first(parts.size() - 1)) {
+    learner_->SetPart(Split(leaf, part.pages), part, request);
+  }
+}
+
+void RadixTree::MarkLoaded(const Node& parent, Node& leaf) {
+  has_loaded_ = true;
+  for (Node* n = &leaf; n != &parent; n = n->parent) n->is_loaded = true;
+}
+
+uint32_t RadixTree::TakeLoaded(Node& node) {
+  uint32_t pages = 0;
+  for (Node* n = &node; has_loaded_ && !n->is_root(); n = n->parent) {
+    if (std::exchange(n->is_loaded, false)) pages += n->page_count;
+  }
+  return pages;
+}
+
+RequestFacts RadixTree::BeginRequest(uint32_t prompt_tokens,
+                                     uint32_t cached_tokens) {
+  if (learner_ == nullptr) return {};
+  return learner_->BeginRequest(prompt_tokens, cached_tokens);
+}
+
+void RadixTree::Touch(Node& node, const Use& use) {
+  ++now_;
+  if (!node.is_root()) TouchPath(node, use);
+  if (learner_ != nullptr) learner_->NoteUsed(use.request);
+}
+
+void RadixTree::TouchPath(Node& node, const Use& use) {
+  OrderOf(node).BeforeUse(node);
+  for (Node* n = &node; !n->is_root(); n = n->parent) {
+    if (n->has_ended) ForgetEnd(*n);
+    n->last_access = now_;
+    n->used_at = time_;
+    n->hit_count += use.is_hit;
+    n->priority = std::max(n->priority, use.priority);
+    if (learner_ != nullptr) learner_->BeginUse(*n, use.request);
+  }
+  for (Node* n = &node; learner_ != nullptr && !n->is_root(); n = n->parent) {
+    learner_->EndUse(*n);
+  }
+  OrderOf(node).AfterUse(node);
+}
+
+void RadixTree::Lock(Node& node, const Node* ancestor) {
+  if (node.is_ended_leaf()) EndedOf(node).Remove(node);
+  EvictionPolicy& order = OrderOf(node);
+  uint32_t pages = 0;
+  for (Node* n = &node; n != ancestor; n = n->parent) {
+    const AuditedChange change(*this, *n);
+    if (n->lock_count++ > 0 || n->is_root()) continue;
+    order.Remove(*n);
+    pages += n->page_count;
+  }
+  if (pages > 0) CountPages(*node.ns, -int64_t{pages}, pages);
+}
+
+void RadixTree::Unlock(Node& node) {
+  ++now_;
+  EvictionPolicy& order = OrderOf(node);
+  uint32_t pages = 0;
+  for (Node* n = &node; n != nullptr; n = n->parent) {
+    const AuditedChange change(*this, *n);
+    CHECK(n->lock_count > 0);
+    if (--n->lock_count > 0 || n->is_root()) continue;
+    n->last_access = now_;
+    n->used_at = time_;
+    if (learner_ != nullptr) learner_->BeginUse(*n, nullptr);
+    pages += n->page_count;
+  }
+  for (Node* n = &node; !n->is_root() && !n->is_locked(); n = n->parent) {
+    if (learner_ != nullptr) learner_->EndUse(*n);
+    order.Add(*n);
+  }
+  if (node.is_ended_leaf()) EndedOf(node).Add(node);
+  if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
+}
+
+// Adds to the page counts of `ns`, of its class and of the tree.
+void RadixTree::CountPages(Namespace& ns, int64_t evictable, int64_t locked) {
+  ClassState& of_class = classes_[ns.quota_class];
+  for (uint32_t* count :
+       {&ns.evictable_pages, &of_class.evictable_pages, &evictable_pages_}) {
+    *count += static_cast<uint32_t>(evictable);
+  }
+  for (uint32_t* count : {&ns.protected_pages, &protected_pages_}) {
+    *count += static_cast<uint32_t>(locked);
+  }
+  of_class.cached_pages += static_cast<uint32_t>(evictable + locked);
+}
+
+uint32_t RadixTree::EvictablePagesUpTo(TreePosition position) {
+  // Above a locked node everything is locked.
+  uint32_t pages = 0;
+  for (Node* n = position.node; !n->is_root() && !n->is_locked();
+       n = n->parent) {
+    pages += n == position.node ? position.pages_in_node : n->page_count;
+  }
+  return pages;
+}
+
+void RadixTree::AddChild(Node& parent, Node& node) {
+  node.parent = &parent;
+  node.depth_pages = parent.end_pages();
+  node.previous_sibling = nullptr;
+  node.next_sibling = parent.first_child;
+  if (parent.first_child != nullptr) {
+    parent.first_child->previous_sibling = &node;
+  }
+  parent.first_child = &node;
+  ++node.ns->nodes;
+  index_.Add(node);
+}
+
+void RadixTree::RemoveChild(Node& node) {
+  index_.Remove(node);
+  --node.ns->nodes;
+  if (node.previous_sibling != nullptr) {
+    node.previous_sibling->next_sibling = node.next_sibling;
+  } else {
+    node.parent->first_child = node.next_sibling;
+  }
+  if (node.next_sibling != nullptr) {
+    node.next_sibling->previous_sibling = node.previous_sibling;
+  }
+}
+
+void RadixTree::ForEachNode(absl::FunctionRef<void(const Node&)> visit) const {
+  nodes_.ForEach([&](const Node& node) {
+    if (!node.is_root()) visit(node);
+  });
+}
+
+void RadixTree::ForEachNodeOfBlock(
+    uint32_t block, absl::FunctionRef<void(const Node&)> visit) const {
+  nodes_.ForEachOfBlock(block, visit);
+}
+
+void RadixTree::ForEachNamespace(
+    absl::FunctionRef<void(Namespace&)> visit) const {
+  for (const auto& [number, ns] : namespaces_by_number_) visit(*ns);
+}
+
+}  // namespace pando
