@@ -43,6 +43,23 @@ FOLDERS = {
 # The same for the rooms of a folder, lower ones first: folders, or headers that
 # stand at its top. All else that stands there may include all of them.
 ROOMS = {
+    "core": {
+        "requests": set(),
+        "nodes": {"requests"},
+        "eviction": {"nodes", "requests"},
+        "reuse": {"eviction", "nodes", "requests"},
+        "tree": {"eviction", "nodes", "requests", "reuse"},
+        "journal": {"eviction", "nodes", "requests", "reuse", "tree"},
+        "sessions": {"journal", "nodes", "requests", "reuse", "tree"},
+        "parts": {
+            "eviction", "journal", "nodes", "requests", "sessions", "tree",
+        },
+        "match": {"nodes", "parts", "requests", "sessions", "tree"},
+        "operators": {
+            "eviction", "journal", "nodes", "parts", "requests", "sessions",
+            "tree",
+        },
+    },
     "os": {
         "logging": set(),
         "sockets": {"logging"},

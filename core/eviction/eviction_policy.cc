@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/eviction/lru_policy.h"
-#include "core/eviction/ranked_policy.h"
 #include "core/requests/errors.h"
-#include "core/reuse/reuse_policy.h"
 
 namespace pando {
 namespace {
@@ -40,27 +36,6 @@ void SortByLastUse(std::vector<Node*>& nodes) {
     return a->last_access != b->last_access ? a->last_access < b->last_access
                                             : a->depth_pages > b->depth_pages;
   });
-}
-
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind,
-                                                   std::vector<Node*> unlocked,
-                                                   ReuseLearner* learner,
-                                                   uint32_t quota_class) {
-  std::unique_ptr<EvictionPolicy> policy;
-  switch (kind) {
-    case EvictionPolicyKind::kLru:
-      policy = std::make_unique<LruPolicy>();
-      SortByLastUse(unlocked);
-      break;
-    case EvictionPolicyKind::kReuse:
-      policy = std::make_unique<ReusePolicy>(learner, quota_class);
-      SortByLastUse(unlocked);
-      break;
-    default:
-      policy = std::make_unique<RankedPolicy>(kind);
-  }
-  for (Node* node : unlocked) policy->Add(*node);
-  return policy;
 }
 
 }  // namespace pando

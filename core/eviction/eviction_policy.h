@@ -2,7 +2,6 @@
 #define PANDO_CORE_EVICTION_EVICTION_POLICY_H_
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +32,6 @@ std::string_view EvictionPolicyName(EvictionPolicyKind kind);
 absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
 
 struct EvictionRank;
-class ReuseLearner;
 
 // The order in which unlocked leaves are evicted. RadixTree owns one for each
 // quota class and tells it of every change of a node, so that it is up to date
@@ -67,12 +65,6 @@ class EvictionPolicy {
   // The leaves in the order; none when it does not count them.
   virtual std::optional<size_t> leaf_count() const = 0;
 };
-
-// Makes an order that begins with the nodes `unlocked`, which are of one quota
-// class. The learner is needed for kReuse only.
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(
-    EvictionPolicyKind kind, std::vector<Node*> unlocked,
-    ReuseLearner* learner = nullptr, uint32_t quota_class = 0);
 
 // Sorts nodes by their last use, the oldest first; of one path, which was used
 // at once, the deepest.

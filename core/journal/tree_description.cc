@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/parts/stepped_work.h"
+#include "core/nodes/step_sizes.h"
 
 namespace pando {
 

@@ -1,10 +1,10 @@
 #ifndef PANDO_CORE_PARTS_STEPPED_WORK_H_
 #define PANDO_CORE_PARTS_STEPPED_WORK_H_
 
-#include <cstdint>
 #include <optional>
 
 #include "core/journal/measurements.h"
+#include "core/nodes/step_sizes.h"
 #include "core/parts/cache_parts.h"
 
 namespace pando {
@@ -29,15 +29,6 @@ class SteppedWork {
   // The operation that a step is measured as; none: it is not measured.
   virtual std::optional<Operation> operation() const { return std::nullopt; }
 };
-
-// The size of one step of each kind of work, such that it takes some hundred
-// microseconds even when nothing is in the CPU's caches.
-inline constexpr uint32_t kStepEvictedPages = 256;
-inline constexpr uint32_t kStepCells = 2'048;      // of nodes or locks
-inline constexpr uint32_t kStepToldNodes = 1'024;  // that events tell of
-inline constexpr uint32_t kStepEntries = 1'000;
-inline constexpr uint32_t kStepReleasedLocks = 64;
-inline constexpr uint32_t kStepFreedPages = 2'048;
 
 }  // namespace pando
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/eviction/eviction_rank.h"
 #include "core/nodes/preorder.h"
+#include "core/tree/make_eviction_policy.h"
 #include "core/tree/radix_tree.h"
 
 namespace pando {
