@@ -74,6 +74,7 @@ absl::StatusOr<Driver> FindFunctions() {
            Find(search, "cuDeviceGetUuid", driver.cuDeviceGetUuid),
            Find(search, "cuDeviceGetAttribute", driver.cuDeviceGetAttribute),
            Find(search, "cuDeviceTotalMem", driver.cuDeviceTotalMem),
+           Find(search, "cuDeviceCanAccessPeer", driver.cuDeviceCanAccessPeer),
            Find(search, "cuDevicePrimaryCtxRetain",
                 driver.cuDevicePrimaryCtxRetain),
            Find(search, "cuDevicePrimaryCtxRelease",
@@ -104,6 +105,10 @@ absl::StatusOr<Driver> FindFunctions() {
            Find(search, "cuStreamCreate", driver.cuStreamCreate),
            Find(search, "cuStreamDestroy", driver.cuStreamDestroy),
            Find(search, "cuStreamSynchronize", driver.cuStreamSynchronize),
+           Find(search, "cuEventCreate", driver.cuEventCreate),
+           Find(search, "cuEventDestroy", driver.cuEventDestroy),
+           Find(search, "cuEventRecord", driver.cuEventRecord),
+           Find(search, "cuEventQuery", driver.cuEventQuery),
        }) {
     if (!found.ok()) return found;
   }

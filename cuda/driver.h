@@ -21,6 +21,7 @@ struct Driver {
   decltype(&::cuDeviceGetUuid) cuDeviceGetUuid;
   decltype(&::cuDeviceGetAttribute) cuDeviceGetAttribute;
   decltype(&::cuDeviceTotalMem) cuDeviceTotalMem;
+  decltype(&::cuDeviceCanAccessPeer) cuDeviceCanAccessPeer;
   decltype(&::cuDevicePrimaryCtxRetain) cuDevicePrimaryCtxRetain;
   decltype(&::cuDevicePrimaryCtxRelease) cuDevicePrimaryCtxRelease;
   decltype(&::cuCtxPushCurrent) cuCtxPushCurrent;
@@ -46,6 +47,10 @@ struct Driver {
   decltype(&::cuStreamCreate) cuStreamCreate;
   decltype(&::cuStreamDestroy) cuStreamDestroy;
   decltype(&::cuStreamSynchronize) cuStreamSynchronize;
+  decltype(&::cuEventCreate) cuEventCreate;
+  decltype(&::cuEventDestroy) cuEventDestroy;
+  decltype(&::cuEventRecord) cuEventRecord;
+  decltype(&::cuEventQuery) cuEventQuery;
 };
 
 // The driver; the first call loads and initialises it.

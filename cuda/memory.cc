@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -13,26 +14,61 @@
 namespace pando::cuda {
 namespace {
 
-CUmemAllocationProp Properties(const Device& device) {
+CUmemLocation LocationOf(int ordinal) {
+  return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal};
+}
+
+absl::StatusOr<bool> Has(const Driver& driver, const Device& device,
+                         CUdevice_attribute attribute) {
+  int value = 0;
+  RETURN_IF_ERROR(
+      ToStatus(driver.cuDeviceGetAttribute(&value, attribute, device.ordinal),
+               "cuDeviceGetAttribute", device));
+  return value != 0;
+}
+
+absl::StatusOr<CUmemAllocationProp> PropertiesOfNew(const Driver& driver,
+                                                    const Device& device) {
+  ASSIGN_OR_RETURN(
+      const bool can_share,
+      Has(driver, device,
+          CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED));
+  if (!can_share) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s cannot share memory by file descriptors", ToString(device)));
+  }
+  ASSIGN_OR_RETURN(
+      const bool has_rdma,
+      Has(driver, device,
+          CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED));
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
-                         .id = device.ordinal};
+  properties.location = LocationOf(device.ordinal);
+  properties.allocFlags.gpuDirectRDMACapable = has_rdma ? 1 : 0;
   return properties;
 }
 
-absl::Status CheckCanShare(const Driver& driver, const Device& device) {
-  int can_share = 0;
-  absl::Status status = ToStatus(
-      driver.cuDeviceGetAttribute(
-          &can_share,
-          CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-          device.ordinal),
-      "cuDeviceGetAttribute", device);
-  if (!status.ok() || can_share) return status;
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "%s cannot share memory by file descriptors", ToString(device)));
+// Access for the device, and for those that reach its memory as peers: a kernel
+// of another device than was thought of would end its process.
+absl::StatusOr<std::vector<CUmemAccessDesc>> AccessOfAll(const Driver& driver,
+                                                         const Device& device) {
+  int count = 0;
+  RETURN_IF_ERROR(
+      ToStatus(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", device));
+  std::vector<CUmemAccessDesc> access;
+  for (int other = 0; other < count; ++other) {
+    int reaches = other == device.ordinal ? 1 : 0;
+    if (reaches == 0) {
+      RETURN_IF_ERROR(ToStatus(
+          driver.cuDeviceCanAccessPeer(&reaches, other, device.ordinal),
+          "cuDeviceCanAccessPeer", device));
+    }
+    if (reaches == 0) continue;
+    access.push_back({.location = LocationOf(other),
+                      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+  }
+  return access;
 }
 
 }  // namespace
@@ -55,8 +91,8 @@ class Memory::Handle {
 
 absl::StatusOr<Memory> Memory::Allocate(const Device& device, uint64_t bytes) {
   ASSIGN_OR_RETURN(const Driver* const driver, LoadDriver());
-  RETURN_IF_ERROR(CheckCanShare(*driver, device));
-  const CUmemAllocationProp properties = Properties(device);
+  ASSIGN_OR_RETURN(const CUmemAllocationProp properties,
+                   PropertiesOfNew(*driver, device));
   size_t grain = 0;
   RETURN_IF_ERROR(
       ToStatus(driver->cuMemGetAllocationGranularity(
@@ -133,16 +169,21 @@ absl::Status Mapping::Region::Build(CUdeviceptr wanted) {
   RETURN_IF_ERROR(
       ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
                "cuMemAddressReserve", device));
+  // To the driver, the address is only a hint.
+  if (wanted != 0 && address_ != wanted) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s: address %#x is not to be had; the driver gives %#x instead",
+        ToString(device), wanted, address_));
+  }
   RETURN_IF_ERROR(
       ToStatus(driver_.cuMemMap(address_, size, 0, memory_.handle_->value(), 0),
                "cuMemMap", device));
   is_mapped_ = true;
-  const CUmemAccessDesc access = {
-      .location = Properties(device).location,
-      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-  };
-  return ToStatus(driver_.cuMemSetAccess(address_, size, &access, 1),
-                  "cuMemSetAccess", device);
+  ASSIGN_OR_RETURN(const std::vector<CUmemAccessDesc> access,
+                   AccessOfAll(driver_, device));
+  return ToStatus(
+      driver_.cuMemSetAccess(address_, size, access.data(), access.size()),
+      "cuMemSetAccess", device);
 }
 
 Mapping::Region::~Region() {

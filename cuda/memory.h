@@ -18,7 +18,8 @@ namespace pando::cuda {
 // are gone, in all processes. Any thread may use it.
 class Memory {
  public:
-  // Allocates `bytes`, rounded up to the device's granularity.
+  // Allocates `bytes`, rounded up to the device's granularity. Network cards
+  // may read and write it (GPUDirect RDMA) where the device allows that.
   static absl::StatusOr<Memory> Allocate(const Device& device, uint64_t bytes);
   // Imports memory that another process has exported. The caller keeps the
   // descriptor.
@@ -46,12 +47,14 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
-// Memory mapped at an address of this process, where kernels on its device can
-// read and write it, but not the CPU. A copy is another reference; the last one
-// unmaps. Retains the device's primary context.
+// Memory mapped at an address of this process, where kernels can read and write
+// it, but not the CPU: those on its device, and on each other device that this
+// process sees and that reaches the memory as a peer. A copy is another
+// reference; the last one unmaps. Retains the device's primary context.
 class Mapping {
  public:
-  // Maps the memory at `wanted` if that is free, else anywhere.
+  // Maps the memory anywhere, or at `wanted`. FAILED_PRECONDITION: the driver
+  // does not give that address.
   static absl::StatusOr<Mapping> Map(const Memory& memory,
                                      std::byte* wanted = nullptr);
 

@@ -27,12 +27,11 @@ absl::Status CheckFitsDevice(const cuda::Device& device, uint64_t bytes) {
 }
 
 absl::StatusOr<cuda::Memory> AllocateShard(const std::string& device_name,
-                                           uint64_t bytes, bool zero) {
+                                           uint64_t bytes) {
   ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(device_name));
   RETURN_IF_ERROR(CheckFitsDevice(device, bytes));
-  absl::StatusOr<cuda::Memory> memory = cuda::Memory::Allocate(device, bytes);
-  if (!memory.ok() || !zero) return memory;
-  ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(*memory));
+  ASSIGN_OR_RETURN(cuda::Memory memory, cuda::Memory::Allocate(device, bytes));
+  ASSIGN_OR_RETURN(const cuda::Mapping mapping, cuda::Mapping::Map(memory));
   RETURN_IF_ERROR(mapping.Zero());
   return memory;
 }
@@ -41,7 +40,7 @@ absl::StatusOr<cuda::Memory> AllocateShard(const std::string& device_name,
 
 absl::StatusOr<std::unique_ptr<CudaKvPool>> CudaKvPool::Create(
     const KvShape& shape, uint32_t capacity_pages,
-    const std::vector<std::string>& devices, bool zero) {
+    const std::vector<std::string>& devices) {
   if (devices.empty() || devices.size() > kMaxShards) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "shards is %u; must be from 1 to %u", devices.size(), kMaxShards));
@@ -51,9 +50,8 @@ absl::StatusOr<std::unique_ptr<CudaKvPool>> CudaKvPool::Create(
   std::vector<KvShard> shards;
   std::vector<cuda::Memory> memories;
   for (const std::string& device : devices) {
-    ASSIGN_OR_RETURN(
-        cuda::Memory memory,
-        AllocateShard(device, PoolBytes(layout, capacity_pages), zero));
+    ASSIGN_OR_RETURN(cuda::Memory memory,
+                     AllocateShard(device, PoolBytes(layout, capacity_pages)));
     shards.push_back({.index = static_cast<uint32_t>(shards.size()),
                       .device = absl::StrCat("cuda:", memory.device().uuid),
                       .size_bytes = memory.size_bytes()});

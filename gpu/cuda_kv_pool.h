@@ -20,11 +20,13 @@ namespace pando {
 class CudaKvPool final : public KvPool {
  public:
   // Shard i is on devices[i]: an ordinal of this process, or a UUID with or
-  // without the prefix GPU- or MIG-. With `zero`, the memory is overwritten
-  // with zeros first, so that workers cannot read what was there before.
+  // without the prefix GPU- or MIG-. The memory is zeros, as engines assume of
+  // theirs: a NaN in a slot that was never written reaches the result of
+  // kernels that give the slot a weight of zero. Nor can workers read what was
+  // there before.
   static absl::StatusOr<std::unique_ptr<CudaKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages,
-      const std::vector<std::string>& devices, bool zero);
+      const std::vector<std::string>& devices);
 
   absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
   absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()

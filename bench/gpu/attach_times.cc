@@ -38,7 +38,7 @@ void PrintAttachTimes(uint64_t pool_bytes) {
   const auto pages = static_cast<uint32_t>(pool_bytes / page_bytes);
   const cuda::Device device = cuda::FindDevice("0").value();
   Watch watch;
-  const auto pool = CudaKvPool::Create(shape, pages, {"0"}, false).value();
+  const auto pool = CudaKvPool::Create(shape, pages, {"0"}).value();
   const double made = watch.Lap();
   const UniqueFd descriptor = pool->ExportShard(0).value();
   const double exported = watch.Lap();

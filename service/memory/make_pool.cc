@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
   RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
   ASSIGN_OR_RETURN(std::unique_ptr<CudaKvPool> pool,
                    CudaKvPool::Create(ShapeOf(options), options.pool_pages,
-                                      options.pool_devices, options.pool_zero));
+                                      options.pool_devices));
   for (const KvShard& shard : pool->shards()) {
     const uint64_t used = PoolBytes(pool->layout(), options.pool_pages);
     Log(LogLevel::kInfo, "shard made",

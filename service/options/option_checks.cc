@@ -67,7 +67,6 @@ absl::Status CompleteDevices(Options& options) {
     const std::string_view given = !options.pool_devices.empty()
                                        ? "pool-devices"
                                    : options.pool_fraction > 0 ? "pool-fraction"
-                                   : options.pool_zero         ? "pool-zero"
                                                                : "";
     if (given.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(

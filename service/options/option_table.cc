@@ -292,8 +292,6 @@ std::vector<OptionSpec> MakeOptionTable() {
       List("pool-devices", &Options::pool_devices, "LIST",
            "GPU of each shard, by ordinal or UUID, separated by commas; if "
            "empty, 0, 1 and so on"),
-      Switch("pool-zero", &Options::pool_zero,
-             "Overwrite the GPUs' memory with zeros at the start"),
       Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
              "Tokens of a page"),
       Number("layers", &Options::layers, 1, kMaxUint32, "Layers of the model"),

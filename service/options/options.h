@@ -55,7 +55,6 @@ struct Options {
   std::string pool_memory = "host";
   // The device of each shard; for cuda only.
   std::vector<std::string> pool_devices;
-  bool pool_zero = false;
   uint32_t page_tokens = 16;
   uint32_t layers = 32;
   uint32_t kv_planes = 2;

@@ -83,6 +83,29 @@ TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
   }
 }
 
+TEST_F(CudaStandInClientTest, AnAddressThatIsTakenIsRefusedAndNothingIsKept) {
+  const auto client = Connect();
+  const auto first = client->AttachPool();
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status status =
+      client->AttachPool({.addresses = {first->shard(0).data()}}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::MatchesRegex("shard 0: GPU 0 \\(.*\\): address 0x.* is not "
+                            "to be had; the driver gives 0x.* instead"));
+  EXPECT_EQ(Mappings(), 2);
+}
+
+TEST_F(CudaStandInClientTest, AWorkerOfOneShardHasOneMappingAndOneContext) {
+  const auto client = Connect();
+  const auto pool = client->AttachPool({.shards = {1}});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_EQ(Mappings(), 1);
+  *pool->KeyAddress(0, 1, 0, 0, /*shard=*/1) = std::byte{42};
+  EXPECT_TRUE(pool->shard(0).empty());
+}
+
 TEST_F(CudaStandInClientTest, AMappingOutlivesPandodAndIsReplacedByTheNext) {
   const auto client = Connect();
   auto pool = client->AttachPool();

@@ -21,8 +21,9 @@ class MappedPoolTest : public testing::Test {
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
       const std::vector<UniqueFd>& descriptors,
-      const std::vector<std::byte*>& wanted = {}) {
-    return MappedPool::Map(std::move(pool), epoch, descriptors, wanted);
+      const std::vector<std::byte*>& wanted = {},
+      const std::vector<uint32_t>& shards = {}) {
+    return MappedPool::Map(std::move(pool), epoch, descriptors, shards, wanted);
   }
 };
 
@@ -127,11 +128,35 @@ TEST_F(MappedPoolTest, AMappingIsMadeAtTheAddressOfOneThatIsGone) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->shard(0).data(), addresses[0]);
   EXPECT_EQ(again->shard(1).data(), addresses[1]);
-  // Taken: elsewhere.
-  const auto beside =
-      Map(Pool(LayoutOrder::kLayerFirst, 2), 1, memory, addresses);
-  ASSERT_TRUE(beside.ok()) << beside.status();
-  EXPECT_NE(beside->shard(0).data(), addresses[0]);
+}
+
+TEST_F(MappedPoolTest, AnAddressThatIsTakenIsRefused) {
+  const std::vector<UniqueFd> memory = Memory(1);
+  const auto pool = Map(Pool(LayoutOrder::kLayerFirst), 1, memory);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const absl::Status status =
+      Map(Pool(LayoutOrder::kLayerFirst), 1, memory, {pool->shard(0).data()})
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              testing::MatchesRegex("shard 0: address 0x.* is not to be had"));
+}
+
+TEST_F(MappedPoolTest, OnlyTheShardsThatAreAskedForAreMapped) {
+  PoolDescription pool = Pool(LayoutOrder::kLayerFirst, 3);
+  pool.shards[0].device = "tape";  // could not be mapped
+  const auto mapped = Map(std::move(pool), 1, Memory(3), {}, {1});
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  *mapped->KeyAddress(0, 1, 0, 0, /*shard=*/1) = std::byte{7};
+  EXPECT_TRUE(mapped->shard(0).empty());
+  EXPECT_TRUE(mapped->shard(2).empty());
+}
+
+TEST_F(MappedPoolTest, AShardThatThePoolHasNotIsRefused) {
+  EXPECT_EQ(Map(Pool(LayoutOrder::kLayerFirst, 2), 1, Memory(2), {}, {2})
+                .status()
+                .message(),
+            "shards has 2; the pool has 2 shards, which are counted from 0");
 }
 
 TEST_F(MappedPoolTest, AGpuThatIsNotThereIsAnErrorThatNamesTheShard) {

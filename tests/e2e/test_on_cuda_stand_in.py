@@ -93,6 +93,60 @@ def test_attaching_again_is_at_the_same_addresses(worker):
     assert worker.do("match")
 
 
+def test_an_address_that_is_not_to_be_had_is_refused_and_may_be_forgone(pandod):
+    with start_worker(pandod, ignores_addresses=1) as worker:
+        worker.do("attach")
+        refused = worker.do("attach_again")
+        assert re.search(
+            "^ADDRESS_TAKEN: address 0x[0-9a-f]+ of the GPU 0 is not to be had",
+            refused["message"],
+        )
+        assert worker.do("held") == [0, 0]
+        assert worker.do("attach", "publish") == [1, 2, 3]
+
+
+# Ranks.
+
+
+def test_eight_ranks_have_a_context_each_and_share_pages(start_pandod):
+    devices = range(8)
+    pandod = start_pandod({"devices": 8}, pool_devices=",".join(map(str, devices)))
+    with ExitStack() as stack:
+        ranks = [stack.enter_context(start_worker(pandod, devices=8)) for _ in devices]
+        contexts = [rank.do(f"attach_shard {i}") for i, rank in enumerate(ranks)]
+        assert contexts == [1] * 8
+        assert [rank.do("held") for rank in ranks] == [[1, 1]] * 8
+        pages = ranks[0].do("publish")
+        for rank in ranks[1:]:
+            assert rank.do("write 1,2,3") is None
+        assert pages == [1, 2, 3]
+        assert all(rank.do("match") for rank in ranks)
+
+
+def test_a_rank_that_sees_its_own_gpu_alone_maps_its_shard(pandod):
+    with start_worker(pandod, visible="1") as rank:
+        assert rank.do("attach_shard 1") == 1
+        assert rank.do("publish") == [1, 2, 3]
+        with start_worker(pandod) as other:
+            assert other.do("attach_shard 1", "match")
+
+
+def test_a_shard_that_is_not_mapped_is_named(pandod):
+    with start_worker(pandod) as rank:
+        rank.do("attach_shard 1")
+        assert rank.do("look_at 0") == "shard is 0; mapped are [1]"
+
+
+def test_each_gpu_reaches_each_shard_that_its_worker_maps(worker):
+    assert worker.do("writers") == [[True, True], [True, True]]
+
+
+def test_where_gpus_are_no_peers_each_reaches_its_own_shard(pandod):
+    with start_worker(pandod, peers=0) as worker:
+        worker.do("attach")
+        assert worker.do("writers") == [[True, False], [False, True]]
+
+
 def test_a_hundred_mappings_leave_nothing_behind(worker):
     assert worker.do("attach_often")
 
@@ -102,6 +156,18 @@ def test_pandod_holds_the_memory_and_does_not_map_it(pandod, worker):
     held = [str(fd.readlink()) for fd in (process / "fd").iterdir()]
     assert sum("cuda_stand_in_device" in name for name in held) == 2
     assert "cuda_stand_in_device" not in (process / "maps").read_text()
+
+
+@pytest.mark.parametrize("rdma", [1, 0])
+def test_network_cards_may_reach_the_pool_where_the_gpus_let_them(start_pandod, rdma):
+    pandod = start_pandod({"rdma": rdma})
+    links = [fd.readlink() for fd in Path(f"/proc/{pandod.pid}/fd").iterdir()]
+    pools = [str(link) for link in links if "cuda_stand_in_device" in str(link)]
+    assert ["_rdma" in pool for pool in pools] == [bool(rdma)] * 2
+
+
+def test_what_was_in_the_gpus_memory_before_is_overwritten_with_zeros(worker):
+    assert worker.do("zeros")
 
 
 # Deaths.
@@ -163,7 +229,7 @@ def test_workers_read_on_when_pandod_is_killed_and_attach_to_the_next(pandod, wo
         ),
         (
             {"fail": "cuMemsetD8=800"},
-            [SMALL, "--pool-zero=yes"],
+            [SMALL],
             "cuMemsetD8: operation not permitted",
         ),
         (
@@ -195,7 +261,7 @@ def test_a_driver_that_is_too_old_is_named_with_both_versions(tmp_path):
 
 def test_a_fraction_is_of_the_least_free_device(start_pandod):
     pandod = start_pandod(
-        {"device_bytes": 64 * MIB}, pool_pages=None, pool_fraction=0.5, pool_zero="yes"
+        {"device_bytes": 64 * MIB}, pool_pages=None, pool_fraction=0.5
     )
     with Client(pandod.address) as client:
         pool = client.pool
@@ -231,6 +297,7 @@ def test_an_export_that_fails_is_an_error_of_that_attach_alone(start_pandod):
         "cuMemImportFromShareableHandle",
         "cuMemAddressReserve",
         "cuMemMap",
+        "cuDeviceCanAccessPeer",
         "cuMemSetAccess",
     ],
 )

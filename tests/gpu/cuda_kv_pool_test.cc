@@ -40,8 +40,7 @@ KvPoolBackend CudaBackend() {
           [](const KvShape& shape, uint32_t capacity_pages,
              uint32_t num_shards) -> absl::StatusOr<std::unique_ptr<KvPool>> {
         return CudaKvPool::Create(shape, capacity_pages,
-                                  std::vector<std::string>(num_shards, "0"),
-                                  /*zero=*/false);
+                                  std::vector<std::string>(num_shards, "0"));
       },
       .write =
           [](const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,
@@ -79,21 +78,20 @@ TEST_F(CudaKvPoolTest, ADeviceIsNamedByOrdinalOrUuid) {
   const cuda::Device device = cuda::FindDevice("0").value();
   for (const std::string& name :
        {device.uuid, "GPU-" + device.uuid, std::string("0")}) {
-    const auto pool = CudaKvPool::Create(kShape, 10, {name}, false).value();
+    const auto pool = CudaKvPool::Create(kShape, 10, {name}).value();
     EXPECT_EQ(pool->shards()[0].device, "cuda:" + device.uuid);
   }
 }
 
 TEST_F(CudaKvPoolTest, AnUnknownDeviceIsAnErrorThatNamesTheKnownOnes) {
-  const absl::Status status =
-      CudaKvPool::Create(kShape, 10, {"99"}, false).status();
+  const absl::Status status = CudaKvPool::Create(kShape, 10, {"99"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
               testing::StartsWith("no GPU is '99'; there are: 0 GPU-"));
 }
 
-TEST_F(CudaKvPoolTest, ZeroedMemoryIsZeroAtBothEnds) {
-  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}, true).value();
+TEST_F(CudaKvPoolTest, MemoryIsZeroAtBothEnds) {
+  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}).value();
   const uint64_t size = pool->shards()[0].size_bytes;
   const cuda::Mapping mapping = Map(pool->ExportShard(0).value(), size);
   for (uint64_t offset : {uint64_t{0}, size - 1}) {
@@ -104,7 +102,7 @@ TEST_F(CudaKvPoolTest, ZeroedMemoryIsZeroAtBothEnds) {
 }
 
 TEST_F(CudaKvPoolTest, AMappingMayBeMadeAtTheAddressOfAnEarlierOne) {
-  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}, false).value();
+  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}).value();
   const cuda::Device device = cuda::FindDevice("0").value();
   const cuda::Memory memory =
       cuda::Memory::Import(device, pool->ExportShard(0).value().get(),
@@ -115,7 +113,7 @@ TEST_F(CudaKvPoolTest, AMappingMayBeMadeAtTheAddressOfAnEarlierOne) {
 }
 
 TEST_F(CudaKvPoolTest, AThousandMappingsLeaveNoMemoryTaken) {
-  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}, false).value();
+  const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}).value();
   const uint64_t size = pool->shards()[0].size_bytes;
   // The context and its first mapping stay.
   const cuda::Mapping kept = Map(pool->ExportShard(0).value(), size);

@@ -19,17 +19,16 @@ const KvShape kShape = {.layers = 1,
 
 TEST(CudaMissing, APoolOnAGpuIsRefusedWithTheReason) {
   if (WhyNoDevice().empty()) GTEST_SKIP() << "there is a device";
-  const absl::Status status =
-      CudaKvPool::Create(kShape, 10, {"0"}, false).status();
+  const absl::Status status = CudaKvPool::Create(kShape, 10, {"0"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("CUDA"));
   EXPECT_EQ(FreeBytesPerShard({"0"}).status(), status);
 }
 
 TEST(CudaMissing, WrongArgumentsAreSaidFirst) {
-  EXPECT_EQ(CudaKvPool::Create(kShape, 1, {"0"}, false).status().message(),
+  EXPECT_EQ(CudaKvPool::Create(kShape, 1, {"0"}).status().message(),
             "capacity_pages is 1; must be from 2 to 4294967295");
-  EXPECT_EQ(CudaKvPool::Create(kShape, 10, {}, false).status().message(),
+  EXPECT_EQ(CudaKvPool::Create(kShape, 10, {}).status().message(),
             "shards is 0; must be from 1 to 250");
 }
 

@@ -16,16 +16,17 @@
 #include "tests/support/cuda_stand_in/control.h"
 
 bool operator==(const CudaStandInHeld& a, const CudaStandInHeld& b) {
-  return a.contexts == b.contexts && a.handles == b.handles &&
-         a.reservations == b.reservations && a.mappings == b.mappings &&
-         a.pinned == b.pinned && a.streams == b.streams;
+  return a.devices == b.devices && a.contexts == b.contexts &&
+         a.handles == b.handles && a.reservations == b.reservations &&
+         a.mappings == b.mappings && a.pinned == b.pinned &&
+         a.streams == b.streams;
 }
 
 void PrintTo(const CudaStandInHeld& held, std::ostream* out) {
-  *out << held.contexts << " contexts, " << held.handles << " handles, "
-       << held.reservations << " reservations, " << held.mappings
-       << " mappings, " << held.pinned << " pinned, " << held.streams
-       << " streams";
+  *out << held.devices << " devices, " << held.contexts << " contexts, "
+       << held.handles << " handles, " << held.reservations << " reservations, "
+       << held.mappings << " mappings, " << held.pinned << " pinned, "
+       << held.streams << " streams, " << held.events << " events";
 }
 
 namespace pando {
@@ -64,9 +65,13 @@ class CudaStandInFaults : public testing::Test {
     return Control<decltype(CudaStandInCount)>("CudaStandInCount")();
   }
 
-  static auto Create(bool zero = false,
-                     const std::vector<std::string>& devices = {"0"}) {
-    return CudaKvPool::Create(kShape, 1000, devices, zero);
+  static bool MayWrite(const cuda::Mapping& mapping, int device) {
+    return Control<decltype(CudaStandInMayWrite)>("CudaStandInMayWrite")(
+        reinterpret_cast<uintptr_t>(mapping.bytes().data()), device);
+  }
+
+  static auto Create(const std::vector<std::string>& devices = {"0"}) {
+    return CudaKvPool::Create(kShape, 1000, devices);
   }
 
   static std::string MessageOf(const absl::Status& status) {
@@ -89,7 +94,7 @@ class CudaStandInFaultInEachCall
 
 TEST_P(CudaStandInFaultInEachCall, OfCreationIsSaidAndNothingIsKept) {
   Fail(GetParam(), CUDA_ERROR_NOT_PERMITTED);
-  const absl::Status status = Create(/*zero=*/true).status();
+  const absl::Status status = Create().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(
       MessageOf(status),
@@ -103,8 +108,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("cuDeviceGetCount", "cuDeviceGetUuid", "cuDeviceTotalMem",
                     "cuDeviceGetAttribute", "cuMemGetAllocationGranularity",
                     "cuMemCreate", "cuDevicePrimaryCtxRetain",
-                    "cuCtxPushCurrent", "cuMemAddressReserve", "cuMemMap",
-                    "cuMemSetAccess", "cuMemsetD8", "cuCtxSynchronize"),
+                    "cuDeviceCanAccessPeer", "cuCtxPushCurrent",
+                    "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess",
+                    "cuMemsetD8", "cuCtxSynchronize"),
     [](const auto& param_info) { return std::string(param_info.param); });
 
 class CudaStandInFaultInTransfers
@@ -152,14 +158,9 @@ TEST_F(CudaStandInFaults, CopiesOfAStreamAreThereWhenItWasWaitedFor) {
   EXPECT_EQ(mapping.bytes()[100], std::byte{0});  // between two rows
 }
 
-TEST_F(CudaStandInFaults, MemoryThatIsNotZeroedIsNeverMapped) {
-  Fail("cuDevicePrimaryCtxRetain", CUDA_ERROR_NOT_PERMITTED);
-  EXPECT_TRUE(Create(/*zero=*/false).ok());
-}
-
 TEST_F(CudaStandInFaults, AShardThatCannotBeMadeTakesThoseBeforeItDown) {
   Fail("cuMemCreate", CUDA_ERROR_OUT_OF_MEMORY, /*only_call=*/2);
-  const absl::Status status = Create(false, {"0", "1"}).status();
+  const absl::Status status = Create({"0", "1"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(MessageOf(status),
               AllOf(StartsWith("GPU 1 ("),
@@ -201,15 +202,31 @@ TEST_F(CudaStandInFaults, MemoryIsNotMappedBeyondItsEnd) {
               HasSubstr("cuMemMap: invalid argument"));
 }
 
-TEST_F(CudaStandInFaults, WhereTheWantedAddressIsTakenAnotherIsFound) {
+TEST_F(CudaStandInFaults, AMappingAtAnotherAddressThanTheWantedIsRefused) {
   const auto pool = Create().value();
   const auto memory = cuda::Memory::Import(cuda::FindDevice("0").value(),
                                            pool->ExportShard(0).value().get(),
                                            pool->shards()[0].size_bytes);
   const auto one = cuda::Mapping::Map(memory.value()).value();
-  const auto other =
-      cuda::Mapping::Map(memory.value(), one.bytes().data()).value();
-  EXPECT_NE(other.bytes().data(), one.bytes().data());
+  const CudaStandInHeld before = Held();
+  const absl::Status status =
+      cuda::Mapping::Map(memory.value(), one.bytes().data()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(status),
+              testing::MatchesRegex("GPU 0 \\(.*\\): address 0x.* is not to be "
+                                    "had; the driver gives 0x.* instead"));
+  EXPECT_EQ(Held(), before);
+}
+
+TEST_F(CudaStandInFaults, AMappingIsReachedFromEachDeviceThatIsAPeer) {
+  const auto pool = Create().value();
+  const auto memory = cuda::Memory::Import(cuda::FindDevice("0").value(),
+                                           pool->ExportShard(0).value().get(),
+                                           pool->shards()[0].size_bytes);
+  const auto mapping = cuda::Mapping::Map(memory.value()).value();
+  EXPECT_TRUE(MayWrite(mapping, 0));
+  EXPECT_TRUE(MayWrite(mapping, 1));
+  EXPECT_EQ(Held().devices, 1);  // the peer gets no context by that
 }
 
 TEST_F(CudaStandInFaults, AThousandMappingsLeaveNothingTaken) {
@@ -225,27 +242,29 @@ TEST_F(CudaStandInFaults, AThousandMappingsLeaveNothingTaken) {
 }
 
 TEST_F(CudaStandInFaults, APoolTakesNoContextAndNoAddress) {
-  const auto pool = Create(/*zero=*/true, {"0", "1"}).value();
-  EXPECT_EQ(Held(), (CudaStandInHeld{.contexts = 0,
+  const auto pool = Create({"0", "1"}).value();
+  EXPECT_EQ(Held(), (CudaStandInHeld{.devices = 0,
+                                     .contexts = 0,
                                      .handles = 2,
                                      .reservations = 0,
                                      .mappings = 0,
                                      .pinned = 0,
-                                     .streams = 0}));
+                                     .streams = 0,
+                                     .events = 0}));
 }
 
 TEST_F(CudaStandInFaults, FreeMemoryIsSharedAmongTheShardsOfADevice) {
   constexpr uint64_t kDeviceBytes = 1 << 30;
   EXPECT_EQ(FreeBytesPerShard({"0", "1"}).value(), kDeviceBytes);
   EXPECT_EQ(FreeBytesPerShard({"0", "0", "1"}).value(), kDeviceBytes / 2);
-  const auto pool = Create(false, {"1"}).value();
+  const auto pool = Create({"1"}).value();
   EXPECT_EQ(FreeBytesPerShard({"0", "1"}).value(),
             kDeviceBytes - pool->shards()[0].size_bytes);
 }
 
 TEST_F(CudaStandInFaults, APoolThatNoDeviceHoldsIsRefusedInItsOwnTerms) {
   EXPECT_THAT(
-      MessageOf(CudaKvPool::Create(kShape, 100'000'000, {"0"}, false).status()),
+      MessageOf(CudaKvPool::Create(kShape, 100'000'000, {"0"}).status()),
       testing::MatchesRegex("a shard needs 4000000000 bytes; GPU 0 \\(.*\\) "
                             "has 1073741824 bytes of memory"));
 }

@@ -51,7 +51,6 @@ INSTANTIATE_TEST_SUITE_P(
                  "pool-fraction is 'nan'; must be a number from 0 to 1"},
         BadValue{"--pool-memory=gpu",
                  "pool-memory is 'gpu'; must be one of host, cuda"},
-        BadValue{"--pool-zero=1", "pool-zero is '1'; must be yes or no"},
         BadValue{"--quarantine=10",
                  "quarantine is '10'; must be a duration with unit from 0 to "
                  "1h"},

@@ -34,7 +34,6 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"pool-pages", "77"},
           {"pool-memory", "cuda"},
           {"pool-devices", "1,0,GPU-7"},
-          {"pool-zero", "yes"},
           {"pool-shards", "3"},
           {"page-tokens", "32"},
           {"layers", "5"},

@@ -180,8 +180,6 @@ TEST_F(OptionsTest, WhatOnlyGpusHaveIsNotAskedOfTheHost) {
             "pool-devices is given, which needs pool-memory cuda");
   EXPECT_EQ(Error({"--pool-fraction=0.5"}),
             "pool-fraction is given, which needs pool-memory cuda");
-  EXPECT_EQ(Error({"--pool-zero=yes"}),
-            "pool-zero is given, which needs pool-memory cuda");
 }
 
 TEST_F(OptionsTest, MoversAreAwaitedBesideTheSocketWhereATierIsOfGpus) {

@@ -19,13 +19,12 @@ PAGES = 3
 
 class _ByTheCpu(KvViews[np.ndarray]):
     def __init__(self, pool) -> None:
-        super().__init__(pool.description)
-        self._shards = [
-            (ctypes.c_ubyte * shard.size_bytes).from_address(address)
-            for shard, address in zip(
-                pool.description.shards, pool.addresses, strict=True
-            )
-        ]
+        super().__init__(pool.description, pool.mapped)
+        shards = pool.description.shards
+        self._shards = {
+            i: (ctypes.c_ubyte * shards[i].size_bytes).from_address(pool.addresses[i])
+            for i in pool.mapped
+        }
 
     def memory(self, shard=0):
         return np.frombuffer(self._shards[shard], np.uint8)
@@ -48,12 +47,43 @@ class CudaStandInWorker:
         self.pool = self.client.attach_pool()
         self.views = _ByTheCpu(self.pool)
 
+    def attach_shard(self, shard: str) -> list[int]:
+        """As the rank of this number does. Devices that have a context then."""
+        self.shards = [int(shard)]
+        self.pool = self.client.attach_pool(shards=self.shards)
+        self.views = _ByTheCpu(self.pool)
+        return _driver().CudaStandInCount().devices
+
+    def writers(self) -> list[list[bool]]:
+        """Of each shard: whether kernels on each device may write to it."""
+        return [
+            [
+                bool(_driver().CudaStandInMayWrite(ctypes.c_uint64(address), device))
+                for device in self.shards
+            ]
+            for address in self.pool.addresses
+        ]
+
+    def write(self, pages: str) -> None:
+        """The pages that another rank has reserved, as publish() does."""
+        self._write([int(page) for page in pages.split(",")])
+
+    def zeros(self) -> bool:
+        """Whether all bytes of the pool are zero."""
+        return not any(self.views.memory(shard).any() for shard in self.shards)
+
+    def look_at(self, shard: str) -> str:
+        """What is said of a shard that is not mapped."""
+        try:
+            self.views.keys(0, int(shard))
+        except IndexError as error:
+            return str(error)
+        return ""
+
     def publish(self) -> list[int]:
         """Writes the pages of the prompt in every shard, and inserts them."""
         pages = self.client.allocate_pages(PAGES)
-        for nth, page in enumerate(pages.tolist()):
-            for view, content in self._planes(nth):
-                view[page] = content
+        self._write(pages.tolist())
         self.client.insert(self.tokens, pages)
         return pages.tolist()
 
@@ -107,6 +137,11 @@ class CudaStandInWorker:
             for lines in (names, maps)
         ]
 
+    def _write(self, pages: list[int]) -> None:
+        for nth, page in enumerate(pages):
+            for view, content in self._planes(nth):
+                view[page] = content
+
     def _planes(self, nth: int):
         """Each plane, and what it holds of the prompt's nth page."""
         for shard in self.shards:
@@ -123,11 +158,25 @@ class CudaStandInWorker:
         )
 
 
+class _Held(ctypes.Structure):
+    """CudaStandInHeld of control.h, its beginning."""
+
+    _fields_ = [("devices", ctypes.c_int), ("rest", ctypes.c_int * 7)]
+
+
+def _driver() -> ctypes.CDLL:
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.CudaStandInCount.restype = _Held
+    driver.CudaStandInMayWrite.restype = ctypes.c_bool
+    return driver
+
+
 def main() -> None:
     worker = CudaStandInWorker(sys.argv[1])
     for line in sys.stdin:
         try:
-            answer = getattr(worker, line.strip())()
+            step, *arguments = line.split()
+            answer = getattr(worker, step)(*arguments)
         except PandoError as error:
             answer = {"error": type(error).__name__, "message": str(error)}
         print(json.dumps(answer, default=bool), flush=True)

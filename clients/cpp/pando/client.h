@@ -61,8 +61,13 @@ struct AttachOptions {
   // compared.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
-  // The addresses to map the shards at, where they are free. For a worker that
-  // attaches again, and whose CUDA graphs still hold the old addresses.
+  // The shards to map; none: all. A tensor-parallel rank r uses shard r, and
+  // should map no other: each device of a mapped shard must be visible to this
+  // process, and gets a CUDA context of it.
+  std::vector<uint32_t> shards = {};
+  // The address to map each shard of the pool at; null, or none: anywhere. For
+  // a worker that attaches again, and whose CUDA graphs still hold the old
+  // addresses: FAILED_PRECONDITION where one of them is not to be had.
   std::vector<std::byte*> addresses = {};
 };
 

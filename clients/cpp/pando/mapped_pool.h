@@ -37,12 +37,13 @@ class MappedPool {
   // The boot of pandod that this memory belongs to.
   uint64_t epoch() const { return epoch_; }
 
-  // The memory of one shard; layout() tells what lies where.
+  // The memory of one shard, empty if it is not mapped; layout() tells what
+  // lies where.
   std::span<std::byte> shard(uint32_t index) const { return shards_[index]; }
 
   // The address of the first element of one head of one token; KeyAddress in
   // plane 0, ValueAddress in plane 1. REQUIRES: each argument is within the
-  // layout; for ValueAddress, layout().kv_planes == 2.
+  // layout, and the shard is mapped; for ValueAddress, layout().kv_planes == 2.
   std::byte* KeyAddress(uint32_t layer, PageId page, uint32_t token,
                         uint32_t head, uint32_t shard = 0) const {
     return Address(layer, page, /*kv=*/0, token, head, shard);
@@ -56,11 +57,13 @@ class MappedPool {
   friend class Client;
   friend class MappedPoolTest;
 
-  // Maps the shards of `pool`, one descriptor each, in order. A shard for which
-  // `wanted` has an address is mapped there if it is free.
+  // Maps the shards of `pool` that are listed, or all if none is.
+  // `descriptors` has one for each shard of the pool, in order. A shard for
+  // which `wanted` has an address is mapped there.
   static absl::StatusOr<MappedPool> Map(
       PoolDescription pool, uint64_t epoch,
       const std::vector<UniqueFd>& descriptors,
+      const std::vector<uint32_t>& shards,
       const std::vector<std::byte*>& wanted);
 
   MappedPool(PoolDescription pool, uint64_t epoch);

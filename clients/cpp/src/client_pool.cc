@@ -118,7 +118,7 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
                                  connection_->timeout()));
   RETURN_IF_ERROR(CheckSizes(pool, shards.sizes));
   return MappedPool::Map(std::move(pool), described.epoch(), shards.descriptors,
-                         options.addresses);
+                         options.shards, options.addresses);
 }
 
 absl::Status Client::LinkSession(uint64_t session_id) {

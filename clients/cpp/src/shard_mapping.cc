@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "cuda/memory.h"
@@ -29,8 +30,13 @@ absl::StatusOr<ShardMapping> MapHostMemory(const Shard& shard,
     return absl::FailedPreconditionError(absl::StrCat(
         "memory of ", file.st_size, " bytes, the pool says ", size));
   }
-  void* const base = mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                          descriptor.get(), 0);
+  const int flags = MAP_SHARED | (wanted == nullptr ? 0 : MAP_FIXED_NOREPLACE);
+  void* const base =
+      mmap(wanted, size, PROT_READ | PROT_WRITE, flags, descriptor.get(), 0);
+  if (base == MAP_FAILED && errno == EEXIST) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("address %p is not to be had", wanted));
+  }
   if (base == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
   return ShardMapping{
       .bytes = std::span(static_cast<std::byte*>(base), size),

@@ -19,8 +19,8 @@ struct ShardMapping {
   std::shared_ptr<const void> owner;
 };
 
-// Maps host memory, or that of a GPU, at `wanted` if that is free, else
-// anywhere.
+// Maps host memory, or that of a GPU: anywhere, or at `wanted`.
+// FAILED_PRECONDITION: that address is not to be had.
 absl::StatusOr<ShardMapping> MapShard(const Shard& shard,
                                       const UniqueFd& descriptor,
                                       std::byte* wanted);

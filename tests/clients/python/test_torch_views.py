@@ -39,7 +39,7 @@ def map_pool(dtype=DType.FLOAT32, order=LayoutOrder.LAYER_FIRST, device="host"):
     )
     fd = os.memfd_create("pando-test")
     os.ftruncate(fd, size)
-    return MappedPool(description, epoch=1, shards=[(fd, size)])
+    return MappedPool(description, epoch=1, memory=[(fd, size)])
 
 
 # Pages that only workers know the inside of have no keys and values.

@@ -241,7 +241,9 @@ def test_a_pool_in_other_memory_is_refused(roomy, monkeypatch):
     )
     monkeypatch.setattr(kv_pool, "get_server_args", lambda: None)
     monkeypatch.setattr(kv_pool, "_digest", lambda _: "")
-    monkeypatch.setattr(kv_pool, "get_parallel", lambda: SimpleNamespace(tp_rank=0))
+    monkeypatch.setattr(
+        kv_pool, "get_parallel", lambda: SimpleNamespace(tp_rank=0, tp_size=1)
+    )
     engine = SimpleNamespace(
         layer_num=LAYERS,
         head_num=LAYOUT["heads"],

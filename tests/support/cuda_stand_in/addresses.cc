@@ -36,13 +36,34 @@ bool IsMapped(const Reservation& reservation, CUdeviceptr address,
 }
 
 // What was mapped at exactly these addresses, or null.
-const Reservation::Mapped* MappedAt(const Reservation* reservation,
-                                    CUdeviceptr address, size_t size) {
+Reservation::Mapped* MappedAt(Reservation* reservation, CUdeviceptr address,
+                              size_t size) {
   if (reservation == nullptr) return nullptr;
   const auto mapped = reservation->mapped.find(address);
   const bool is_whole =
       mapped != reservation->mapped.end() && mapped->second.size == size;
   return is_whole ? &mapped->second : nullptr;
+}
+
+CUresult SetAccess(const State& state, Reservation::Mapped& mapped,
+                   const CUmemAccessDesc& access) {
+  if (access.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const int device = access.location.id;
+  const bool is_near = device == mapped.memory->device();
+  if (!state.HasDevice(device) || (!is_near && !state.settings.has_peers)) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  mapped.readers.erase(device);
+  mapped.writers.erase(device);
+  if (access.flags & CU_MEM_ACCESS_FLAGS_PROT_READ) {
+    mapped.readers.insert(device);
+  }
+  if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    mapped.writers.insert(device);
+  }
+  return CUDA_SUCCESS;
 }
 
 void* ReserveWithoutAccess(void* wanted, size_t size, int flags) {
@@ -51,7 +72,7 @@ void* ReserveWithoutAccess(void* wanted, size_t size, int flags) {
 }
 
 // An mmap of `size` whose address is a multiple of kGrain: `wanted` where that
-// is free. 0: there is none.
+// is free and not 0. 0: there is none.
 CUdeviceptr Reserve(CUdeviceptr wanted, size_t size) {
   if (wanted != 0) {
     void* const there = ReserveWithoutAccess(Pointer(wanted), size, 0);
@@ -67,6 +88,14 @@ CUdeviceptr Reserve(CUdeviceptr wanted, size_t size) {
   return aligned;
 }
 
+CUdeviceptr ReserveElsewhere(CUdeviceptr unwanted, size_t size) {
+  const CUdeviceptr first = Reserve(0, size);
+  if (first != unwanted) return first;
+  const CUdeviceptr second = Reserve(0, size);
+  munmap(Pointer(first), size);
+  return second;
+}
+
 }  // namespace
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size,
@@ -77,7 +106,9 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size,
         wanted % kGrain != 0 || alignment > kGrain || flags != 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const CUdeviceptr reserved = Reserve(wanted, size);
+    const CUdeviceptr reserved = state.settings.ignores_addresses
+                                     ? ReserveElsewhere(wanted, size)
+                                     : Reserve(wanted, size);
     if (reserved == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     state.reservations[reserved] = {.size = size, .mapped = {}};
     *address = reserved;
@@ -114,7 +145,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
              memory->second->fd(), 0) == MAP_FAILED) {
       return CUDA_ERROR_OPERATING_SYSTEM;
     }
-    reservation->mapped[address] = {.size = size, .memory = memory->second};
+    reservation->mapped[address] = {
+        .size = size, .memory = memory->second, .readers = {}, .writers = {}};
     return CUDA_SUCCESS;
   });
 }
@@ -131,22 +163,19 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
   });
 }
 
-// Only the first location counts: there is one GPU, which this process is.
+// The CPU, which is here in the place of the GPUs, may do what any of them may.
 CUresult cuMemSetAccess(CUdeviceptr address, size_t size,
                         const CUmemAccessDesc* access, size_t count) {
   return Call("cuMemSetAccess", [&](State& state) {
-    const Reservation* const reservation = ReservationOf(state, address, size);
-    if (access == nullptr || count != 1 ||
-        access->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        MappedAt(reservation, address, size) == nullptr) {
-      return CUDA_ERROR_INVALID_VALUE;
+    Reservation::Mapped* const mapped =
+        MappedAt(ReservationOf(state, address, size), address, size);
+    if (access == nullptr || mapped == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i) {
+      const CUresult result = SetAccess(state, *mapped, access[i]);
+      if (result != CUDA_SUCCESS) return result;
     }
-    if (!state.HasDevice(access->location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    int protection = PROT_NONE;
-    if (access->flags & CU_MEM_ACCESS_FLAGS_PROT_READ) protection |= PROT_READ;
-    if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-      protection |= PROT_READ | PROT_WRITE;
-    }
+    const int protection = (mapped->readers.empty() ? PROT_NONE : PROT_READ) |
+                           (mapped->writers.empty() ? PROT_NONE : PROT_WRITE);
     return mprotect(Pointer(address), size, protection) == 0
                ? CUDA_SUCCESS
                : CUDA_ERROR_OPERATING_SYSTEM;
@@ -158,7 +187,7 @@ CUresult cuMemsetD8(CUdeviceptr address, unsigned char value, size_t count) {
     if (cuda_stand_in::CurrentDevice(state) < 0) {
       return CUDA_ERROR_INVALID_CONTEXT;
     }
-    const Reservation* const reservation = ReservationOf(state, address, count);
+    Reservation* const reservation = ReservationOf(state, address, count);
     if (MappedAt(reservation, address, count) == nullptr) {
       return CUDA_ERROR_INVALID_VALUE;
     }

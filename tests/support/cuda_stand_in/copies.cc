@@ -1,17 +1,19 @@
 // Streams, pinned host memory, and copies between that and a device. A copy is
-// made when its stream is waited for, and not before.
+// made when its stream is waited for, or when an event that was recorded behind
+// it is asked for the second time, and not before.
 #include <cstdint>
 #include <cstring>
-#include <functional>
+#include <deque>
 #include <iterator>
-#include <utility>
-#include <vector>
+#include <thread>
 
 #include "tests/support/cuda_stand_in/call.h"
 #include "tests/support/cuda_stand_in/contexts.h"
 
 using cuda_stand_in::Call;
+using cuda_stand_in::Event;
 using cuda_stand_in::State;
+using cuda_stand_in::Step;
 
 namespace {
 
@@ -23,12 +25,13 @@ bool IsPinned(const State& state, const void* host, size_t size) {
   return begin + size <= pinned + pinned_size;
 }
 
-// Whether all of it is mapped, in one piece.
+// Whether all of it is mapped, in one piece, and the current device may reach
+// it.
 bool IsDeviceMemory(const State& state, CUdeviceptr address, size_t size) {
   for (const auto& [_, reservation] : state.reservations) {
     for (const auto& [begin, mapped] : reservation.mapped) {
       if (begin <= address && address + size <= begin + mapped.size) {
-        return true;
+        return mapped.writers.contains(cuda_stand_in::CurrentDevice(state));
       }
     }
   }
@@ -66,13 +69,25 @@ CUresult Enqueue(State& state, CUstream stream, const Rows& rows,
       !IsPinned(state, host, Extent(host_pitch, rows))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  queue->second.push_back([rows] {
+  const auto copy = [rows] {
     for (size_t i = 0; i < rows.height; ++i) {
       std::memcpy(rows.to + i * rows.to_pitch, rows.from + i * rows.from_pitch,
                   rows.width);
     }
-  });
+  };
+  queue->second.push_back(
+      {.kind = is_to_device ? Step::Kind::kToDevice : Step::Kind::kFromDevice,
+       .run = copy});
   return CUDA_SUCCESS;
+}
+
+// Does what waits on a stream, as far as it is not held back.
+void Advance(State& state, CUstream stream) {
+  std::deque<Step>& steps = state.streams[stream];
+  while (!steps.empty() && !state.held_back.contains(steps.front().kind)) {
+    steps.front().run();
+    steps.pop_front();
+  }
 }
 
 std::byte* Pointer(CUdeviceptr address) {
@@ -125,11 +140,70 @@ CUresult cuStreamDestroy(CUstream stream) {
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  return Call("cuStreamSynchronize", [&](State& state) {
-    const auto queue = state.streams.find(stream);
-    if (queue == state.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
-    for (const auto& copy : std::exchange(queue->second, {})) copy();
+  const auto advance = [&](State& state) {
+    if (!state.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    Advance(state, stream);
+    return state.streams[stream].empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
+  while (true) {
+    const CUresult result = Call("cuStreamSynchronize", advance);
+    if (result != CUDA_ERROR_NOT_READY) return result;
+    std::this_thread::yield();
+  }
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  return Call("cuEventCreate", [&](State& state) {
+    if (event == nullptr || flags != CU_EVENT_DISABLE_TIMING) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (cuda_stand_in::CurrentDevice(state) < 0) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    *event = reinterpret_cast<CUevent>(++state.last_event);
+    state.events[*event];
     return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  return Call("cuEventDestroy", [&](State& state) {
+    return state.events.erase(event) == 1 ? CUDA_SUCCESS
+                                          : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return Call("cuEventRecord", [&](State& state) {
+    if (!state.events.contains(event) || !state.streams.contains(stream)) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    state.events[event] = {.stream = stream};
+    const auto happen = [&state, event] {
+      if (const auto found = state.events.find(event);
+          found != state.events.end()) {
+        found->second.has_happened = true;
+      }
+    };
+    state.streams[stream].push_back(
+        {.kind = Step::Kind::kEvent, .run = happen});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventQuery(CUevent event) {
+  return Call("cuEventQuery", [&](State& state) {
+    const auto found = state.events.find(event);
+    if (found == state.events.end() || found->second.stream == nullptr) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    Event& asked = found->second;
+    if (!asked.was_asked) {
+      asked.was_asked = true;
+      return CUDA_ERROR_NOT_READY;
+    }
+    Advance(state, asked.stream);
+    return asked.has_happened ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/support/cuda_stand_in/call.h"
 
@@ -19,8 +21,12 @@ using cuda_stand_in::State;
 
 namespace {
 
-// The memfd's name, by which an imported descriptor is known.
+// The memfd's name, by which an imported descriptor is known: it says which
+// device of the machine it is on, and whether network cards reach it.
 constexpr char kName[] = "cuda_stand_in_device_";
+constexpr char kRdma[] = "_rdma";
+// Memory that is new may hold anything; these bytes are NaN in each dtype.
+constexpr int kAnything = 0xff;
 
 CUresult Check(const State& state, const CUmemAllocationProp* properties) {
   if (properties == nullptr ||
@@ -36,7 +42,26 @@ CUresult Check(const State& state, const CUmemAllocationProp* properties) {
       !state.settings.shares) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  return CUDA_SUCCESS;
+  const bool wants_rdma = properties->allocFlags.gpuDirectRDMACapable != 0;
+  return wants_rdma && !state.settings.has_rdma ? CUDA_ERROR_NOT_SUPPORTED
+                                                : CUDA_SUCCESS;
+}
+
+// Makes and fills a memfd; -1: the system does not give one.
+int MakeFile(const std::string& name, size_t size) {
+  const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  void* const bytes =
+      ftruncate(fd, static_cast<off_t>(size)) == 0
+          ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+          : MAP_FAILED;
+  if (bytes == MAP_FAILED) {
+    close(fd);
+    return -1;
+  }
+  std::memset(bytes, kAnything, size);
+  munmap(bytes, size);
+  return fd;
 }
 
 // Takes the descriptor.
@@ -47,14 +72,18 @@ std::shared_ptr<const Memory> MemoryOf(int fd, int device) {
                                         static_cast<size_t>(file.st_size));
 }
 
-// The device whose memory this descriptor is; -1: it is something else.
-int DeviceOf(int fd) {
+// The device whose memory this descriptor is; -1: it is something else, or the
+// device is not seen here.
+int DeviceOf(const State& state, int fd) {
   char target[256] = "";
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   if (readlink(link.c_str(), target, sizeof(target) - 1) < 0) return -1;
-  int device = -1;
-  std::sscanf(target, "/memfd:cuda_stand_in_device_%d", &device);
-  return device;
+  int number = -1;
+  std::sscanf(target, "/memfd:cuda_stand_in_device_%d", &number);
+  const std::vector<int>& devices = state.settings.devices;
+  const auto device = std::ranges::find(devices, number);
+  return device == devices.end() ? -1
+                                 : static_cast<int>(device - devices.begin());
 }
 
 }  // namespace
@@ -81,13 +110,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     }
     const int device = properties->location.id;
     if (size > state.FreeBytes(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-    const std::string name = kName + std::to_string(device);
-    const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
+    std::string name = kName + std::to_string(state.settings.devices[device]);
+    if (properties->allocFlags.gpuDirectRDMACapable != 0) name += kRdma;
+    const int fd = MakeFile(name, size);
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
-    if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
-      close(fd);
-      return CUDA_ERROR_OPERATING_SYSTEM;
-    }
     *handle = state.Keep(MemoryOf(fd, device));
     return CUDA_SUCCESS;
   });
@@ -124,12 +150,11 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle,
                                         CUmemAllocationHandleType type) {
   return Call("cuMemImportFromShareableHandle", [&](State& state) {
     const int fd = static_cast<int>(reinterpret_cast<intptr_t>(descriptor));
-    const int device = DeviceOf(fd);
+    const int device = DeviceOf(state, fd);
     if (handle == nullptr || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         device < 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!state.HasDevice(device)) return CUDA_ERROR_NOT_SUPPORTED;
     const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *handle = state.Keep(MemoryOf(own, device));

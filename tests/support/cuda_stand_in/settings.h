@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace cuda_stand_in {
 
@@ -15,12 +16,21 @@ struct Fault {
 };
 
 struct Settings {
-  // CUDA_STAND_IN_DEVICES: how many GPUs there seem to be.
-  int devices = 2;
+  // The GPUs that this process sees, by their numbers on the machine, in the
+  // order of its own ordinals: of the CUDA_STAND_IN_DEVICES that there seem to
+  // be those that CUDA_VISIBLE_DEVICES=1,0 names, or all.
+  std::vector<int> devices;
   // CUDA_STAND_IN_DEVICE_BYTES: the memory of each.
   uint64_t device_bytes = uint64_t{1} << 30;
   // CUDA_STAND_IN_SHARES=0: no device can share memory by descriptors.
   bool shares = true;
+  // CUDA_STAND_IN_PEERS=0: no device reaches the memory of another.
+  bool has_peers = true;
+  // CUDA_STAND_IN_RDMA=0: no device lets network cards reach its memory.
+  bool has_rdma = true;
+  // CUDA_STAND_IN_IGNORES_ADDRESSES=1: an address that is asked for is not
+  // given.
+  bool ignores_addresses = false;
   // CUDA_STAND_IN_MAX_PITCH: how far apart rows of one copy may lie.
   uint64_t max_pitch = (uint64_t{1} << 31) - 1;
   // CUDA_STAND_IN_MISSING=cuMemMap: a function that cuGetProcAddress does not

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,8 +52,26 @@ struct Reservation {
   struct Mapped {
     size_t size = 0;
     std::shared_ptr<const Memory> memory;
+    // The devices that may reach it.
+    std::set<int> readers;
+    std::set<int> writers;
   };
   std::map<CUdeviceptr, Mapped> mapped;
+};
+
+// What waits on a stream: a copy, or an event to happen.
+struct Step {
+  enum class Kind { kFromDevice, kToDevice, kEvent };
+
+  Kind kind;
+  std::function<void()> run;
+};
+
+struct Event {
+  // No stream: it was never recorded.
+  CUstream stream = nullptr;
+  bool has_happened = false;
+  bool was_asked = false;
 };
 
 // All that the driver knows in this process. Guarded by the mutex of Call().
@@ -61,18 +81,21 @@ struct State {
   // The process that called cuInit; a forked child may not use the driver.
   pid_t initialised_by = 0;
   // References to each device's primary context.
-  std::vector<int> contexts = std::vector<int>(settings.devices);
+  std::vector<int> contexts = std::vector<int>(settings.devices.size());
   std::map<CUmemGenericAllocationHandle, std::shared_ptr<const Memory>> handles;
   CUmemGenericAllocationHandle next_handle = 1;
   std::map<CUdeviceptr, Reservation> reservations;
   // Pinned host memory: the size by the address.
   std::map<uintptr_t, size_t> pinned;
-  // The copies that wait on each stream.
-  std::map<CUstream, std::vector<std::function<void()>>> streams;
+  std::map<CUstream, std::deque<Step>> streams;
   uintptr_t last_stream = 0;
+  std::map<CUevent, Event> events;
+  uintptr_t last_event = 0;
+  // Copies that are not made now, as if they took long.
+  std::set<Step::Kind> held_back;
 
   bool HasDevice(int device) const {
-    return device >= 0 && device < settings.devices;
+    return device >= 0 && device < static_cast<int>(settings.devices.size());
   }
   // Returns what is left of the device's memory. Only this process counts: what
   // it holds by handles and by mappings.

@@ -34,15 +34,18 @@ class _AccessDesc(ctypes.Structure):
 class CudaMemory:
     """A mapping of device memory, until the last reference; a tensor holds one.
 
-    Any thread may use it. torch and others read `__cuda_array_interface__`.
+    Kernels reach it on its device, and on each other one that this process sees and
+    that is a peer of it. Any thread may use it. torch and others read
+    `__cuda_array_interface__`.
     """
 
     def __init__(
         self, device_uuid: str, fd: int, size: int, wanted_address: int = 0
     ) -> None:
-        """Maps it at the wanted address if that is free, else anywhere.
+        """Maps it anywhere, or at the wanted address, if that is not 0.
 
-        The descriptor stays the caller's. Raises PandoError with the reason CUDA.
+        The descriptor stays the caller's. Raises PandoError with the reason
+        ADDRESS_TAKEN if the wanted address is not to be had, and CUDA for all else.
         """
         driver = _driver()
         self.ordinal = _ordinal(driver, device_uuid)
@@ -97,18 +100,23 @@ def _driver() -> _Driver:
     return _Driver()
 
 
-def _ordinal(driver: _Driver, device_uuid: str) -> int:
-    wanted = uuid.UUID(device_uuid).bytes
+def _ordinals(driver: _Driver) -> range:
     count = ctypes.c_int()
     driver.call("cuDeviceGetCount", ctypes.byref(count))
-    for ordinal in range(count.value):
+    return range(count.value)
+
+
+def _ordinal(driver: _Driver, device_uuid: str) -> int:
+    wanted = uuid.UUID(device_uuid).bytes
+    ordinals = _ordinals(driver)
+    for ordinal in ordinals:
         found = (ctypes.c_ubyte * 16)()
         driver.call("cuDeviceGetUuid_v2", found, ctypes.c_int(ordinal))
         if bytes(found) == wanted:
             return ordinal
     raise PandoError(
         "CUDA",
-        f"the pool is on the GPU {device_uuid}, which is none of the {count.value} "
+        f"the pool is on the GPU {device_uuid}, which is none of the {len(ordinals)} "
         "that this process sees",
     )
 
@@ -142,12 +150,43 @@ def _map(
             none,
         )
         undo.callback(driver.call, "cuMemAddressFree", address, bytes_)
+        # To the driver, the address is only a hint.
+        if wanted not in (0, address.value):
+            raise PandoError(
+                "ADDRESS_TAKEN",
+                f"address {wanted:#x} of the GPU {ordinal} is not to be had; the "
+                f"driver gives {address.value:#x} instead",
+            )
         driver.call("cuMemMap", address, bytes_, ctypes.c_size_t(0), memory, none)
         undo.callback(driver.call, "cuMemUnmap", address, bytes_)
-        access = _AccessDesc(_LOCATION_DEVICE, ordinal, _ACCESS_READ_WRITE)
+        access = _access_of_all(driver, ordinal)
         driver.call(
-            "cuMemSetAccess", address, bytes_, ctypes.byref(access), ctypes.c_size_t(1)
+            "cuMemSetAccess", address, bytes_, access, ctypes.c_size_t(len(access))
         )
     finally:
         driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
     return address.value
+
+
+def _access_of_all(driver: _Driver, ordinal: int) -> ctypes.Array[_AccessDesc]:
+    """Access for the device, and for those that reach its memory as peers: a kernel of
+    another device than was thought of would end its process."""
+    reaching = [
+        each
+        for each in _ordinals(driver)
+        if each == ordinal or _reaches(driver, each, ordinal)
+    ]
+    return (_AccessDesc * len(reaching))(
+        *(_AccessDesc(_LOCATION_DEVICE, each, _ACCESS_READ_WRITE) for each in reaching)
+    )
+
+
+def _reaches(driver: _Driver, device: int, peer: int) -> bool:
+    reaches = ctypes.c_int()
+    driver.call(
+        "cuDeviceCanAccessPeer",
+        ctypes.byref(reaches),
+        ctypes.c_int(device),
+        ctypes.c_int(peer),
+    )
+    return reaches.value != 0

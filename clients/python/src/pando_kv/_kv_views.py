@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from pando_kv.layout import DType, PoolDescription
@@ -13,9 +14,14 @@ ArrayT = TypeVar("ArrayT")
 class KvViews(ABC, Generic[ArrayT]):
     """Keys, values and latent vectors of a layer as arrays over the memory itself."""
 
-    def __init__(self, description: PoolDescription) -> None:
+    def __init__(
+        self, description: PoolDescription, mapped: Iterable[int] | None = None
+    ) -> None:
+        """`mapped` are the shards that there is memory of; None: all."""
         self.description = description
         self.layout = description.layout
+        shards = range(len(description.shards))
+        self.mapped = tuple(shards if mapped is None else mapped)
 
     def keys(self, layer: int, shard: int = 0) -> ArrayT:
         """Keys of a layer: (pages, page_tokens, heads, head_size)."""
@@ -124,3 +130,5 @@ class KvViews(ABC, Generic[ArrayT]):
         shards = len(self.description.shards)
         if not 0 <= shard < shards:
             raise IndexError(f"shard is {shard}; the pool has {shards}")
+        if shard not in self.mapped:
+            raise IndexError(f"shard is {shard}; mapped are {list(self.mapped)}")

@@ -338,14 +338,19 @@ class AsyncClient(AsyncOperatorClient):
         expected_layout: KvLayout | None = None,
         model: str | None = None,
         model_digest: str = "",
+        shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
         """Maps the pool. Raises LayoutMismatchError if `expected_layout` or `model` is
         given and the server has another one, or another process that stated a
         `model_digest` has attached first with another one.
 
-        `addresses` are those of a closed pool on GPUs, for CUDA graphs that still hold
-        them: the shards are mapped there again where the addresses are free.
+        `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
+        should map no other: each device of a mapped shard must be visible to this
+        process, and gets a CUDA context of it. `addresses` are those of a closed pool
+        on GPUs, for CUDA graphs that still hold them: the shards are mapped there
+        again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
+        another address: then attach without them, and capture the graphs again.
         """
         grant = await self._connection.send(
             _pool_calls.attach_pool(
@@ -362,6 +367,7 @@ class AsyncClient(AsyncOperatorClient):
             grant.memory_socket,
             grant.token,
             self._connection.timeout,
+            shards,
             addresses,
         )
 

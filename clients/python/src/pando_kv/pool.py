@@ -32,25 +32,27 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         self,
         description: PoolDescription,
         epoch: int,
-        shards: list[tuple[int, int]],
+        memory: list[tuple[int, int]],
+        shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> None:
-        """Maps the (descriptor, bytes) of each shard and closes the descriptors.
+        """Maps those shards, or all, of which `memory` has the (descriptor, bytes) of
+        each, and closes the descriptors.
 
         Raises PandoError if they are not the shards of the description.
         """
-        super().__init__(description)
+        super().__init__(description, shards)
         self.epoch = epoch
-        self._shards: list[ShardMemory] = []
-        wanted = [*addresses, *(0 for _ in shards)]
+        self._shards: dict[int, ShardMemory] = {}
+        wanted = [*addresses, *(0 for _ in memory)]
         try:
-            _check_sizes([size for _, size in shards], description)
-            for (fd, size), shard, address in zip(
-                shards, description.shards, wanted, strict=False
-            ):
-                self._shards.append(map_shard(shard.device, fd, size, address))
+            _check_sizes([size for _, size in memory], description)
+            for shard in self.mapped:
+                self._check_shard(shard)
+                device = description.shards[shard].device
+                self._shards[shard] = map_shard(device, *memory[shard], wanted[shard])
         finally:
-            for fd, _ in shards:
+            for fd, _ in memory:
                 os.close(fd)
 
     @classmethod
@@ -61,16 +63,20 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         memory_socket: str,
         token: bytes,
         timeout: float,
+        shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
-        shards = fetch_memory(memory_socket, token, timeout)
-        return cls(description, epoch, shards, addresses)
+        memory = fetch_memory(memory_socket, token, timeout)
+        return cls(description, epoch, memory, shards, addresses)
 
     @property
     def addresses(self) -> tuple[int, ...]:
-        """The address of each shard on its GPU, for `attach_pool`; 0 for host
-        memory."""
-        return tuple(shard.address for shard in self._shards)
+        """The address of each shard of the pool on its GPU, for `attach_pool`; 0 for
+        one that is not mapped, and for host memory."""
+        return tuple(
+            self._shards[shard].address if shard in self._shards else 0
+            for shard in range(len(self.description.shards))
+        )
 
     def numpy(self) -> MappedPool:
         """Returns this object, so that callers can choose `numpy()` or `torch()`."""
@@ -92,9 +98,9 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
 
         A GPU's memory is unmapped with its last tensor.
         """
-        while self._shards:
-            self._shards[-1].close()
-            self._shards.pop()
+        for shard in reversed(list(self._shards)):
+            self._shards[shard].close()
+            del self._shards[shard]
 
     def __enter__(self) -> MappedPool:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pando_kv._kv_views import KvViews
@@ -16,10 +17,12 @@ class TorchViews(KvViews[Any]):
     the memory mapped. Write only to pages that the session has reserved.
     """
 
-    def __init__(self, description: PoolDescription, shards: list[ShardMemory]) -> None:
+    def __init__(
+        self, description: PoolDescription, shards: Mapping[int, ShardMemory]
+    ) -> None:
         import torch  # optional, and slow to import
 
-        super().__init__(description)
+        super().__init__(description, shards)
         self._torch = torch
         dtype = {
             DType.FLOAT32: torch.float32,
@@ -29,8 +32,8 @@ class TorchViews(KvViews[Any]):
             DType.FLOAT8_E5M2: torch.float8_e5m2,
             DType.OPAQUE: torch.uint8,
         }[description.layout.dtype]
-        self._bytes = [shard.tensor(torch) for shard in shards]
-        self._memory = [memory.view(dtype) for memory in self._bytes]
+        self._bytes = {i: shard.tensor(torch) for i, shard in shards.items()}
+        self._memory = {i: memory.view(dtype) for i, memory in self._bytes.items()}
 
     def memory(self, shard: int = 0) -> Any:
         """All bytes of a shard, as torch.uint8: (size_bytes,)."""

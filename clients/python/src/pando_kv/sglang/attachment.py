@@ -48,10 +48,14 @@ def wait() -> float:
     return wait_seconds(WAIT_MS, value)
 
 
-def attach(layout: KvLayout, served_model: str, digest: str) -> Attachment:
-    """Maps the pool. Raises LayoutMismatchError, which names the field, where pandod
-    has another layout, another model or another configuration of it."""
+def attach(layout: KvLayout, served_model: str, digest: str, shard: int) -> Attachment:
+    """Maps a shard of the pool. Raises LayoutMismatchError, which names the field,
+    where pandod has another layout, another model or another configuration of it."""
     client = session()
-    model = os.environ.get(MODEL) or served_model
-    pool = client.attach_pool(expected_layout=layout, model=model, model_digest=digest)
+    pool = client.attach_pool(
+        expected_layout=layout,
+        model=os.environ.get(MODEL) or served_model,
+        model_digest=digest,
+        shards=[shard],
+    )
     return Attachment(client, pool)

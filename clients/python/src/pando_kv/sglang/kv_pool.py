@@ -73,6 +73,12 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         pool = session().pool
         tokens = (pool.capacity_pages - 1) * pool.layout.page_tokens
         wanted = f"--page-size {pool.layout.page_tokens} --max-total-tokens {tokens}"
+        shards, ranks = len(pool.shards), get_parallel().tp_size
+        if shards != ranks:
+            raise ValueError(
+                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
+                "each rank needs a shard of its own"
+            )
         layout = KvLayout.make(
             capacity_pages=pool.capacity_pages,
             layers=self.layer_num,
@@ -83,7 +89,10 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         )
         try:
             attachment = attach(
-                layout, get_serving().served_model_name, _digest(get_server_args())
+                layout,
+                get_serving().served_model_name,
+                _digest(get_server_args()),
+                get_parallel().tp_rank,
             )
         except LayoutMismatchError as error:
             raise ValueError(
@@ -98,10 +107,4 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
             )
         of_pool = attachment.pool.torch().key_slots(0, get_parallel().tp_rank).device
         require_same_device(of_pool, torch.device(self.device))
-        shards, ranks = len(pool.shards), get_parallel().tp_size
-        if shards != ranks:
-            raise ValueError(
-                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
-                "each rank needs a shard of its own"
-            )
         return attachment

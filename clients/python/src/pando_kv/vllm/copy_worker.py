@@ -105,6 +105,7 @@ class CopyWorker:
                 expected_layout=layout,
                 model=self._stated.model,
                 model_digest=self._stated.digest,
+                shards=[self._shard],
             )
         except LayoutMismatchError as error:
             raise ValueError(

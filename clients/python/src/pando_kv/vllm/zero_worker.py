@@ -43,7 +43,7 @@ class ZeroWorker:
         """In which vLLM makes its KV memory."""
         pool = self._client.pool
         _require_capacity(pool.capacity_pages, self._tensor)
-        self._pool = self._client.attach_pool()
+        self._pool = self._client.attach_pool(shards=[self._shard])
         memory = self._pool.torch().memory(self._shard)
         self._memory = _PoolForZeros(memory[: self._tensor.size].view(torch.int8))
         return self._memory
@@ -119,6 +119,7 @@ class ZeroWorker:
                 expected_layout=layout,
                 model=self._stated.model,
                 model_digest=self._stated.digest,
+                shards=[self._shard],
             ).close()
         except LayoutMismatchError as error:
             raise ValueError(
