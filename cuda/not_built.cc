@@ -48,6 +48,10 @@ absl::StatusOr<std::unique_ptr<Transfers>> Transfers::Make(
 
 absl::Status Transfers::Begin(const Rows&, Direction) { return NotBuilt(); }
 
-absl::Status Transfers::Finish() { return NotBuilt(); }
+absl::Status Transfers::MarkEnd(Direction, uint64_t) { return NotBuilt(); }
+
+absl::StatusOr<std::vector<uint64_t>> Transfers::TakeReached() {
+  return NotBuilt();
+}
 
 }  // namespace pando::cuda

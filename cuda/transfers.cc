@@ -1,6 +1,8 @@
 #include "cuda/transfers.h"
 
+#include <deque>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_format.h"
@@ -27,20 +29,37 @@ class Transfers::State {
 
   absl::Status Build(std::span<std::byte> host);
   absl::Status Begin(const Rows& rows, Direction direction);
-  absl::Status Finish();
+  absl::Status MarkEnd(Direction direction, uint64_t mark);
+  absl::StatusOr<std::vector<uint64_t>> TakeReached();
 
  private:
-  absl::Status CopyRows(const Rows& rows, Direction direction) const;
-  absl::Status CopyRow(const Rows& rows, uint64_t row,
-                       Direction direction) const;
+  // The copies of one direction, and the ends that were marked and not reached.
+  struct Stream {
+    struct End {
+      CUevent event;
+      uint64_t mark;
+    };
+
+    CUstream stream = nullptr;
+    std::deque<End> ends;
+  };
+
+  absl::Status CopyRows(const Rows& rows, Direction direction);
+  absl::Status CopyRow(const Rows& rows, uint64_t row, Direction direction);
+  // Whether the first of these ends is reached, which is then forgotten.
+  absl::StatusOr<bool> TakeFirst(std::deque<Stream::End>& ends);
 
   const Driver& driver_;
   const Device device_;
   CUcontext context_ = nullptr;
   uint64_t max_pitch_ = 0;
   std::span<std::byte> pinned_;
-  CUstream out_ = nullptr;
-  CUstream in_ = nullptr;
+  Stream& StreamOf(Direction direction) {
+    return direction == Direction::kToDevice ? in_ : out_;
+  }
+
+  Stream out_;
+  Stream in_;
 };
 
 absl::Status Transfers::State::Build(std::span<std::byte> host) {
@@ -58,9 +77,9 @@ absl::Status Transfers::State::Build(std::span<std::byte> host) {
       driver_.cuMemHostRegister(host.data(), host.size(), 0),
       absl::StrFormat("cuMemHostRegister of %u bytes", host.size()), device_));
   pinned_ = host;
-  for (CUstream* const stream : {&out_, &in_}) {
+  for (Stream* const each : {&out_, &in_}) {
     RETURN_IF_ERROR(
-        ToStatus(driver_.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING),
+        ToStatus(driver_.cuStreamCreate(&each->stream, CU_STREAM_NON_BLOCKING),
                  "cuStreamCreate", device_));
   }
   return absl::OkStatus();
@@ -70,10 +89,13 @@ absl::Status Transfers::State::Build(std::span<std::byte> host) {
 Transfers::State::~State() {
   if (context_ == nullptr) return;
   if (const auto scope = ContextScope::Enter(device_); scope.ok()) {
-    for (CUstream const stream : {out_, in_}) {
-      if (stream == nullptr) continue;
-      driver_.cuStreamSynchronize(stream);
-      driver_.cuStreamDestroy(stream);
+    for (const Stream* const each : {&out_, &in_}) {
+      if (each->stream == nullptr) continue;
+      driver_.cuStreamSynchronize(each->stream);
+      for (const Stream::End& end : each->ends) {
+        driver_.cuEventDestroy(end.event);
+      }
+      driver_.cuStreamDestroy(each->stream);
     }
     if (!pinned_.empty()) driver_.cuMemHostUnregister(pinned_.data());
   }
@@ -90,13 +112,11 @@ absl::Status Transfers::State::Begin(const Rows& rows, Direction direction) {
   return absl::OkStatus();
 }
 
-absl::Status Transfers::State::CopyRows(const Rows& rows,
-                                        Direction direction) const {
+absl::Status Transfers::State::CopyRows(const Rows& rows, Direction direction) {
   CUDA_MEMCPY2D copy = {};
   copy.WidthInBytes = rows.row_bytes;
   copy.Height = rows.count;
-  const bool is_to_device = direction == Direction::kToDevice;
-  if (is_to_device) {
+  if (direction == Direction::kToDevice) {
     copy.srcMemoryType = CU_MEMORYTYPE_HOST;
     copy.srcHost = rows.host;
     copy.srcPitch = rows.row_bytes;
@@ -111,30 +131,60 @@ absl::Status Transfers::State::CopyRows(const Rows& rows,
     copy.dstHost = rows.host;
     copy.dstPitch = rows.row_bytes;
   }
-  return ToStatus(driver_.cuMemcpy2DAsync(&copy, is_to_device ? in_ : out_),
+  return ToStatus(driver_.cuMemcpy2DAsync(&copy, StreamOf(direction).stream),
                   "cuMemcpy2DAsync", device_);
 }
 
 absl::Status Transfers::State::CopyRow(const Rows& rows, uint64_t row,
-                                       Direction direction) const {
+                                       Direction direction) {
   std::byte* const host = rows.host + row * rows.row_bytes;
   const CUdeviceptr device = AddressOf(rows.device + row * rows.device_pitch);
+  CUstream const stream = StreamOf(direction).stream;
   if (direction == Direction::kToDevice) {
     return ToStatus(
-        driver_.cuMemcpyHtoDAsync(device, host, rows.row_bytes, in_),
+        driver_.cuMemcpyHtoDAsync(device, host, rows.row_bytes, stream),
         "cuMemcpyHtoDAsync", device_);
   }
-  return ToStatus(driver_.cuMemcpyDtoHAsync(host, device, rows.row_bytes, out_),
-                  "cuMemcpyDtoHAsync", device_);
+  return ToStatus(
+      driver_.cuMemcpyDtoHAsync(host, device, rows.row_bytes, stream),
+      "cuMemcpyDtoHAsync", device_);
 }
 
-absl::Status Transfers::State::Finish() {
+absl::Status Transfers::State::MarkEnd(Direction direction, uint64_t mark) {
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device_));
-  for (CUstream const stream : {out_, in_}) {
-    RETURN_IF_ERROR(ToStatus(driver_.cuStreamSynchronize(stream),
-                             "cuStreamSynchronize", device_));
+  Stream& in_direction = StreamOf(direction);
+  CUevent event = nullptr;
+  RETURN_IF_ERROR(
+      ToStatus(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING),
+               "cuEventCreate", device_));
+  in_direction.ends.push_back({.event = event, .mark = mark});
+  return ToStatus(driver_.cuEventRecord(event, in_direction.stream),
+                  "cuEventRecord", device_);
+}
+
+absl::StatusOr<bool> Transfers::State::TakeFirst(
+    std::deque<Stream::End>& ends) {
+  CUevent const event = ends.front().event;
+  const CUresult result = driver_.cuEventQuery(event);
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  RETURN_IF_ERROR(ToStatus(result, "cuEventQuery", device_));
+  driver_.cuEventDestroy(event);
+  ends.pop_front();
+  return true;
+}
+
+absl::StatusOr<std::vector<uint64_t>> Transfers::State::TakeReached() {
+  ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device_));
+  std::vector<uint64_t> reached;
+  for (Stream* const each : {&out_, &in_}) {
+    while (!each->ends.empty()) {
+      const uint64_t mark = each->ends.front().mark;
+      ASSIGN_OR_RETURN(const bool is_reached, TakeFirst(each->ends));
+      if (!is_reached) break;
+      reached.push_back(mark);
+    }
   }
-  return absl::OkStatus();
+  return reached;
 }
 
 Transfers::Transfers(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -151,6 +201,11 @@ absl::StatusOr<std::unique_ptr<Transfers>> Transfers::Make(
 absl::Status Transfers::Begin(const Rows& rows, Direction direction) {
   return state_->Begin(rows, direction);
 }
-absl::Status Transfers::Finish() { return state_->Finish(); }
+absl::Status Transfers::MarkEnd(Direction direction, uint64_t mark) {
+  return state_->MarkEnd(direction, mark);
+}
+absl::StatusOr<std::vector<uint64_t>> Transfers::TakeReached() {
+  return state_->TakeReached();
+}
 
 }  // namespace pando::cuda

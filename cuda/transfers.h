@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,8 +38,11 @@ class Transfers {
   Transfers& operator=(const Transfers&) = delete;
 
   absl::Status Begin(const Rows& rows, Direction direction);
-  // Waits until all that was begun is done.
-  absl::Status Finish();
+  // Marks the end of what was begun in a direction until now.
+  absl::Status MarkEnd(Direction direction, uint64_t mark);
+  // The marks whose ends were reached since the last call; in each direction in
+  // their order.
+  absl::StatusOr<std::vector<uint64_t>> TakeReached();
 
  private:
   class State;

@@ -23,7 +23,12 @@ class CudaPageCopier final : public PageCopier {
         shards_(std::move(shards)),
         transfers_(std::move(transfers)) {}
 
-  absl::Status Finish() override { return transfers_->Finish(); }
+  absl::Status MarkEnd(const Order& order) override {
+    return transfers_->MarkEnd(DirectionOf(order), order.id);
+  }
+  absl::StatusOr<std::vector<uint64_t>> TakeEnded() override {
+    return transfers_->TakeReached();
+  }
 
  protected:
   absl::Status BeginPart(const Order& order, uint32_t shard,
@@ -35,12 +40,16 @@ class CudaPageCopier final : public PageCopier {
         .host = transfer_.bytes().data() + part_begin,
         .row_bytes = at.piece_bytes,
         .count = at.pieces};
-    return transfers_->Begin(rows, order.direction == Direction::kOut
-                                       ? cuda::Transfers::Direction::kFromDevice
-                                       : cuda::Transfers::Direction::kToDevice);
+    return transfers_->Begin(rows, DirectionOf(order));
   }
 
  private:
+  static cuda::Transfers::Direction DirectionOf(const Order& order) {
+    return order.direction == Direction::kOut
+               ? cuda::Transfers::Direction::kFromDevice
+               : cuda::Transfers::Direction::kToDevice;
+  }
+
   const MappedFile transfer_;
   const std::vector<cuda::Mapping> shards_;
   // Unpins the transfer memory before that is unmapped.

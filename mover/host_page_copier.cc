@@ -19,7 +19,13 @@ class HostPageCopier final : public PageCopier {
         shards_(std::move(shards)) {}
 
   // All is done when it has begun.
-  absl::Status Finish() override { return absl::OkStatus(); }
+  absl::Status MarkEnd(const Order& order) override {
+    ended_.push_back(order.id);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<uint64_t>> TakeEnded() override {
+    return std::exchange(ended_, {});
+  }
 
  protected:
   absl::Status BeginPart(const Order& order, uint32_t shard,
@@ -40,6 +46,7 @@ class HostPageCopier final : public PageCopier {
  private:
   const MappedFile transfer_;
   const std::vector<MappedFile> shards_;
+  std::vector<uint64_t> ended_;
 };
 
 }  // namespace

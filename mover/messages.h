@@ -14,7 +14,8 @@ inline constexpr uint64_t kMagic = 0x31766d646e6170;  // "pandmv1"
 
 // As many as a pool has at most.
 inline constexpr size_t kMaxShards = 250;
-// A mover begins as many orders before it waits for their copies.
+// A mover has at most as many orders under way; further ones wait in the
+// socket.
 inline constexpr size_t kMaxOrders = 64;
 
 // Text, ended by a zero.
@@ -64,7 +65,8 @@ struct Order {
 };
 
 // The first one, with id 0, says that the mover has mapped all; then there is
-// one for each order, which it does not touch any more.
+// one for each order, which it does not touch any more. They come as the orders
+// end, not as they were given.
 struct Reply {
   uint64_t id = 0;
   uint32_t is_done = 0;  // 0: it failed; the mover's log says why

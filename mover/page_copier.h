@@ -21,11 +21,14 @@ class PageCopier {
   virtual ~PageCopier() = default;
 
   // Begins what an order says; INVALID_ARGUMENT: it leads out of the memory,
-  // and nothing is done.
+  // and nothing is done. Another error: a part of it may be under way.
   absl::Status Begin(const Order& order);
-  // Returns when all that was begun is done. An error: any of it may have
-  // failed, and the copier is not to be used any more.
-  virtual absl::Status Finish() = 0;
+  // To be called after Begin, whatever that said.
+  virtual absl::Status MarkEnd(const Order& order) = 0;
+  // The ids of the orders of which nothing is under way any more, each of them
+  // once; they are told as they end. An error, here or of MarkEnd: any order
+  // may have failed, and the copier is not to be used any more.
+  virtual absl::StatusOr<std::vector<uint64_t>> TakeEnded() = 0;
 
  protected:
   explicit PageCopier(const Welcome& welcome) : welcome_(welcome) {}

@@ -1,6 +1,9 @@
 #ifndef PANDO_MOVER_PANDOD_LINK_H_
 #define PANDO_MOVER_PANDOD_LINK_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +24,8 @@ class PandodLink {
   static absl::StatusOr<PandodLink> Connect(const std::string& path,
                                             const std::string& device);
 
-  // Copies until pandod is gone (UNAVAILABLE), or `stop` can be read (OK).
+  // Copies until pandod is gone (UNAVAILABLE), or `stop` can be read and all
+  // that was begun is done (OK).
   // Another error: nothing can be copied, or it is not known whether it was.
   absl::Status Serve(const UniqueFd& stop);
 
@@ -29,15 +33,26 @@ class PandodLink {
   PandodLink(UniqueFd socket, std::string device)
       : socket_(std::move(socket)), device_(std::move(device)) {}
 
-  // Waits until there is an order. False: it is time to stop.
-  absl::StatusOr<bool> AwaitOrder(const UniqueFd& stop) const;
-  // One order at least, as there is one.
-  absl::StatusOr<std::vector<Order>> TakeOrders() const;
+  // What there is to do.
+  struct Work {
+    bool is_order = false;
+    bool is_to_stop = false;
+  };
+
+  // Waits until there is something to do, or until copies that are under way
+  // may have ended.
+  absl::StatusOr<Work> AwaitWork(const UniqueFd& stop) const;
+  absl::Status BeginOrder(PageCopier& copier);
+  // Answers the orders that have ended.
+  absl::Status ReplyToEnded(PageCopier& copier);
 
   UniqueFd socket_;
   std::string device_;
   Welcome welcome_;
   std::vector<UniqueFd> descriptors_;
+  // Orders that have not ended, and those of them that have failed.
+  size_t under_way_ = 0;
+  std::set<uint64_t> failed_;
 };
 
 }  // namespace pando::mover

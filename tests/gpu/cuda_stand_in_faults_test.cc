@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(All, CudaStandInFaultInTransfers,
                            return std::string(param_info.param);
                          });
 
-TEST_F(CudaStandInFaults, CopiesOfAStreamAreThereWhenItWasWaitedFor) {
+TEST_F(CudaStandInFaults, CopiesAreThereWhenTheirEndIsReached) {
   const cuda::Device device = cuda::FindDevice("0").value();
   const auto pool = Create().value();
   const auto memory = cuda::Memory::Import(
@@ -147,13 +147,15 @@ TEST_F(CudaStandInFaults, CopiesOfAStreamAreThereWhenItWasWaitedFor) {
                                       .host = host.data(),
                                       .row_bytes = 100,
                                       .count = 8};
-  ASSERT_TRUE(
-      transfers->Begin(rows, cuda::Transfers::Direction::kToDevice).ok());
-  ASSERT_TRUE(transfers->Finish().ok());
+  const auto copy = [&](cuda::Transfers::Direction direction) {
+    ASSERT_TRUE(transfers->Begin(rows, direction).ok());
+    ASSERT_TRUE(transfers->MarkEnd(direction, 42).ok());
+    EXPECT_THAT(transfers->TakeReached().value(), testing::IsEmpty());
+    EXPECT_THAT(transfers->TakeReached().value(), testing::ElementsAre(42));
+  };
+  copy(cuda::Transfers::Direction::kToDevice);
   std::fill(host.begin(), host.end(), std::byte{0});
-  ASSERT_TRUE(
-      transfers->Begin(rows, cuda::Transfers::Direction::kFromDevice).ok());
-  ASSERT_TRUE(transfers->Finish().ok());
+  copy(cuda::Transfers::Direction::kFromDevice);
   EXPECT_THAT(host, testing::Each(std::byte{7}));
   EXPECT_EQ(mapping.bytes()[100], std::byte{0});  // between two rows
 }

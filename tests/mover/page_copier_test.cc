@@ -76,7 +76,6 @@ TEST_P(HostPageCopies, AreThoseOfThePoolsLayout) {
   for (uint32_t page = 0; page < kPages; ++page) {
     const uint64_t offset = page * kShards * part;
     ASSERT_TRUE(copier->Begin({.block = offset, .page = page}).ok());
-    ASSERT_TRUE(copier->Finish().ok());
     for (size_t nth = 0; nth < 2; ++nth) {
       const PageMemory pages = {.layout = pool_->layout(),
                                 .base = memory_[nth].bytes().data(),
@@ -98,9 +97,7 @@ TEST_P(HostPageCopies, ComeBackToAnotherPage) {
   const Order in = {.block = 0, .page = 5, .direction = Direction::kIn};
   const Order out = {.block = 1 << 16, .page = 5, .direction = Direction::kOut};
   ASSERT_TRUE(copier->Begin(in).ok());
-  ASSERT_TRUE(copier->Finish().ok());
   ASSERT_TRUE(copier->Begin(out).ok());
-  ASSERT_TRUE(copier->Finish().ok());
   for (const uint64_t shard : {0, 2}) {
     const std::byte* const there = block(shard * part);
     EXPECT_TRUE(
@@ -108,6 +105,17 @@ TEST_P(HostPageCopies, ComeBackToAnotherPage) {
   }
   // The part of the shard on the other device is not touched.
   EXPECT_EQ(*block((1 << 16) + part), std::byte{0});
+}
+
+TEST_P(HostPageCopies, AnOrderIsToldOnceAsEnded) {
+  const auto copier = MakePageCopier("host", welcome_, fds_).value();
+  for (const uint64_t id : {7, 8}) {
+    const Order order = {.id = id, .block = 0, .page = 1};
+    ASSERT_TRUE(copier->Begin(order).ok());
+    ASSERT_TRUE(copier->MarkEnd(order).ok());
+  }
+  EXPECT_EQ(copier->TakeEnded().value(), (std::vector<uint64_t>{7, 8}));
+  EXPECT_EQ(copier->TakeEnded().value(), std::vector<uint64_t>());
 }
 
 TEST_P(HostPageCopies, AnOrderThatLeadsOutOfTheMemoryIsRefused) {

@@ -122,7 +122,7 @@ def test_a_copy_that_the_driver_refuses_is_counted_and_not_believed(on_gpus):
 
 
 def test_a_mover_whose_gpu_fails_ends_and_the_next_one_copies(on_gpus):
-    on_gpus.start_movers(fail=f"cuStreamSynchronize={CUDA_ERROR}@1")
+    on_gpus.start_movers(fail=f"cuEventQuery={CUDA_ERROR}@1")
     on_gpus.worker.do("publish")
     assert [mover.wait() for mover in on_gpus.movers] == [1, 1]
     eventually(lambda: on_gpus.figure("failures_total", step="write") > 0)
