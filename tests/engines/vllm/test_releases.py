@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import vllm
-from engines.environments.releases import RELEASES, release
+from engines.environments.releases import release, releases
 from pando_kv.vllm import TESTED_VERSIONS
 
 HERE = Path(__file__).parent
@@ -17,14 +17,14 @@ PARTS = ["test_signatures.py", "schedulers/test_scheduler_alone.py"]
 
 
 def test_each_release_that_is_said_to_be_tested_is_tested():
-    assert {vllm.__version__, *RELEASES} == set(TESTED_VERSIONS)
+    assert {vllm.__version__, *releases("vllm")} == set(TESTED_VERSIONS)
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", releases("vllm"))
 def test_another_release_schedules_over_pando(version, tmp_path_factory):
     try:
-        folder = release(version, Path(vllm.__file__).parent)
+        folder = release("vllm", version, Path(vllm.__file__).parent)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"vLLM {version} cannot be had: {error}")
     paths = [str(folder), os.environ["PYTHONPATH"]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-TESTED_VERSIONS = ("0.5.23",)
+TESTED_VERSIONS = ("0.5.22", "0.5.23")
 
 ADDRESS = "PANDO_ADDRESS"
 """Where pandod listens, as `pando_kv.Client` takes it."""

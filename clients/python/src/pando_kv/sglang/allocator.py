@@ -125,27 +125,38 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
             self, tree_cache, num_mixed_decode_tokens=num_mixed_decode_tokens
         )
 
-    def get_extend_allocation_demand(
+    def alloc_extend(
         self,
+        prefix_lens: torch.Tensor,
         prefix_lens_cpu: torch.Tensor,
+        seq_lens: torch.Tensor,
         seq_lens_cpu: torch.Tensor,
-        *,
-        conservative_num_tokens: int,
-        shard_size: int,
-    ) -> int:
-        page = self.page_size
-        before = (prefix_lens_cpu + page - 1) // page
-        after = (seq_lens_cpu + page - 1) // page
-        needed = int((after - before).sum())
+        last_loc: torch.Tensor,
+        extend_num_tokens: int,
+        num_new_pages: int | None = None,
+    ) -> Any:
+        if num_new_pages is None:
+            page = self.page_size
+            before = (prefix_lens_cpu + page - 1) // page
+            after = (seq_lens_cpu + page - 1) // page
+            num_new_pages = int((after - before).sum())
         # Reserved with the match; if it was not, this is the last chance to get them.
-        short = needed - self.free_page_count()
+        short = num_new_pages - self.free_page_count()
         if short > 0:
             self.add(self.cache.calls.allocate(short))
-        return needed * int(page)
+        return super().alloc_extend(
+            prefix_lens,
+            prefix_lens_cpu,
+            seq_lens,
+            seq_lens_cpu,
+            last_loc,
+            extend_num_tokens,
+            num_new_pages,
+        )
 
     def evict_to_free_tokens(self, tree_cache: Any, num_tokens: int) -> None:
-        """Nothing: get_extend_allocation_demand and check_decode_capacity have seen to
-        it, and `num_tokens` overestimates what decoding needs."""
+        """Nothing: alloc_extend and check_decode_capacity see to it, and `num_tokens`
+        overestimates what is needed."""
 
     def check_decode_capacity(
         self,
