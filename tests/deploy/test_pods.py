@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -338,4 +339,5 @@ def test_the_store_of_the_tiers_is_asked_by_the_machines_alone():
     assert asked["ports"] == [{"port": port}]
     config = yaml.safe_load((tiers / CONFIG).read_text())
     name = service["metadata"]["name"]
-    assert config["tier"]["redis"] == f"redis://{name}:{port}"
+    asked_at = urlsplit(config["tier"]["shared"])
+    assert (asked_at.scheme, asked_at.netloc) == ("redis", f"{name}:{port}")
