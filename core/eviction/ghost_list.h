@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/nodes/steady_index.h"
 #include "core/requests/eviction_reason.h"
 #include "core/requests/namespace_key.h"
 
@@ -22,8 +22,8 @@ namespace pando {
 // themselves are not kept. Two runs whose fingerprints are equal by chance are
 // taken for one.
 //
-// Owned by CacheJournal; not thread-safe. Each call is O(1); the memory is
-// bounded.
+// Owned by CacheJournal; not thread-safe. Each call is O(1), and nothing grows
+// by copying all that there is; the memory is bounded.
 class GhostList {
  public:
   // The place of a page is what comes before it: the end of a node, or the
@@ -44,7 +44,7 @@ class GhostList {
 
   static constexpr uint32_t kMaxGhosts = 65'536;
 
-  GhostList() : newest_(0, Hash{&records_}, Equal{&records_}) {}
+  GhostList() { records_.reserve(kMaxGhosts); }
   GhostList(const GhostList&) = delete;
   GhostList& operator=(const GhostList&) = delete;
 
@@ -63,31 +63,12 @@ class GhostList {
     Ghost ghost;
   };
 
-  // The set holds the indexes of records, and compares the records' keys.
-  struct Keyed {
-    const std::vector<Record>* records;
-
-    const Key& KeyOf(const Key& key) const { return key; }
-    const Key& KeyOf(uint32_t index) const { return (*records)[index].key; }
-  };
-  struct Hash : Keyed {
-    using is_transparent = void;
-    template <typename T>
-    size_t operator()(const T& item) const {
-      return absl::HashOf(KeyOf(item));
-    }
-  };
-  struct Equal : Keyed {
-    using is_transparent = void;
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return KeyOf(a) == KeyOf(b);
-    }
-  };
+  // The index of the newest record with this key, or SteadyIndex::kNone.
+  uint32_t FindNewest(const Key& key) const;
 
   std::vector<Record> records_;  // a ring
   uint32_t next_ = 0;            // its oldest, once it is full
-  absl::flat_hash_set<uint32_t, Hash, Equal> newest_;  // of each key
+  SteadyIndex newest_;           // indexes of records: the newest of each key
 };
 
 }  // namespace pando

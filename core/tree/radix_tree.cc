@@ -9,9 +9,6 @@
 namespace pando {
 namespace {
 
-// A node holds at least so many tokens on average when the pool is full.
-constexpr uint64_t kTokensPerNode = 256;
-
 // std::vector would copy ids, which are a class, one by one.
 void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
   if (from.empty()) return;  // data() may be null, which memcpy may not get
@@ -30,11 +27,8 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
       quota_classes_(classes),
       reuse_(reuse),
       policy_(policy),
-      index_(page_tokens),
+      index_(page_tokens, &nodes_),
       classes_(classes->count()) {
-  // Reserved here, so that the index seldom grows while requests wait.
-  index_.Reserve(std::min<uint64_t>(
-      max_pages, uint64_t{max_pages} * page_tokens / kTokensPerNode));
   SetPolicy(policy);
 }
 
