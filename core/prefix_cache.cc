@@ -34,6 +34,21 @@ absl::Status CheckDistinct(std::span<const LockId> ids) {
                    absl::StrCat("lock ", twice->value(), " is listed twice"));
 }
 
+// Releases the first of these locks, whose release has begun. Returns the
+// others.
+std::span<const LockId> ReleaseSome(CacheParts& parts, const Session& session,
+                                    std::span<const LockId> ids) {
+  for (uint32_t work = kStepReleases; work > 0 && !ids.empty();) {
+    LockRecord* const lock =
+        parts.sessions.FindEndingLock(session, ids.front());
+    if (lock == nullptr ||
+        parts.holdings.ReleaseLock(*lock, LockEnd::kUnlocked, work)) {
+      ids = ids.subspan(1);
+    }
+  }
+  return ids;
+}
+
 }  // namespace
 
 class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
@@ -228,24 +243,28 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   return result;
 }
 
+// No call finds the locks any more once all of them were checked, so that they
+// may be released in steps.
 absl::Status PrefixCache::Unlock(SessionId session_id,
                                  std::span<const LockId> ids,
                                  RequestId request_id) {
   RETURN_IF_ERROR(CheckDistinct(ids));
-  Hold hold(this, Operation::kUnlock);
-  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
-  ASSIGN_OR_RETURN(const Unlocked* const first,
-                   FindAnswer<Unlocked>(*session, request_id));
-  if (first != nullptr) return absl::OkStatus();
-  for (LockId id : ids) {
-    RETURN_IF_ERROR(
-        parts_.sessions.GetLock(*session, id, Subject::kLocks).status());
+  {
+    Hold hold(this, Operation::kUnlock);
+    ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
+    ASSIGN_OR_RETURN(const Unlocked* const first,
+                     FindAnswer<Unlocked>(*session, request_id));
+    if (first != nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(parts_.sessions.BeginRelease(*session, ids));
+    KeepAnswer(*session, request_id, Unlocked());
+    ids = ReleaseSome(parts_, *session, ids);
   }
-  for (LockId id : ids) {
-    parts_.holdings.ReleaseLock(*parts_.sessions.FindLock(*session, id),
-                                LockEnd::kUnlocked);
+  while (!ids.empty()) {
+    Hold hold(this, Operation::kUnlock);
+    const Session* const session = parts_.sessions.Find(session_id);
+    if (session == nullptr) break;  // its end releases them
+    ids = ReleaseSome(parts_, *session, ids);
   }
-  KeepAnswer(*session, request_id, Unlocked());
   return absl::OkStatus();
 }
 
@@ -349,13 +368,19 @@ absl::Status PrefixCache::AttachSession(SessionId id,
 }
 
 void PrefixCache::CloseSession(SessionId id) {
-  Hold hold(this);
-  parts_.holdings.Close(id);
+  {
+    Hold hold(this);
+    parts_.holdings.Close(id);
+  }
+  FinishEnds();
 }
 
 void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
-  Hold hold(this);
-  parts_.holdings.Suspend(id, lost_at);
+  {
+    Hold hold(this);
+    parts_.holdings.Suspend(id, lost_at);
+  }
+  FinishEnds();
 }
 
 absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
@@ -371,16 +396,31 @@ absl::Status PrefixCache::CheckSession(SessionId id) {
 }
 
 void PrefixCache::WriterGone(WriterId writer) {
-  Hold hold(this);
-  parts_.holdings.WriterGone(writer);
+  {
+    Hold hold(this);
+    parts_.holdings.WriterGone(writer);
+  }
+  FinishEnds();
+}
+
+void PrefixCache::FinishEnds() {
+  for (bool has_more = true; has_more;) {
+    Hold hold(this);
+    has_more = parts_.holdings.EndStep();
+  }
 }
 
 ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
                                             absl::Duration quarantine) {
+  {
+    Hold hold(this);
+    parts_.journal.set_time(now);
+    parts_.tree.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
+    parts_.holdings.Expire(quarantine);
+  }
+  FinishEnds();
   Hold hold(this);
-  parts_.journal.set_time(now);
-  parts_.tree.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
-  return parts_.holdings.Expire(quarantine);
+  return parts_.holdings.TakeExpired();
 }
 
 void PrefixCache::StartEvents() {

@@ -244,6 +244,8 @@ class PrefixCache {
 
   // DRAINING once BeginDrain was called.
   absl::Status CheckAdmits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes from the sessions that have ended what they held, in steps.
+  void FinishEnds();
   // The answer that an earlier call of the session with this id got; null when
   // this call is the first.
   template <typename T>

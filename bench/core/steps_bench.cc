@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -105,6 +107,63 @@ void BM_StepsOfReleaseLocks(benchmark::State& state) {
   LockLeaves(*cache);
   RecordWork(state, *cache, LockRelease(SessionNumber(1)));
 }
+// What the end of a session does in steps, one after the other.
+template <typename F>
+class HeldPart : public SteppedWork {
+ public:
+  explicit HeldPart(F part) : part_(std::move(part)) {}
+  bool Step(CacheParts& parts) override { return part_(parts); }
+
+ private:
+  F part_;
+};
+
+// A path of nodes of a page each, with a lock at the end of each, which the
+// session loses at its end.
+void BM_StepsOfSessionEnd(benchmark::State& state) {
+  const auto cache = MakeCache(1, kLocks);
+  const std::vector<Token> path = Tokens(1, kLocks);
+  Publish(*cache, path);
+  PrefixHandle end = cache->Match({.ns = kNamespace, .tokens = path})->handle;
+  for (uint32_t depth = kLocks; depth > 0; --depth) {
+    end.tokens = depth;
+    const auto match = cache->Match({.session = kSession,
+                                     .ns = kNamespace,
+                                     .tokens = {},
+                                     .lock = true,
+                                     .touch = false,
+                                     .after = end});
+    CHECK(match.ok() && match->matched_tokens == depth);
+    end = match->handle;
+  }
+  bool has_begun = false;
+  RecordWork(state, *cache, HeldPart([&](CacheParts& parts) {
+               if (!std::exchange(has_begun, true)) {
+                 parts.holdings.Close(kSession);
+               }
+               return !parts.holdings.EndStep();
+             }));
+  CHECK(cache->Stats().pages.evictable == kLocks);
+}
+
+// The longest of the inserts of a million leaves into an empty cache.
+void BM_InsertsOfAMillionLeaves(benchmark::State& state) {
+  const auto cache = MakeCache(kPageTokens, kLeaves);
+  const auto pages = cache->Allocate(
+      {.session = kSession, .ns = kNamespace, .pages = kLeaves});
+  uint32_t leaf = 0;
+  RecordLongest(state, [&] {
+    const std::vector<Token> prompt = Tokens(leaf, kPageTokens);
+    CHECK(cache
+              ->Insert({.session = kSession,
+                        .ns = kNamespace,
+                        .tokens = prompt,
+                        .pages = std::span(pages->pages).subspan(leaf, 1)})
+              .ok());
+    return ++leaf == kLeaves;
+  });
+}
+
 void BM_StepsOfListSessions(benchmark::State& state) {
   const auto cache = MakeCache(kPageTokens, kMany);
   for (uint64_t id = 2; id <= kMany; ++id) {
@@ -205,6 +264,8 @@ BENCHMARK(BM_StepsOfDumpTree)->Iterations(1);
 BENCHMARK(BM_StepsOfListLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfFreeQuarantine)->Iterations(1);
+BENCHMARK(BM_StepsOfSessionEnd)->Iterations(1);
+BENCHMARK(BM_InsertsOfAMillionLeaves)->Iterations(1);
 BENCHMARK(BM_StepsOfListSessions)->Iterations(1);
 BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
 BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);

@@ -27,9 +27,9 @@ void CacheAudit::Count(const Node& node, int sign) {
     if (node.is_ended_leaf()) ended_leaves_[node.ns->quota_class] += sign;
     return;
   }
-  int64_t& locks = locks_of_children_[node.parent];
-  locks += sign * int64_t{node.lock_count};
-  if (locks == 0) locks_of_children_.erase(node.parent);
+  int64_t& locked = locked_children_[node.parent];
+  locked += sign;
+  if (locked == 0) locked_children_.erase(node.parent);
 }
 
 void CacheAudit::AddPages(std::span<const PageId> pages) {
@@ -57,10 +57,10 @@ void CacheAudit::CountLock(const Node* node, int sign) {
   if (locks.count == 0) locks_on_.erase(it);
 }
 
-int64_t CacheAudit::ExpectedLocks(const Node& node) {
+int64_t CacheAudit::ExpectedLockCount(const Node& node) {
   int64_t expected = 0;
-  if (const auto it = locks_of_children_.find(&node);
-      it != locks_of_children_.end()) {
+  if (const auto it = locked_children_.find(&node);
+      it != locked_children_.end()) {
     expected += it->second;
   }
   if (const auto it = locks_on_.find(&node); it != locks_on_.end()) {

@@ -82,19 +82,18 @@ class CacheAudit {
   void Count(const Node& node, int sign);
   void CountLock(const Node* node, int sign);
   void Count(PageState state, uint32_t quota_class, int sign);
-  // The locks that a node should have, on itself and below. It was found in the
-  // tree.
-  int64_t ExpectedLocks(const Node& node);
+  // The lock_count that a node should have. It was found in the tree.
+  int64_t ExpectedLockCount(const Node& node);
 
   uint32_t counted_nodes_ = 0;
   int64_t roots_ = 0;
   Sums all_;
   std::vector<Sums> by_class_;
   absl::flat_hash_map<const Namespace*, Sums> by_namespace_;
-  std::vector<int64_t> unlocked_leaves_;  // by class
-  std::vector<int64_t> ended_leaves_;     // by class
-  absl::flat_hash_map<const Node*, int64_t> locks_of_children_;
-  std::vector<bool> in_tree_;         // by page
+  std::vector<int64_t> unlocked_leaves_;                       // by class
+  std::vector<int64_t> ended_leaves_;                          // by class
+  absl::flat_hash_map<const Node*, int64_t> locked_children_;  // by parent
+  std::vector<bool> in_tree_;                                  // by page
   std::vector<PageId> in_two_nodes_;  // pages that were added twice
 
   uint32_t counted_locks_ = 0;

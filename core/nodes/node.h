@@ -34,7 +34,7 @@ struct Node {
   // node ends, which no split moves.
   uint32_t depth_pages = 0;
 
-  // Locks taken on this node and on all its descendants.
+  // Locks taken on this node, and children of it that are locked.
   uint32_t lock_count = 0;
 
   uint64_t id = 0;  // counts up as nodes are made

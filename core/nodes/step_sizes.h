@@ -11,7 +11,8 @@ inline constexpr uint32_t kStepEvictedPages = 256;
 inline constexpr uint32_t kStepCells = 2'048;      // of nodes or locks
 inline constexpr uint32_t kStepToldNodes = 1'024;  // that events tell of
 inline constexpr uint32_t kStepEntries = 1'000;
-inline constexpr uint32_t kStepReleasedLocks = 64;
+inline constexpr uint32_t kStepReleases =
+    512;  // of locks, and of nodes from locks
 inline constexpr uint32_t kStepFreedPages = 2'048;
 
 }  // namespace pando

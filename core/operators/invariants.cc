@@ -67,7 +67,8 @@ bool InvariantCheck::CountLocks() {
     const LockRecord* lock = parts_.sessions.LockAt(next_++);
     if (lock == nullptr) continue;
     audit_.AddLock(*lock->node);
-    Expect(parts_.sessions.Find(lock->session->id) == lock->session,
+    Expect(lock->session->end.has_value() ||
+               parts_.sessions.Find(lock->session->id) == lock->session,
            "sessions: a lock belongs to no live session");
   }
   const bool is_over = next_ == cells;
@@ -94,7 +95,7 @@ bool InvariantCheck::CheckNeighbours() {
   for (uint32_t i = 0; i < kStepCells && next_ < cells; ++i) {
     const Node* node = parts_.tree.NodeAt(next_++);
     if (node == nullptr) continue;
-    parts_.tree.AppendViolations(*node, audit_.ExpectedLocks(*node),
+    parts_.tree.AppendViolations(*node, audit_.ExpectedLockCount(*node),
                                  violations_);
   }
   const bool is_over = next_ == cells;
@@ -196,9 +197,11 @@ void InvariantCheck::CheckTotals() {
   Expect(pool.listed_free_pages() == pool.count(PageState::kFree),
          "pool: the list of free pages is not as long as it should be");
   size_t reserved = 0;
-  parts_.sessions.ForEachSession([&](const Session& session) {
+  const auto count = [&](const Session& session) {
     reserved += session.reserved.pages.size();
-  });
+  };
+  parts_.sessions.ForEachSession(count);
+  parts_.sessions.ForEachEnded(count);
   Expect(reserved == pool.count(PageState::kReserved),
          "pool: a reserved page belongs to no session");
   Expect(parts_.holdings.quarantine().page_count() ==

@@ -183,10 +183,10 @@ bool LockRelease::Step(CacheParts& parts) {
   Session* session = parts.sessions.Find(session_);
   if (session == nullptr) return true;
   is_known_ = true;
-  for (uint32_t i = 0; i < kStepReleasedLocks; ++i) {
+  for (uint32_t work = kStepReleases; work > 0;) {
     if (session->first_lock == nullptr) return true;
-    parts.holdings.ReleaseLock(*session->first_lock, LockEnd::kOperator);
-    ++released_;
+    released_ += parts.holdings.ReleaseLock(*session->first_lock,
+                                            LockEnd::kOperator, work);
   }
   return session->first_lock == nullptr;
 }

@@ -28,7 +28,7 @@ struct NodeCopy {
   // A parent ends on the page where its children begin.
   uint32_t begin_page = 0;
   uint32_t pages = 0;
-  uint32_t locks = 0;  // on it and below it
+  uint32_t locks = 0;  // Node::lock_count
   uint32_t hits = 0;
   int32_t priority = 0;
   // In tenths of a second: since it was inserted, since its last use.

@@ -5,6 +5,10 @@
 namespace pando {
 
 bool TreeDumpWork::Step(CacheParts& parts) {
+  if (!has_locks_) {
+    has_locks_ = locks_.Step(parts);
+    return false;
+  }
   const RadixTree& tree = parts.tree;
   const uint32_t end = std::min(limit_, listed_ + kStepEntries);
   while (listed_ < end) {
@@ -58,7 +62,7 @@ void TreeDumpWork::List(const RadixTree& tree, const Place& place) {
                       .begin_token = next.depth_pages * tree.page_tokens(),
                       .tokens = next.page_count * tree.page_tokens(),
                       .pages = next.page_count,
-                      .locks = next.lock_count,
+                      .locks = locks_.Of(next),
                       .hits = next.hit_count,
                       .priority = next.priority,
                       .age_accesses = tree.now() - next.last_access});

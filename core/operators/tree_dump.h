@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "core/nodes/slab.h"
+#include "core/operators/lock_totals.h"
 #include "core/parts/stepped_work.h"
 #include "core/requests/operator_results.h"
 
@@ -16,12 +17,12 @@ namespace pando {
 // `limit` of them. Nodes that change between the steps may be missing; the
 // parent of a listed node is always listed before it.
 //
-// Memory: the places that it has still to visit, and the nodes of one step if
-// its owner takes them after each step.
+// Memory: the locked nodes, the places that it has still to visit, and the
+// nodes of one step if its owner takes them after each step.
 class TreeDumpWork : public SteppedWork {
  public:
   TreeDumpWork(uint32_t limit, std::optional<NamespaceNumber> ns)
-      : limit_(limit), ns_(ns) {}
+      : limit_(limit), ns_(ns), locks_(ns) {}
 
   bool Step(CacheParts& parts) override;
   // The nodes of the steps since the last call.
@@ -44,6 +45,8 @@ class TreeDumpWork : public SteppedWork {
 
   const uint32_t limit_;
   const std::optional<NamespaceNumber> ns_;
+  LockTotals locks_;  // counted before the first node is listed
+  bool has_locks_ = false;
   NamespaceNumber last_;       // the namespace that was begun last
   std::vector<Place> places_;  // a stack
   uint32_t listed_ = 0;

@@ -1,8 +1,17 @@
 #include "core/sessions/session_holdings.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "core/nodes/step_sizes.h"
+
 namespace pando {
+namespace {
+
+constexpr uint32_t kPagesOfAUnit = 8;
+
+}  // namespace
 
 LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
   tree_->Lock(node);
@@ -13,28 +22,32 @@ LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
 void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
   // When the page is still pending, the insert has published another one.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
-  tree_->Lock(descendant, lock.node);
+  tree_->MoveLock(*lock.node, descendant);
   sessions_->MoveLock(lock, descendant);
 }
 
 void SessionHoldings::ReleaseLock(LockRecord& lock, LockEnd end) {
+  uint32_t work = std::numeric_limits<uint32_t>::max();
+  ReleaseLock(lock, end, work);
+}
+
+bool SessionHoldings::ReleaseLock(LockRecord& lock, LockEnd end,
+                                  uint32_t& work) {
   const bool is_owner_lost =
       end == LockEnd::kSessionClosed || end == LockEnd::kSessionLost;
   pending_->End(lock.pending, is_owner_lost ? PendingOutcome::kOwnerLost
                                             : PendingOutcome::kGivenUp);
-  journal_->NoteLockEnd(end, lock.taken_at);
   Namespace& ns = *lock.node->ns;
-  tree_->Unlock(*lock.node);
+  if (Node* const next = tree_->Unlock(*lock.node, work); next != nullptr) {
+    lock.is_ending = true;
+    sessions_->MoveLock(lock, *next);
+    return false;
+  }
+  work -= std::min(work, 1u);
+  journal_->NoteLockEnd(end, lock.taken_at);
   sessions_->RemoveLock(lock);
   tree_->Prune(ns);
-}
-
-uint32_t SessionHoldings::ReleaseLocks(Session& session, LockEnd end) {
-  uint32_t released = 0;
-  for (; session.first_lock != nullptr; ++released) {
-    ReleaseLock(*session.first_lock, end);
-  }
-  return released;
+  return true;
 }
 
 void SessionHoldings::FreePage(Session& session, PageId page) {
@@ -51,10 +64,7 @@ void SessionHoldings::Close(SessionId id) {
   FreeBatches(quarantine_.TakeBatchesOf(id));
   Session* session = sessions_->Find(id);
   if (session == nullptr) return;
-  EndWaitsAndLocks(*session, LockEnd::kSessionClosed);
-  FreeReserved(*session);
-  sessions_->Erase(*session);
-  ++journal_->counters().sessions_closed;
+  End(*session, {.of_locks = LockEnd::kSessionClosed, .quarantined_until = {}});
 }
 
 void SessionHoldings::Suspend(SessionId id, absl::Time lost_at) {
@@ -78,7 +88,7 @@ void SessionHoldings::WriterGone(WriterId writer) {
   for (Session* session : lost) EndLost(*session);
 }
 
-ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
+void SessionHoldings::Expire(absl::Duration quarantine) {
   const absl::Time now = journal_->time();
   FreeBatches(quarantine_.TakeReleasable(now));
   // The order in which locks go decides what is evicted first.
@@ -90,12 +100,12 @@ ExpiredSessions SessionHoldings::Expire(absl::Duration quarantine) {
   });
   for (Session* session : lost) {
     if (session->writers.MayWrite() && !session->reserved.pages.empty()) {
-      QuarantineLost(*session, now + quarantine);
+      End(*session, {.of_locks = LockEnd::kSessionLost,
+                     .quarantined_until = now + quarantine});
     } else {
       EndLost(*session);
     }
   }
-  return std::exchange(expired_, {});
 }
 
 uint32_t SessionHoldings::FreeQuarantine(SessionNumber number, uint32_t most) {
@@ -112,26 +122,50 @@ void SessionHoldings::FreeBatches(std::span<const Quarantine::Batch> batches) {
   }
 }
 
-void SessionHoldings::EndWaitsAndLocks(Session& session, LockEnd end) {
+void SessionHoldings::End(Session& session, const SessionEnd& end) {
   pending_->EndWaitsOf(session.id);
-  ReleaseLocks(session, end);
+  sessions_->End(session, end);
 }
 
-void SessionHoldings::FreeReserved(Session& session) {
-  while (!session.reserved.pages.empty()) {
-    pool_->Release(session.reserved, session.reserved.pages.back());
+bool SessionHoldings::EndStep() {
+  uint32_t work = kStepReleases;
+  while (work > 0) {
+    Session* const session = sessions_->first_ended();
+    if (session == nullptr) return false;
+    if (!ReleaseLocks(*session, session->end->of_locks, work)) return true;
+    if (const auto until = session->end->quarantined_until; until.has_value()) {
+      QuarantineReserved(*session, *until);
+    } else if (!FreeReserved(*session, work)) {
+      return true;
+    }
+    NoteEnded(*session);
+    sessions_->EraseFirstEnded();
+    work -= std::min(work, 1u);
   }
+  return sessions_->first_ended() != nullptr;
 }
 
-void SessionHoldings::EndLost(Session& session) {
-  EndWaitsAndLocks(session, LockEnd::kSessionLost);
-  FreeReserved(session);
-  expired_.gone.push_back(session.id);
-  EraseLost(session);
+bool SessionHoldings::ReleaseLocks(Session& session, LockEnd end,
+                                   uint32_t& work) {
+  while (session.first_lock != nullptr) {
+    if (work == 0 || !ReleaseLock(*session.first_lock, end, work)) return false;
+  }
+  return true;
 }
 
-void SessionHoldings::QuarantineLost(Session& session, absl::Time until) {
-  EndWaitsAndLocks(session, LockEnd::kSessionLost);
+bool SessionHoldings::FreeReserved(Session& session, uint32_t& work) {
+  while (!session.reserved.pages.empty()) {
+    if (work == 0) return false;
+    --work;
+    for (uint32_t i = 0; i < kPagesOfAUnit && !session.reserved.pages.empty();
+         ++i) {
+      pool_->Release(session.reserved, session.reserved.pages.back());
+    }
+  }
+  return true;
+}
+
+void SessionHoldings::QuarantineReserved(Session& session, absl::Time until) {
   journal_->counters().quarantined_pages += session.reserved.pages.size();
   quarantine_.Add({.owner = session.id,
                    .number = session.number,
@@ -140,13 +174,18 @@ void SessionHoldings::QuarantineLost(Session& session, absl::Time until) {
                    .since = journal_->time(),
                    .until = until,
                    .pages = pool_->Quarantine(session.reserved)});
-  EraseLost(session);
 }
 
-void SessionHoldings::EraseLost(Session& session) {
-  expired_.lost.push_back(session.number);
-  sessions_->Erase(session);
+void SessionHoldings::NoteEnded(const Session& session) {
+  if (session.end->of_locks == LockEnd::kSessionClosed) {
+    ++journal_->counters().sessions_closed;
+    return;
+  }
   ++journal_->counters().sessions_lost;
+  expired_.lost.push_back(session.number);
+  if (!session.end->quarantined_until.has_value()) {
+    expired_.gone.push_back(session.id);
+  }
 }
 
 }  // namespace pando

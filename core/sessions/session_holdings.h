@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -23,6 +24,10 @@ namespace pando {
 // back, an operator takes them away, or the session ends. Keeps the session
 // table, the tree, the page pool and the pending pages in step.
 //
+// A lock may have locked a long path, and a session may hold much. So that
+// nobody waits for all of that, releasing is cut into parts by an amount of
+// work: a unit is a lock, a node that becomes unlocked, or some pages.
+//
 // Owned by CacheParts; not thread-safe.
 class SessionHoldings {
  public:
@@ -40,12 +45,16 @@ class SessionHoldings {
   // old node is given up, unless it was published.
   void MoveLock(LockRecord& lock, Node& descendant);
   void ReleaseLock(LockRecord& lock, LockEnd end);
-  // Returns how many it released.
-  uint32_t ReleaseLocks(Session& session, LockEnd end);
+  // The same in bounded parts: takes what it costs off `work`, and returns
+  // false when that is used up before the lock is released. From the first part
+  // on no call finds the lock.
+  bool ReleaseLock(LockRecord& lock, LockEnd end, uint32_t& work);
   // Frees a reserved page. The pending page that was to be written there is
   // given up.
   void FreePage(Session& session, PageId page);
 
+  // A session that ends is found no more. EndStep then takes its locks and
+  // pages away.
   SessionNumber Open(SessionId id, std::string client_name);
   // The worker ends its session and writes no more: locks are released and
   // pages are free, those in quarantine too, if the session was lost already.
@@ -57,7 +66,13 @@ class SessionHoldings {
   void WriterGone(WriterId writer);
   // Ends the sessions that are lost by now (CacheJournal::time), and frees the
   // pages in quarantine that nobody writes to any more.
-  ExpiredSessions Expire(absl::Duration quarantine);
+  void Expire(absl::Duration quarantine);
+  // Takes a bounded part of their locks and pages from sessions that have
+  // ended. Returns whether there is more of that.
+  bool EndStep();
+  // The sessions that ended without being closed, and for which EndStep has
+  // nothing more to do, since the last call.
+  ExpiredSessions TakeExpired() { return std::exchange(expired_, {}); }
   // Frees at most `most` of the pages that a lost session has in quarantine,
   // even if a writer lives. Returns how many.
   uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
@@ -67,13 +82,17 @@ class SessionHoldings {
  private:
   friend class DamagedCache;  // tests break what CheckInvariants finds
 
-  void EndWaitsAndLocks(Session& session, LockEnd end);
-  void FreeReserved(Session& session);
+  void End(Session& session, const SessionEnd& end);
   // Ends a session whose writers are all gone.
-  void EndLost(Session& session);
-  // Ends a session whose writers may still write.
-  void QuarantineLost(Session& session, absl::Time until);
-  void EraseLost(Session& session);
+  void EndLost(Session& session) {
+    End(session, {.of_locks = LockEnd::kSessionLost, .quarantined_until = {}});
+  }
+  // Both return whether they are done, as `work` was enough.
+  bool ReleaseLocks(Session& session, LockEnd end, uint32_t& work);
+  bool FreeReserved(Session& session, uint32_t& work);
+  void QuarantineReserved(Session& session, absl::Time until);
+  // The first of the ended sessions holds nothing any more.
+  void NoteEnded(const Session& session);
   void FreeBatches(std::span<const Quarantine::Batch> batches);
 
   RadixTree* const tree_;
@@ -82,7 +101,7 @@ class SessionHoldings {
   PendingPages* const pending_;
   CacheJournal* const journal_;
   Quarantine quarantine_;
-  ExpiredSessions expired_;  // since the last Expire
+  ExpiredSessions expired_;
 };
 
 }  // namespace pando

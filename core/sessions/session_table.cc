@@ -45,11 +45,18 @@ absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
                    "every page id and lock of the old one");
 }
 
-void SessionTable::Erase(Session& session) {
-  CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+void SessionTable::End(Session& session, const SessionEnd& end) {
+  session.end = end;
   by_number_.erase(session.number);
-  const SessionId id = session.id;
-  sessions_.erase(id);
+  const auto it = sessions_.find(session.id);
+  ended_.push_back(std::move(it->second));
+  sessions_.erase(it);
+}
+
+void SessionTable::EraseFirstEnded() {
+  const Session& session = *ended_.front();
+  CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+  ended_.pop_front();
 }
 
 LockRecord& SessionTable::AddLock(Session& session, Node& node,
@@ -71,7 +78,17 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
 
 LockRecord* SessionTable::FindLock(const Session& session, LockId id) const {
   LockRecord* lock = locks_.Find(id.value());
-  return lock != nullptr && lock->session == &session ? lock : nullptr;
+  return lock != nullptr && lock->session == &session && !lock->is_ending
+             ? lock
+             : nullptr;
+}
+
+LockRecord* SessionTable::FindEndingLock(const Session& session,
+                                         LockId id) const {
+  LockRecord* lock = locks_.Find(id.value());
+  return lock != nullptr && lock->session == &session && lock->is_ending
+             ? lock
+             : nullptr;
 }
 
 absl::StatusOr<LockRecord*> SessionTable::GetLock(const Session& session,
@@ -82,6 +99,21 @@ absl::StatusOr<LockRecord*> SessionTable::GetLock(const Session& session,
   return MakeError(
       Reason::kLockUnknown, subject,
       absl::StrCat("lock ", id.value(), " is not held by this session"));
+}
+
+absl::Status SessionTable::BeginRelease(const Session& session,
+                                        std::span<const LockId> ids) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (LockRecord* const lock = FindLock(session, ids[i]); lock != nullptr) {
+      lock->is_ending = true;
+      continue;
+    }
+    for (LockId id : ids.first(i)) {
+      FindEndingLock(session, id)->is_ending = false;
+    }
+    return GetLock(session, ids[i], Subject::kLocks).status();
+  }
+  return absl::OkStatus();
 }
 
 void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {

@@ -2,6 +2,7 @@
 #define PANDO_CORE_SESSIONS_SESSION_TABLE_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/journal/measurements.h"
 #include "core/nodes/cache_audit.h"
 #include "core/nodes/node.h"
 #include "core/nodes/page_pool.h"
@@ -28,6 +30,14 @@ namespace pando {
 
 struct LockRecord;
 struct PendingPage;
+
+// How a session ended, which says what becomes of what it held.
+struct SessionEnd {
+  LockEnd of_locks;
+  // Its reserved pages are free; else quarantined, and then until this time for
+  // the writers that are not watched.
+  std::optional<absl::Time> quarantined_until;
+};
 
 // One attached worker process: what it holds. Plain data, owned by
 // SessionTable.
@@ -45,6 +55,8 @@ struct Session {
   Writers writers;
   // Set while the liveness stream is broken: when the session is lost.
   std::optional<absl::Time> lost_at;
+  // Set once it has ended: what becomes of what it still holds.
+  std::optional<SessionEnd> end;
 
   bool holds_anything() const {
     return lock_count > 0 || !reserved.pages.empty();
@@ -76,6 +88,8 @@ struct LockRecord {
   uint32_t held_tokens = 0;
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
+  // Its release has begun, and `node` moves up: no call finds it any more.
+  bool is_ending = false;
   absl::Time taken_at;
   // The neighbours in the list of the session's locks, newest first.
   LockRecord* next = nullptr;
@@ -87,11 +101,12 @@ struct LockRecord {
 };
 
 // The live sessions and the locks that they hold. It only records them:
-// SessionHoldings changes the tree and the page pool to match.
+// SessionHoldings changes the tree and the page pool to match. A session that
+// has ended is found no more, but stays here until it holds nothing.
 //
 // Owned by CacheParts; not thread-safe.
 //
-// Invariant: a lock belongs to one live session and is in that session's list.
+// Invariant: a lock belongs to one session and is in that session's list.
 class SessionTable {
  public:
   // REQUIRES: `id` is not 0 and not in use.
@@ -103,18 +118,32 @@ class SessionTable {
   const Session* SessionAfter(SessionNumber number) const;
   // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
-  // REQUIRES: the session has no locks and no reserved pages.
-  void Erase(Session& session);
+  // The session has ended: from now on it is one of the ended ones, and not
+  // found by its id or number.
+  void End(Session& session, const SessionEnd& end);
+  // The one that ended first; null: there is none.
+  Session* first_ended() const {
+    return ended_.empty() ? nullptr : ended_.front().get();
+  }
+  // Deletes first_ended(). REQUIRES: it has no locks and no reserved pages.
+  void EraseFirstEnded();
 
   LockRecord& AddLock(Session& session, Node& node, absl::Time now);
   static LockId IdOf(const LockRecord& lock) {
     return LockId(Slab<LockRecord>::HandleOf(lock));
   }
-  // Null when the lock is unknown or another session's.
+  // Null when the lock is unknown, another session's, or about to end.
   LockRecord* FindLock(const Session& session, LockId id) const;
+  // The same for a lock whose release has begun.
+  LockRecord* FindEndingLock(const Session& session, LockId id) const;
   // The same, or LOCK_UNKNOWN; `subject` is what named the lock.
   absl::StatusOr<LockRecord*> GetLock(const Session& session, LockId id,
                                       Subject subject) const;
+  // The locks are about to end: no call finds them from now on, but
+  // FindEndingLock. LOCK_UNKNOWN if one is not the session's; then nothing
+  // changes.
+  absl::Status BeginRelease(const Session& session,
+                            std::span<const LockId> ids);
   void MoveLock(LockRecord& lock, Node& node);
   void RemoveLock(LockRecord& lock);
 
@@ -149,6 +178,11 @@ class SessionTable {
   void ForEachSession(F&& visit) const {
     for (const auto& [number, session] : by_number_) visit(*session);
   }
+  // Visits those that have ended.
+  template <typename F>
+  void ForEachEnded(F&& visit) const {
+    for (const auto& session : ended_) visit(*session);
+  }
   // The lock in a cell; null when the cell is empty.
   const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
   uint32_t lock_cells() const { return locks_.cells(); }
@@ -164,6 +198,7 @@ class SessionTable {
 
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
   absl::btree_map<SessionNumber, Session*> by_number_;
+  std::deque<std::unique_ptr<Session>> ended_;  // in this order
   Slab<LockRecord> locks_;
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;

@@ -159,7 +159,7 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
   front.segment = node.segment;
   front.first_page = node.first_page;
   front.page_count = pages;
-  front.lock_count = node.lock_count;
+  front.lock_count = node.is_locked() ? 1 : 0;
   front.last_access = node.last_access;
   front.hit_count = node.hit_count;
   front.priority = node.priority;
@@ -264,38 +264,51 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
   OrderOf(node).AfterUse(node);
 }
 
-void RadixTree::Lock(Node& node, const Node* ancestor) {
+void RadixTree::Lock(Node& node) {
   if (node.is_ended_leaf()) EndedOf(node).Remove(node);
   EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
-  for (Node* n = &node; n != ancestor; n = n->parent) {
+  for (Node* n = &node; n != nullptr; n = n->parent) {
     const AuditedChange change(*this, *n);
-    if (n->lock_count++ > 0 || n->is_root()) continue;
+    if (n->lock_count++ > 0) break;  // the nodes above it are locked, too
+    if (n->is_root()) break;
     order.Remove(*n);
     pages += n->page_count;
   }
   if (pages > 0) CountPages(*node.ns, -int64_t{pages}, pages);
 }
 
-void RadixTree::Unlock(Node& node) {
+Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
   ++now_;
-  EvictionPolicy& order = OrderOf(node);
   uint32_t pages = 0;
-  for (Node* n = &node; n != nullptr; n = n->parent) {
-    const AuditedChange change(*this, *n);
-    CHECK(n->lock_count > 0);
-    if (--n->lock_count > 0 || n->is_root()) continue;
-    n->last_access = now_;
-    n->used_at = time_;
-    if (learner_ != nullptr) learner_->BeginUse(*n, nullptr);
-    pages += n->page_count;
+  uint32_t left = steps;
+  Node* next = &node;  // that loses the lock
+  for (; left > 0; --left) {
+    const AuditedChange change(*this, *next);
+    CHECK(next->lock_count > 0);
+    if (--next->lock_count > 0 || next->is_root()) break;
+    next->last_access = now_;
+    next->used_at = time_;
+    if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
+    pages += next->page_count;
+    // It counted this node as a locked child, and counts the lock instead.
+    next = next->parent;
   }
-  for (Node* n = &node; !n->is_root() && !n->is_locked(); n = n->parent) {
+  EvictionPolicy& order = OrderOf(node);
+  for (Node* n = &node; n != next; n = n->parent) {
     if (learner_ != nullptr) learner_->EndUse(*n);
     order.Add(*n);
   }
   if (node.is_ended_leaf()) EndedOf(node).Add(node);
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
+  steps = left;
+  return left > 0 ? nullptr : next;
+}
+
+void RadixTree::MoveLock(Node& ancestor, Node& node) {
+  Lock(node);
+  const AuditedChange change(*this, ancestor);
+  --ancestor.lock_count;
 }
 
 // Adds to the page counts of `ns`, of its class and of the tree.

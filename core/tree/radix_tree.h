@@ -64,7 +64,7 @@ struct ReuseOptions {
 //   ends;
 // - siblings differ within their first page, and each node is found in the
 //   child index by its parent and first page;
-// - lock_count of a node is the locks taken on it plus those of its children;
+// - lock_count of a node is the locks taken on it plus its locked children;
 // - evictable_pages and protected_pages are the page sums over unlocked and
 //   locked nodes, of the tree and of each namespace;
 // - what each class's eviction policy can choose is its unlocked leaves;
@@ -128,12 +128,16 @@ class RadixTree {
   // the leaf has lost its end.
   void Retain(Node& end, uint16_t seconds);
 
-  // Locks `node` and its ancestors up to `ancestor`, which is left as it is;
-  // null: all of them.
-  void Lock(Node& node, const Node* ancestor = nullptr);
-  // Takes one lock off `node` and all its ancestors. Those that become unlocked
-  // count as used just now.
-  void Unlock(Node& node);
+  // Takes one lock on `node`, which locks its ancestors, too. It costs a step
+  // for each node that was not locked yet, and one more.
+  void Lock(Node& node);
+  // Takes one lock off `node`. What becomes unlocked counts as used just now:
+  // at most `steps` nodes, by which `steps` is reduced. If there are more, the
+  // lock moves to the first of these, which is returned, for the next call;
+  // null: the lock is gone.
+  Node* Unlock(Node& node, uint32_t& steps);
+  // Moves one lock from `ancestor` to `node`, which is below it or the same.
+  void MoveLock(Node& ancestor, Node& node);
 
   // How many evictable pages Lock(NodeEndingAt(position)) would protect.
   static uint32_t EvictablePagesUpTo(TreePosition position);
@@ -204,8 +208,8 @@ class RadixTree {
   void ForEachNamespace(absl::FunctionRef<void(Namespace&)> visit) const;
 
   // Adds a sentence for each invariant that does not hold at `node`, which
-  // should have so many locks, on itself and below.
-  void AppendViolations(const Node& node, int64_t locks,
+  // should have this lock_count.
+  void AppendViolations(const Node& node, int64_t lock_count,
                         std::vector<std::string>& violations) const;
   size_t ended_leaves(uint32_t quota_class) const {
     return classes_[quota_class].ended.size();

@@ -7,14 +7,14 @@
 
 namespace pando {
 
-void RadixTree::AppendViolations(const Node& node, int64_t locks,
+void RadixTree::AppendViolations(const Node& node, int64_t lock_count,
                                  std::vector<std::string>& violations) const {
   const auto expect = [&](bool holds, const char* what) {
     if (holds) return;
     violations.push_back(absl::StrCat("tree: node ", node.id, ": ", what));
   };
-  expect(node.lock_count == locks,
-         "lock_count is not its own locks plus its children's");
+  expect(node.lock_count == lock_count,
+         "lock_count is not its own locks plus its locked children");
   if (node.is_root()) {
     expect(!node.is_leaf() || node.is_locked(),
            "is the root of a namespace with nothing in it");

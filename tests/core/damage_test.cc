@@ -121,8 +121,9 @@ auto Tells(const std::string& violation) {
 TEST_F(DamageTest, OfLockCounts) {
   EXPECT_THAT(Violations(NodeOf("ab").newer, &NodeOf("abc")),
               Tells("is missing in the order"));
-  EXPECT_THAT(Violations(NodeOf("ab").lock_count, 1u),
-              Tells("lock_count is not its own locks plus its children's"));
+  EXPECT_THAT(
+      Violations(NodeOf("ab").lock_count, 1u),
+      Tells("lock_count is not its own locks plus its locked children"));
 }
 
 TEST_F(DamageTest, OfLinksBetweenNodes) {

@@ -86,7 +86,8 @@ class PolicyOracleTest : public testing::TestWithParam<Kind> {
       tree_.Lock(node);
       locked_.push_back(&node);
     } else if (!locked_.empty()) {
-      tree_.Unlock(*locked_.back());
+      uint32_t steps = 1000;  // more than there are nodes
+      tree_.Unlock(*locked_.back(), steps);
       locked_.pop_back();
     }
   }

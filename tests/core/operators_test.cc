@@ -12,6 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class OperatorsTest : public CacheFixture {
  protected:
@@ -393,6 +394,19 @@ TEST_F(DumpTreeTest, EachNodeComesAfterItsParent) {
   EXPECT_EQ(back.ns, front.ns);
   EXPECT_NE(dump.nodes[2].ns, front.ns);
   EXPECT_EQ(dump.nodes[2].depth, 0u);
+}
+
+TEST_F(DumpTreeTest, LocksAreThoseOnANodeAndOnAllNodesBelow) {
+  Publish("abcd");
+  Publish("abx");
+  for (const char* prompt : {"ab", "ab", "abcd", "abcd", "abx", "a"}) {
+    Lock(prompt);
+  }
+  std::vector<uint32_t> locks;
+  for (const TreeNodeInfo& node : cache_.DumpTree(10, std::nullopt).nodes) {
+    locks.push_back(node.locks);
+  }
+  EXPECT_THAT(locks, UnorderedElementsAre(6, 5, 2, 1));
 }
 
 TEST_F(DumpTreeTest, DepthCountsTheNodesAbove) {

@@ -120,7 +120,9 @@ TEST_F(RadixTreeTest, EvictsALeafAndWhatBecomesOneByThatAndNoMore) {
   EXPECT_EQ(evict_at("aac", 9), 2u);  // up to the locked trunk
   EXPECT_EQ(evict_at("a", 9), 0u);
   EXPECT_EQ(tree_.evictable_pages(), 1u);
-  tree_.Unlock(trunk);
+  uint32_t steps = 100;
+  EXPECT_EQ(tree_.Unlock(trunk, steps), nullptr);
+  EXPECT_EQ(steps, 99u);
 }
 
 TEST_F(RadixTreeTest, ANamespaceGoesWithItsLastNode) {

@@ -184,17 +184,17 @@ TEST_F(SteppedWorkTest, AListOfLocksHasThoseThatStayOnce) {
 }
 
 TEST_F(SteppedWorkTest, LocksAreReleasedAFewInAStep) {
-  PublishPrompts(500);
-  for (Token i = 1; i <= 500; ++i) Lock({i, i});
+  PublishPrompts(4'000);
+  for (Token i = 1; i <= 4'000; ++i) Lock({i, i});
   LockRelease release(SessionNumber(1));
   EXPECT_GT(Run(release, [] {}), 3);
-  EXPECT_EQ(*release.result(), 500u);
+  EXPECT_EQ(*release.result(), 4'000u);
   EXPECT_EQ(cache_.Stats().locks, 0u);
 }
 
 TEST_F(SteppedWorkTest, ASessionThatEndsMeanwhileHasNoMoreLocksToRelease) {
-  PublishPrompts(500);
-  for (Token i = 1; i <= 500; ++i) Lock({i, i});
+  PublishPrompts(4'000);
+  for (Token i = 1; i <= 4'000; ++i) Lock({i, i});
   LockRelease release(SessionNumber(1));
   EXPECT_FALSE(cache_.Step(release));
   cache_.CloseSession(session_);

@@ -81,7 +81,7 @@ function figures({ branch, path }, pageTokens) {
     ["Tokens", count(node.pages * pageTokens)],
     ["Pages", count(node.pages)],
     ["From token", count(node.begin_page * pageTokens)],
-    ["Locks", count(node.locks)],
+    ["Locks, and locked branches", count(node.locks)],
     ["Hits", count(node.hits)],
     ["Priority", count(node.priority)],
     ["Cached for", age(node.age_s)],

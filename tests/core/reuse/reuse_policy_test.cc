@@ -3,6 +3,7 @@
 
 #include "core/reuse/reuse_policy.h"
 
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -49,13 +50,14 @@ class ReusePolicyTest : public testing::Test {
       Node& leaf = tree_.AddLeaf(
           end, SegmentRef::Copy(std::span(tokens).last(pages.size()), pages),
           {.request = &facts});
-      tree_.Lock(leaf, &end);
+      tree_.MoveLock(end, leaf);
       locked = &leaf;
     }
     locked_.push_back(locked);
     while (locked_.size() > 3 || (!locked_.empty() && Below(2) == 0)) {
       const size_t i = Below(static_cast<uint32_t>(locked_.size()));
-      tree_.Unlock(*locked_[i]);
+      uint32_t steps = std::numeric_limits<uint32_t>::max();
+      tree_.Unlock(*locked_[i], steps);
       locked_.erase(locked_.begin() + static_cast<ptrdiff_t>(i));
     }
   }
