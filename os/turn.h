@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "os/fair_mutex.h"
 
 namespace pando {
 
 // The turn, in which one handler runs at a time. Handlers, and what they keep
 // between calls, have no locks of their own. Instead, a thread takes the turn
 // before it runs a handler or touches what handlers keep. A turn takes
-// microseconds and never blocks.
+// microseconds and never blocks; then the thread goes that has waited longest.
 //
 // Owned by CallPolicy, or by a test. Configure it before the first turn.
 class Turn {
@@ -22,7 +22,7 @@ class Turn {
     after_handler_ = std::move(action);
   }
 
-  absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  FairMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
 
   // To be called after each handler, before its caller has the answer.
   void AfterHandler() const {
@@ -30,7 +30,7 @@ class Turn {
   }
 
  private:
-  absl::Mutex mutex_;
+  FairMutex mutex_;
   std::function<void()> after_handler_;
 };
 

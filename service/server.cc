@@ -155,7 +155,7 @@ Server::~Server() {
   rpc_.Shutdown(kStopGrace);
   if (attachments_ != nullptr) {
     // The tiers still publish, in turns of their own.
-    absl::MutexLock turn(&policy_.turn().mutex());
+    FairMutexLock turn(&policy_.turn().mutex());
     RunHousekeeping();
   }
   memory_.reset();

@@ -121,7 +121,7 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
 bool TierLoads::IsWanted(const Load& load) {
   if (load.action == LoadAction::kStart) return true;
   // Only within a turn may a call have ended its lookup and not yet wait.
-  absl::MutexLock turn(&mover_->turn().mutex());
+  FairMutexLock turn(&mover_->turn().mutex());
   return calls_.Has(load.lookup) || mover_->IsAwaited(load.reservation.lock);
 }
 

@@ -114,7 +114,7 @@ class OfferedMethod final : public LaneMethod {
                                                              metrics_);
     }
     place_->Take(call.request);
-    absl::MutexLock turn(&policy_->turn().mutex());
+    FairMutexLock turn(&policy_->turn().mutex());
     if (place_->Serve(lane, call.slot)) {
       lane.AddWaiting(std::move(place_));
     } else {
@@ -146,7 +146,7 @@ LaneMethods::LaneMethods(CallPolicy* policy, const DataPath& data_path,
 
 void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
   if (call.request.size() < call.request_bytes) {
-    absl::MutexLock turn(&policy_->turn().mutex());
+    FairMutexLock turn(&policy_->turn().mutex());
     AnswerWith(absl::ResourceExhaustedError(
                    absl::StrCat("the request has ", call.request_bytes,
                                 " bytes, more than max-tokens-per-request "
@@ -159,7 +159,7 @@ void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
     method->second->Serve(lane, call);
     return;
   }
-  absl::MutexLock turn(&policy_->turn().mutex());
+  FairMutexLock turn(&policy_->turn().mutex());
   AnswerWith(absl::UnimplementedError(absl::StrCat(
                  "method ", call.method, " is not offered on a lane")),
              call.slot, lane.lane());

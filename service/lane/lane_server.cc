@@ -293,7 +293,7 @@ void LaneServer::Drop(LaneId id) {
       by_session_.erase(open);
     }
   }
-  absl::MutexLock turn(&policy_->turn().mutex());
+  FairMutexLock turn(&policy_->turn().mutex());
   connection->Close();
 }
 

@@ -169,7 +169,7 @@ void RpcServer::Poll() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) {
-    absl::MutexLock turn(&policy_->turn().mutex());
+    FairMutexLock turn(&policy_->turn().mutex());
     static_cast<Event*>(tag)->Run(ok);
   }
 }

@@ -63,7 +63,7 @@ class HostileWorker {
   }
   ~HostileWorker() {
     {
-      absl::MutexLock turn(&policy_.turn().mutex());
+      FairMutexLock turn(&policy_.turn().mutex());
       connection_->Close();
     }
     munmap(base_, kLaneBytes);
@@ -187,7 +187,7 @@ class HostileWorker {
 
   // Those who wait go on.
   void Resume() {
-    absl::MutexLock turn(&policy_.turn().mutex());
+    FairMutexLock turn(&policy_.turn().mutex());
     pending_.ResumeAll();
   }
 
