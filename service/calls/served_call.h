@@ -75,7 +75,7 @@ class ServedCall : public WaitingCall {
  private:
   // Parses the request, if the transport has not done so before.
   virtual absl::Status Parse() { return absl::OkStatus(); }
-  // Called when the call begins to wait.
+  // Called whenever the handler has let the call wait.
   virtual void OnWait() {}
   // Sends the response or the error; the call is over. May begin the next call
   // in this object, or delete it.
@@ -105,7 +105,8 @@ class ServedCall : public WaitingCall {
     policy_->turn().AfterHandler();
     if (status.has_value()) {
       Answer(*status);
-    } else if (!std::exchange(waits_, true)) {
+    } else {
+      waits_ = true;
       OnWait();
     }
   }

@@ -11,6 +11,9 @@ namespace pando {
 // the turn (see Turn).
 class WaitingCall : public Resumable {
  public:
+  // Called by a handler before it returns none only to let others have the
+  // turn. Returns whether the transport runs it again by itself.
+  virtual bool OnStep() { return false; }
   // Whether the caller is gone. The handler was then run again for that reason,
   // and must answer.
   virtual bool is_cancelled() const = 0;

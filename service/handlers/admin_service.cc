@@ -44,9 +44,10 @@ class CheckWork final : public SteppedCalls::Work {
   explicit CheckWork(SelfCheck* check)
       : check_(check), awaited_(check->begun() + 1) {}
 
-  bool Step() override {
+  SteppedCalls::Progress Step() override {
     check_->Step();
-    return check_->ended() >= awaited_;
+    return check_->ended() >= awaited_ ? SteppedCalls::Progress::kDone
+                                       : SteppedCalls::Progress::kMore;
   }
 
  private:

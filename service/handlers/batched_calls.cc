@@ -1,12 +1,14 @@
 #include "service/handlers/batched_calls.h"
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "core/requests/errors.h"
 #include "service/calls/served_call.h"
 #include "service/calls/status_message.h"
+#include "service/handlers/step_time.h"
 
 namespace pando {
 namespace {
@@ -123,17 +125,22 @@ BatchedCalls::BatchedCalls(CallPolicy* policy, const DataPath& data_path,
   }
 }
 
-bool BatchedCalls::Start() {
-  for (const auto& call : calls_) call->Start();
-  waits_ = unanswered_ > 0;
-  return !waits_;
-}
-
-void BatchedCalls::End() {
+BatchedCalls::~BatchedCalls() {
   waits_ = false;  // nobody has to be told
-  for (const auto& call : calls_) {
+  for (const auto& call : std::span(calls_).first(begun_)) {
     if (!call->IsAnswered()) call->End();
   }
+}
+
+SteppedCalls::Progress BatchedCalls::Step() {
+  using Progress = SteppedCalls::Progress;
+  const StepTime time;
+  while (begun_ < calls_.size()) {
+    calls_[begun_++]->Start();
+    if (begun_ < calls_.size() && time.is_over()) return Progress::kMore;
+  }
+  waits_ = unanswered_ > 0;
+  return waits_ ? Progress::kWaits : Progress::kDone;
 }
 
 void BatchedCalls::Answered() {

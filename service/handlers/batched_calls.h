@@ -9,6 +9,7 @@
 #include "service/calls/method_metrics.h"
 #include "service/calls/waiting_call.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/stepped_calls.h"
 
 namespace pando {
 
@@ -31,19 +32,21 @@ class BatchedCall {
 };
 
 // Carries out the calls of one batch. Each gets the answer that it would have
-// got alone. Used in the turn.
-class BatchedCalls {
+// got alone. They begin in order, some in each step, so that others are served
+// between them. Used in the turn.
+class BatchedCalls final : public SteppedCalls::Work {
  public:
-  // All outlive this. If `batch` waits, it is resumed once, when the last call
-  // was answered.
+  // All outlive this. `batch` is resumed when the last call was answered that
+  // waits.
   BatchedCalls(CallPolicy* policy, const DataPath& data_path,
                const BatchMetrics& metrics, const v1::BatchRequest& request,
                v1::BatchResponse& response, WaitingCall& batch);
+  // Answers the calls that wait, if the caller is gone. Those that have not
+  // begun never do.
+  ~BatchedCalls() override;
 
-  // Begins all calls, in order. Returns whether all of them were answered.
-  bool Start();
-  // Answers the calls that wait, because the caller is gone.
-  void End();
+  // Begins some of the calls.
+  SteppedCalls::Progress Step() override;
 
   // A call of the batch reports here that it was answered.
   void Answered();
@@ -51,6 +54,7 @@ class BatchedCalls {
  private:
   WaitingCall& batch_;
   std::vector<std::unique_ptr<BatchedCall>> calls_;
+  size_t begun_ = 0;
   size_t unanswered_;
   bool waits_ = false;
 };

@@ -86,23 +86,18 @@ absl::Status DataPathService::OpenLane(const v1::OpenLaneRequest& request,
 std::optional<absl::Status> DataPathService::Batch(
     const v1::BatchRequest& request, v1::BatchResponse& response,
     WaitingCall& call) {
-  if (const auto found = waiting_.find(&call); found != waiting_.end()) {
-    // All is answered, or the caller is gone.
-    const std::unique_ptr<BatchedCalls> calls = std::move(found->second);
-    waiting_.erase(found);
-    calls->End();
-    return absl::OkStatus();
-  }
   if (request.requests_size() > kMaxBatch) {
     return MakeError(Reason::kInvalidField,
                      absl::StrCat("requests has ", request.requests_size(),
                                   " entries; the limit is ", kMaxBatch));
   }
-  auto calls = std::make_unique<BatchedCalls>(
-      policy_, *data_path_, *batch_metrics_, request, response, call);
-  if (calls->Start()) return absl::OkStatus();
-  waiting_[&call] = std::move(calls);
-  return std::nullopt;
+  return stepped_->Answer<BatchedCalls>(
+      call,
+      [&] {
+        return std::make_unique<BatchedCalls>(
+            policy_, *data_path_, *batch_metrics_, request, response, call);
+      },
+      [](BatchedCalls&) { return absl::OkStatus(); });
 }
 
 }  // namespace pando

@@ -1,10 +1,8 @@
 #ifndef PANDO_SERVICE_HANDLERS_DATA_PATH_SERVICE_H_
 #define PANDO_SERVICE_HANDLERS_DATA_PATH_SERVICE_H_
 
-#include <memory>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/data_path.grpc.pb.h"
@@ -12,21 +10,23 @@
 #include "service/calls/method_metrics.h"
 #include "service/handlers/batched_calls.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/memory/memory_socket.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
 namespace pando {
 
-// The handlers of pando.v1.DataPath. Owned by Server; used in the turn; holds
-// the waiting batches.
+// The handlers of pando.v1.DataPath. Owned by Server; used in the turn;
+// holds no state.
 class DataPathService {
  public:
   // All outlive the service. `has_lanes` tells whether this server opens lanes.
-  DataPathService(CallPolicy* policy, PrefixCache* cache, MemorySocket* memory,
-                  bool has_lanes)
+  DataPathService(CallPolicy* policy, PrefixCache* cache, SteppedCalls* stepped,
+                  MemorySocket* memory, bool has_lanes)
       : policy_(policy),
         cache_(cache),
+        stepped_(stepped),
         memory_(memory),
         has_lanes_(has_lanes) {}
 
@@ -38,7 +38,7 @@ class DataPathService {
   absl::Status OpenLane(const v1::OpenLaneRequest& request,
                         v1::OpenLaneResponse& response,
                         const WaitingCall& call);
-  // Returns none while calls of the batch wait.
+  // Returns none between two steps, and while calls of the batch wait.
   std::optional<absl::Status> Batch(const v1::BatchRequest& request,
                                     v1::BatchResponse& response,
                                     WaitingCall& call);
@@ -46,13 +46,12 @@ class DataPathService {
  private:
   CallPolicy* const policy_;
   PrefixCache* const cache_;
+  SteppedCalls* const stepped_;
   MemorySocket* const memory_;
   const bool has_lanes_;
   AsyncService<v1::DataPath> grpc_;
   const DataPath* data_path_ = nullptr;
   std::optional<BatchMetrics> batch_metrics_;
-  absl::flat_hash_map<const WaitingCall*, std::unique_ptr<BatchedCalls>>
-      waiting_;
 };
 
 }  // namespace pando

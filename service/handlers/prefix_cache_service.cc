@@ -1,5 +1,6 @@
 #include "service/handlers/prefix_cache_service.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "core/operators/eviction_work.h"
 #include "core/requests/errors.h"
 #include "os/monotonic_clock.h"
+#include "service/handlers/step_time.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
 
@@ -108,6 +110,57 @@ absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
 }
 
 }  // namespace
+
+// The scores of one MatchPrefixes.
+class PrefixCacheService::Scoring final : public SteppedCalls::Work {
+ public:
+  // All outlive this.
+  Scoring(PrefixCacheService* service, const v1::MatchPrefixesRequest& request,
+          std::optional<LookedUp> looked_up,
+          v1::MatchPrefixesResponse& response)
+      : service_(service),
+        request_(request),
+        looked_up_(std::move(looked_up)),
+        response_(response) {}
+
+  SteppedCalls::Progress Step() override {
+    const StepTime time;
+    while (status_.ok() && response_.scores_size() < request_.queries_size()) {
+      status_ = ScoreNext();
+      if (time.is_over()) return SteppedCalls::Progress::kMore;
+    }
+    return SteppedCalls::Progress::kDone;
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status ScoreNext() {
+    const int next = response_.scores_size();
+    const absl::StatusOr<PrefixScore> score =
+        service_->Score(request_.queries(next));
+    v1::PrefixScore& out = *response_.add_scores();
+    if (score.ok()) {
+      out.set_matched_tokens(score->matched_tokens);
+      out.set_is_pending(score->is_pending);
+      if (looked_up_.has_value()) {
+        FillLoadable(looked_up_->kept[static_cast<size_t>(next)],
+                     score->matched_tokens, out);
+      }
+    } else if (ReasonOf(score.status()) == Reason::kHandleGone) {
+      out.set_is_handle_gone(true);
+    } else {
+      return score.status();
+    }
+    return absl::OkStatus();
+  }
+
+  PrefixCacheService* const service_;
+  const v1::MatchPrefixesRequest& request_;
+  const std::optional<LookedUp> looked_up_;
+  v1::MatchPrefixesResponse& response_;
+  absl::Status status_;
+};
 
 void PrefixCacheService::AddMethodsTo(DataPath& data_path) {
   const std::string service = v1::PrefixCache::service_full_name();
@@ -268,32 +321,23 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefixes(
     const v1::MatchPrefixesRequest& request,
     v1::MatchPrefixesResponse& response, WaitingCall& call) {
   std::optional<LookedUp> looked_up;
-  if (request.tell_loadable() && loader_ != nullptr) {
-    looked_up = loader_->End(call);
+  if (!stepped_->IsUnderWay(call)) {
+    const bool is_told = request.tell_loadable() && loader_ != nullptr;
+    if (is_told) looked_up = loader_->End(call);
     if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
-  }
-  RETURN_IF_ERROR(CheckQueries(request));
-  if (request.tell_loadable() && loader_ != nullptr && !looked_up.has_value()) {
-    ASSIGN_OR_RETURN(const bool is_looked_up, LookUp(call, request));
-    if (is_looked_up) return std::nullopt;
-  }
-  for (int i = 0; i < request.queries_size(); ++i) {
-    const absl::StatusOr<PrefixScore> score = Score(request.queries(i));
-    v1::PrefixScore& out = *response.add_scores();
-    if (score.ok()) {
-      out.set_matched_tokens(score->matched_tokens);
-      out.set_is_pending(score->is_pending);
-      if (looked_up.has_value()) {
-        FillLoadable(looked_up->kept[static_cast<size_t>(i)],
-                     score->matched_tokens, out);
-      }
-    } else if (ReasonOf(score.status()) == Reason::kHandleGone) {
-      out.set_is_handle_gone(true);
-    } else {
-      return score.status();
+    RETURN_IF_ERROR(CheckQueries(request));
+    if (is_told && !looked_up.has_value()) {
+      ASSIGN_OR_RETURN(const bool is_looked_up, LookUp(call, request));
+      if (is_looked_up) return std::nullopt;
     }
   }
-  return absl::OkStatus();
+  return stepped_->Answer<Scoring>(
+      call,
+      [&] {
+        return std::make_unique<Scoring>(this, request, std::move(looked_up),
+                                         response);
+      },
+      [](Scoring& done) { return done.status(); });
 }
 
 // What follows a handle is not looked up: here it is a prompt of no tokens.

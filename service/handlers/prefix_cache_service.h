@@ -54,6 +54,7 @@ class PrefixCacheService {
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
                                           v1::MatchPrefixResponse& response,
                                           WaitingCall& call);
+  // The same, and between two steps.
   std::optional<absl::Status> MatchPrefixes(
       const v1::MatchPrefixesRequest& request,
       v1::MatchPrefixesResponse& response, WaitingCall& call);
@@ -68,6 +69,8 @@ class PrefixCacheService {
                                     WaitingCall& call);
 
  private:
+  class Scoring;
+
   // Whether the call waits until its prompt has been looked up in a tier.
   // Nothing is loaded for a session that is gone.
   absl::StatusOr<bool> LookUp(WaitingCall& call, SessionId session,

@@ -10,8 +10,8 @@ std::unique_ptr<SteppedCalls::Work> SteppedCalls::Take(WaitingCall& call) {
   return work;
 }
 
-void SteppedCalls::Wait(WaitingCall& call, std::unique_ptr<Work> work) {
-  under_way_[&call] = std::move(work);
+void SteppedCalls::ResumeSoon(WaitingCall& call) {
+  if (call.OnStep()) return;
   turns_.push_back(&call);
   next_step_->Request();
 }

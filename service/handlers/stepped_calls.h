@@ -24,12 +24,18 @@ namespace pando {
 // turns.
 class SteppedCalls {
  public:
+  enum class Progress {
+    kDone,
+    kMore,   // there is another step to take
+    kWaits,  // others resume the call, which then takes another step
+  };
+
   // The work of one call.
   class Work {
    public:
     virtual ~Work() = default;
-    // Does a bounded part. Returns whether that was the last.
-    virtual bool Step() = 0;
+    // Does a bounded part.
+    virtual Progress Step() = 0;
   };
 
   // Both outlive this; `server` has not started yet.
@@ -48,8 +54,10 @@ class SteppedCalls {
     std::unique_ptr<Work> work = Take(call);
     if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
     if (work == nullptr) work = begin();
-    if (work->Step()) return finish(static_cast<W&>(*work));
-    Wait(call, std::move(work));
+    const Progress progress = work->Step();
+    if (progress == Progress::kDone) return finish(static_cast<W&>(*work));
+    under_way_[&call] = std::move(work);
+    if (progress == Progress::kMore) ResumeSoon(call);
     return std::nullopt;
   }
 
@@ -72,7 +80,9 @@ class SteppedCalls {
   template <typename W>
   struct CacheWork final : Work {
     CacheWork(PrefixCache* c, W w) : cache(c), work(std::move(w)) {}
-    bool Step() override { return cache->Step(work); }
+    Progress Step() override {
+      return cache->Step(work) ? Progress::kDone : Progress::kMore;
+    }
 
     PrefixCache* const cache;
     W work;
@@ -80,7 +90,8 @@ class SteppedCalls {
 
   // The work that the call has begun; null when it has just arrived.
   std::unique_ptr<Work> Take(WaitingCall& call);
-  void Wait(WaitingCall& call, std::unique_ptr<Work> work);
+  // Runs the handler again after others had the turn.
+  void ResumeSoon(WaitingCall& call);
   void ResumeNext();
 
   PrefixCache* const cache_;

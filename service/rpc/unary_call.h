@@ -21,9 +21,9 @@
 namespace pando {
 
 // Receives the calls of one unary method over gRPC, one after the other. The
-// messages are reused, so that a call allocates little. When a call waits,
-// another UnaryCall is made to receive the next one, and this one is deleted
-// when its call has been answered. Lives on the polling thread.
+// messages are reused, so that a call allocates little. When a call waits for
+// others, another UnaryCall is made to receive the next one, and this one is
+// deleted when its call has been answered. Lives on the polling thread.
 template <typename Request, typename Response>
 class UnaryCall final : public Event, public ServedCall<Request, Response> {
  public:
@@ -57,6 +57,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
 
  private:
   enum class Next { kArm, kAnswer };
+  static constexpr size_t kLongRequestBytes = size_t{64} << 10;
 
   void Rearm() {
     if (server_->is_stopping()) return;
@@ -75,11 +76,19 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
          this);
   }
 
-  absl::Status Parse() override { return ParseRequest(bytes_, request_); }
+  // A large request is parsed outside the turn.
+  absl::Status Parse() override {
+    if (bytes_.Length() < kLongRequestBytes) {
+      return ParseRequest(bytes_, request_);
+    }
+    const FairMutexPause others(&server_->policy()->turn());
+    return ParseRequest(bytes_, request_);
+  }
 
   void Send(const absl::Status& status) override {
     next_ = Next::kArm;
     bytes_.Clear();  // they remain when the call was refused unparsed
+    if (server_->is_stopping()) return OperationDone();
     if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {
@@ -87,7 +96,16 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     }
   }
 
+  // A step is followed by the next one soon: until then no other call of this
+  // object's is received, so that no more requests are kept than are armed.
+  bool OnStep() override {
+    is_between_steps_ = true;
+    return false;
+  }
+
   void OnWait() override {
+    if (std::exchange(is_between_steps_, false)) return;
+    if (std::exchange(has_successor_, true)) return;
     server_->StartCall(
         std::make_unique<UnaryCall>(server_, arm_, this->method(), metrics_));
   }
@@ -100,7 +118,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
 
   void OperationDone() {
     if (--operations_ > 0) return;
-    if (this->waits()) {
+    if (has_successor_) {
       server_->RemoveCall(this);  // deletes this
     } else {
       Rearm();
@@ -123,6 +141,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   const Arm arm_;
   const MethodMetrics metrics_;
   Next next_ = Next::kArm;
+  bool is_between_steps_ = false;
+  bool has_successor_ = false;  // another one that receives calls in its place
   // Those that have not completed; at first, the event that arms the call.
   int operations_ = 1;
   grpc::ByteBuffer bytes_;  // the request, until it is parsed

@@ -6,6 +6,7 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,8 +18,12 @@
 #include "core/prefix_cache.h"
 #include "gtest/gtest.h"
 #include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/data_path.grpc.pb.h"
+#include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/data_path_service.h"
+#include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
 #include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
@@ -58,6 +63,8 @@ class Call {
 };
 using FlushCall = Call<v1::FlushRequest, v1::FlushResponse>;
 using CheckCall = Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>;
+using ScoreCall = Call<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>;
+using BatchCall = Call<v1::BatchRequest, v1::BatchResponse>;
 using ExplainCall = Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>;
 
 // A server with a cache of as many nodes as pages.
@@ -72,8 +79,10 @@ class SteppedCallsTest : public testing::Test {
     Fill();
     admin_.AddMethodsTo(data_path_);
     prefixes_.AddMethodsTo(data_path_);
+    pool_.AddMethodsTo(data_path_);
     admin_.Register(server_, metrics_, data_path_);
     prefixes_.Register(server_, metrics_, data_path_);
+    batches_.Register(server_, metrics_, data_path_);
     const std::string path = folder_ + "/grpc.sock";
     EXPECT_TRUE(
         server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
@@ -81,6 +90,7 @@ class SteppedCallsTest : public testing::Test {
         grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials());
     admin_stub_ = v1::Admin::NewStub(channel);
     prefix_stub_ = v1::PrefixCache::NewStub(channel);
+    data_path_stub_ = v1::DataPath::NewStub(channel);
   }
   ~SteppedCallsTest() override {
     server_.Shutdown(absl::ZeroDuration());
@@ -174,6 +184,21 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->CheckInvariants(context, request, response, done);
     });
   }
+  // Of `prompts` prompts.
+  std::unique_ptr<ScoreCall> StartScoring(int prompts) {
+    return std::make_unique<ScoreCall>([&](auto* context, auto* request,
+                                           auto* response, auto done) {
+      for (int i = 0; i < prompts; ++i) request->add_queries();
+      prefix_stub_->async()->MatchPrefixes(context, request, response, done);
+    });
+  }
+  std::unique_ptr<BatchCall> StartBatch(const v1::BatchRequest& batch) {
+    return std::make_unique<BatchCall>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          *request = batch;
+          data_path_stub_->async()->Batch(context, request, response, done);
+        });
+  }
   // Of the first prompt.
   std::unique_ptr<ExplainCall> StartExplain() {
     return std::make_unique<ExplainCall>(
@@ -191,6 +216,7 @@ class SteppedCallsTest : public testing::Test {
   DataPath data_path_;
   std::unique_ptr<v1::Admin::Stub> admin_stub_;
   std::unique_ptr<v1::PrefixCache::Stub> prefix_stub_;
+  std::unique_ptr<v1::DataPath::Stub> data_path_stub_;
   // The services hold streams of the server, which is gone before them.
   CallPolicy policy_;
   std::unique_ptr<RpcServer> owned_server_ =
@@ -202,6 +228,8 @@ class SteppedCallsTest : public testing::Test {
                       &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   PrefixCacheService prefixes_{&cache_, nullptr, &stepped_, nullptr, 1'000, 1};
+  PoolService pool_{&cache_, nullptr, nullptr, {}, 1};
+  DataPathService batches_{&policy_, &cache_, &stepped_, nullptr, false};
 };
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorFlushes) {
@@ -229,6 +257,81 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileAMatchIsExplained) {
   EXPECT_TRUE(explanation->Wait().ok());
   EXPECT_EQ(explanation->response.end(), v1::MATCH_END_COMPLETE);
   EXPECT_EQ(explanation->response.locks_size(), 1);
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileManyPromptsAreScored) {
+  EXPECT_TRUE(SeveralAreServedWhile([&] { return StartScoring(4096); }));
+  const auto scoring = StartScoring(4096);
+  EXPECT_TRUE(scoring->Wait().ok());
+  EXPECT_EQ(scoring->response.scores_size(), 4096);
+}
+
+// No more of them are kept than are armed, whoever sends them.
+TEST_F(SteppedCallsTest, ManyAreScoredOneAfterTheOther) {
+  std::vector<std::unique_ptr<ScoreCall>> calls;
+  for (int i = 0; i < 3 * kArmedCalls; ++i) calls.push_back(StartScoring(4096));
+  for (const auto& call : calls) {
+    EXPECT_TRUE(call->Wait().ok());
+    EXPECT_EQ(call->response.scores_size(), 4096);
+  }
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedBetweenTheCallsOfABatch) {
+  v1::BatchRequest batch;
+  for (int i = 0; i < 256; ++i) {
+    auto* const scoring = batch.add_requests()->mutable_match_prefixes();
+    for (int query = 0; query < 40; ++query) scoring->add_queries();
+  }
+  EXPECT_TRUE(SeveralAreServedWhile([&] { return StartBatch(batch); }));
+}
+
+TEST_F(SteppedCallsTest, TheCallsOfABatchAreCarriedOutInOrder) {
+  constexpr int kInserts = 128;
+  v1::BatchRequest batch;
+  std::vector<PageId> pages =
+      cache_
+          .Allocate({.session = session_,
+                     .ns = NamespaceKey(),
+                     .pages = kInserts * (kInserts + 1) / 2})
+          .value()
+          .pages;
+  for (int tokens = 1; tokens <= kInserts; ++tokens) {
+    auto* const insert = batch.add_requests()->mutable_insert();
+    insert->set_session_id(session_.value());
+    for (int i = 0; i < tokens; ++i) {
+      insert->add_tokens(kPages + 1 + i);
+      insert->add_page_ids(pages.back().value());
+      pages.pop_back();
+    }
+  }
+  const auto call = StartBatch(batch);
+  ASSERT_TRUE(call->Wait().ok());
+  for (int i = 0; i < kInserts; ++i) {
+    const auto& answer = call->response.responses(i);
+    ASSERT_TRUE(answer.has_insert()) << answer.DebugString();
+    EXPECT_EQ(answer.insert().existing_tokens(), i);
+  }
+}
+
+TEST_F(SteppedCallsTest, ABatchThatIsRepeatedBeforeItsEndDoesNothingTwice) {
+  v1::BatchRequest batch;
+  for (int i = 1; i <= 256; ++i) {
+    auto* const allocate = batch.add_requests()->mutable_allocate_pages();
+    allocate->set_session_id(session_.value());
+    allocate->set_pages(100);
+    allocate->set_request_id(i);
+  }
+  const auto first = StartBatch(batch);
+  const auto repeat = StartBatch(batch);
+  ASSERT_TRUE(first->Wait().ok());
+  ASSERT_TRUE(repeat->Wait().ok());
+  for (int i = 0; i < batch.requests_size(); ++i) {
+    const auto& answer = first->response.responses(i).allocate_pages();
+    const auto& again = repeat->response.responses(i).allocate_pages();
+    ASSERT_EQ(answer.page_ids_size(), 100);
+    EXPECT_TRUE(std::ranges::equal(answer.page_ids(), again.page_ids()));
+  }
+  EXPECT_EQ(cache_.Stats().pages.reserved, 25'600u);
 }
 
 TEST_F(SteppedCallsTest, CallsThatTakeLongTakeTurns) {
