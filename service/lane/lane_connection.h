@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "base/ids.h"
 #include "os/sockets/unix_peer.h"
 #include "service/lane/served_lane.h"
@@ -14,11 +16,25 @@
 
 namespace pando {
 
-// A waiting call that came over a lane.
-class WaitingLaneCall {
+class LaneConnection;
+
+// A place for a call on a lane: its messages, and how far it has come.
+class LaneCall {
  public:
-  virtual ~WaitingLaneCall() = default;
-  // Answers the call and deletes it, because the lane is being closed.
+  virtual ~LaneCall() = default;
+
+  // Called without the turn, before Begin. CheckParts looks at all bytes of the
+  // request; ParseMore parses the next of them, which are whole fields.
+  virtual absl::Status CheckParts(std::string_view request) = 0;
+  virtual absl::Status ParseMore(std::string_view fields) = 0;
+
+  // Carries the call out, or answers it with the error of its parsing. Returns
+  // true when it waits; the lane must then own it.
+  virtual bool Begin(LaneConnection& lane, uint32_t slot,
+                     const absl::Status& parsed) = 0;
+  // Runs the handler of a waiting call again. May delete this.
+  virtual void TakeStep() = 0;
+  // Answers a waiting call and deletes it, because the lane is being closed.
   virtual void End() = 0;
 };
 
@@ -48,12 +64,40 @@ class LaneConnection {
     return caller;
   }
 
-  void AddWaiting(std::unique_ptr<WaitingLaneCall> call) {
-    WaitingLaneCall* const key = call.get();
+  void AddWaiting(std::unique_ptr<LaneCall> call) {
+    LaneCall* const key = call.get();
     waiting_.emplace(key, std::move(call));
   }
   // Deletes a call that was answered.
-  void RemoveWaiting(WaitingLaneCall* call) { waiting_.erase(call); }
+  void RemoveWaiting(LaneCall* call) {
+    if (stepping_ == call) stepping_ = nullptr;
+    waiting_.erase(call);
+  }
+
+  // Begins a call whose handler takes its steps on the lanes' thread. Returns
+  // whether there is one to take.
+  bool Begin(std::unique_ptr<LaneCall> call, uint32_t slot,
+             const absl::Status& parsed) {
+    takes_steps_ = true;
+    if (call->Begin(*this, slot, parsed)) AddWaiting(std::move(call));
+    takes_steps_ = false;
+    return stepping_ != nullptr;
+  }
+  // Takes the next step of that call. Returns whether there is another one.
+  bool TakeStep() {
+    takes_steps_ = true;
+    if (LaneCall* call = std::exchange(stepping_, nullptr)) call->TakeStep();
+    takes_steps_ = false;
+    return stepping_ != nullptr;
+  }
+  // The call has a step to take. Returns whether TakeStep will take it.
+  bool KeepStep(LaneCall* call) {
+    if (takes_steps_) stepping_ = call;
+    return takes_steps_;
+  }
+
+  // For LongCalls.
+  uint64_t served_until = 0;
 
   // Answers the waiting calls, and tells the worker that there will be no more
   // answers.
@@ -65,8 +109,10 @@ class LaneConnection {
  private:
   const std::unique_ptr<ServedLane> lane_;
   const LanePeer peer_;
-  absl::flat_hash_map<WaitingLaneCall*, std::unique_ptr<WaitingLaneCall>>
-      waiting_;
+  absl::flat_hash_map<LaneCall*, std::unique_ptr<LaneCall>> waiting_;
+  // Of those, the one whose next step TakeStep takes.
+  LaneCall* stepping_ = nullptr;
+  bool takes_steps_ = false;  // in Begin or TakeStep
 };
 
 }  // namespace pando

@@ -36,50 +36,52 @@ void AnswerWith(const absl::Status& error, uint32_t slot, ServedLane& lane) {
 // A place for one call of one method after the other, like UnaryCall: one that
 // waits keeps its place for itself.
 template <typename Request, typename Response>
-class LaneCall final : public ServedCall<Request, Response>,
-                       public WaitingLaneCall {
+class TypedLaneCall final : public ServedCall<Request, Response>,
+                            public LaneCall {
  public:
   using Base = ServedCall<Request, Response>;
 
-  LaneCall(CallPolicy* policy, MethodPointer<Request, Response> method,
-           MethodMetrics metrics)
+  TypedLaneCall(CallPolicy* policy, MethodPointer<Request, Response> method,
+                MethodMetrics metrics)
       : Base(policy, std::move(method), metrics, &request_, &response_) {}
 
   Caller caller() const override { return lane_->caller(); }
 
-  // Parses these bytes into the request. Called without the turn.
-  void Take(const std::string& bytes) {
-    taken_bytes_ += bytes.size();
-    parsed_ = ParseRequest(bytes);
+  absl::Status CheckParts(std::string_view request) override {
+    google::protobuf::io::ArrayInputStream stream(
+        request.data(), static_cast<int>(request.size()));
+    return CheckRequestParts(stream, *Request::descriptor());
   }
-  // Returns true when the call waits; the lane then owns it.
-  bool Serve(LaneConnection& lane, uint32_t slot) {
+  absl::Status ParseMore(std::string_view fields) override {
+    parsed_bytes_ += fields.size();
+    if (request_.MergeFromString({fields.data(), fields.size()})) {
+      return absl::OkStatus();
+    }
+    return absl::InternalError("the request cannot be parsed");
+  }
+  bool Begin(LaneConnection& lane, uint32_t slot,
+             const absl::Status& parsed) override {
     lane_ = &lane;
     slot_ = slot;
-    this->Begin();
+    parsed_ = parsed;
+    Base::Begin();
     return this->waits();
   }
+  void TakeStep() override { this->Resume(); }
   void End() override { this->Cancel(); }
+  bool OnStep() override { return lane_->KeepStep(this); }
 
   // Makes the place ready for the next call.
   void Empty() {
+    request_.Clear();
     response_.Clear();
     // Its size is summed up field by field, which is too slow after each call.
-    if (taken_bytes_ < kKeptMessageBytes) return;
-    taken_bytes_ = 0;
+    if (parsed_bytes_ < kKeptMessageBytes) return;
+    parsed_bytes_ = 0;
     if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
   }
 
  private:
-  absl::Status ParseRequest(const std::string& bytes) {
-    request_.Clear();  // also of what is refused
-    google::protobuf::io::ArrayInputStream stream(
-        bytes.data(), static_cast<int>(bytes.size()));
-    RETURN_IF_ERROR(CheckRequestParts(stream, *Request::descriptor()));
-    if (request_.ParseFromString(bytes)) return absl::OkStatus();
-    return absl::InternalError("the request cannot be parsed");
-  }
-
   // The request was parsed before anyone checked who may call: it is never
   // larger than a lane.
   absl::Status Parse() override { return parsed_; }
@@ -94,7 +96,7 @@ class LaneCall final : public ServedCall<Request, Response>,
   }
 
   absl::Status parsed_;
-  size_t taken_bytes_ = 0;  // since the message's size was looked at
+  size_t parsed_bytes_ = 0;  // since the message's size was looked at
   Request request_;
   Response response_;
   LaneConnection* lane_ = nullptr;
@@ -109,24 +111,33 @@ class OfferedMethod final : public LaneMethod {
       : policy_(policy), method_(std::move(method)), metrics_(metrics) {}
 
   void Serve(LaneConnection& lane, const ServedLane::Taken& call) override {
-    if (place_ == nullptr) {
-      place_ = std::make_unique<LaneCall<Request, Response>>(policy_, method_,
-                                                             metrics_);
-    }
-    place_->Take(call.request);
+    if (place_ == nullptr) place_ = NewTypedCall();
+    const absl::Status parsed = Parse(call.request);
     FairMutexLock turn(&policy_->turn().mutex());
-    if (place_->Serve(lane, call.slot)) {
+    if (place_->Begin(lane, call.slot, parsed)) {
       lane.AddWaiting(std::move(place_));
     } else {
       place_->Empty();
     }
   }
 
+  std::unique_ptr<LaneCall> NewCall() const override { return NewTypedCall(); }
+
  private:
+  using Typed = TypedLaneCall<Request, Response>;
+
+  std::unique_ptr<Typed> NewTypedCall() const {
+    return std::make_unique<Typed>(policy_, method_, metrics_);
+  }
+  absl::Status Parse(const std::string& request) {
+    RETURN_IF_ERROR(place_->CheckParts(request));
+    return place_->ParseMore(request);
+  }
+
   CallPolicy* const policy_;
   const MethodPointer<Request, Response> method_;
   const MethodMetrics metrics_;
-  std::unique_ptr<LaneCall<Request, Response>> place_;
+  std::unique_ptr<Typed> place_;
 };
 
 }  // namespace
@@ -145,7 +156,8 @@ LaneMethods::LaneMethods(CallPolicy* policy, const DataPath& data_path,
 }
 
 void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
-  if (call.request.size() < call.request_bytes) {
+  const auto method = methods_.find(call.method);
+  if (method != methods_.end() && call.request.size() < call.request_bytes) {
     FairMutexLock turn(&policy_->turn().mutex());
     AnswerWith(absl::ResourceExhaustedError(
                    absl::StrCat("the request has ", call.request_bytes,
@@ -154,7 +166,6 @@ void LaneMethods::Serve(LaneConnection& lane, const ServedLane::Taken& call) {
                call.slot, lane.lane());
     return;
   }
-  const auto method = methods_.find(call.method);
   if (method != methods_.end()) {
     method->second->Serve(lane, call);
     return;

@@ -20,6 +20,8 @@ class LaneMethod {
   // Carries a call out, or lets it wait. Takes the turn: the caller must not
   // have it.
   virtual void Serve(LaneConnection& lane, const ServedLane::Taken& call) = 0;
+  // A place for a call that is not served at once.
+  virtual std::unique_ptr<LaneCall> NewCall() const = 0;
 };
 
 // The methods that can be called on a lane, by number. Owned by LaneServer, and
@@ -32,6 +34,11 @@ class LaneMethods {
 
   // Takes the turn: the caller must not have it.
   void Serve(LaneConnection& lane, const ServedLane::Taken& call);
+  // A place for a call of this method; null if it is not offered.
+  std::unique_ptr<LaneCall> NewCall(uint32_t method) const {
+    const auto found = methods_.find(method);
+    return found == methods_.end() ? nullptr : found->second->NewCall();
+  }
 
  private:
   CallPolicy* const policy_;

@@ -25,8 +25,8 @@ namespace {
 constexpr uint64_t kChanges = 0;
 // How often it looks at the active lanes between two looks at the clock.
 constexpr int kSpins = 16;
-// The buffer of a larger request is not kept for the next one.
-constexpr size_t kKeptRequestBytes = size_t{1} << 20;
+// A call with a larger request is a long one: it takes some ten microseconds.
+constexpr uint32_t kShortRequestBytes = 16 << 10;
 // How often the thread listens for other lanes while calls never pause.
 constexpr std::chrono::microseconds kBetweenRings{50};
 // How long a worker may read answers after its lane was closed.
@@ -70,6 +70,7 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
       ServedLane::Create({.arena_bytes = config_.arena_bytes,
                           .slots = config_.slots,
                           .max_request_bytes = config_.max_request_bytes,
+                          .short_request_bytes = kShortRequestBytes,
                           .spin = config_.spin}));
   ASSIGN_OR_RETURN(UniqueFd memory, lane->ShareMemory());
   ASSIGN_OR_RETURN(UniqueFd doorbell, lane->ShareDoorbell());
@@ -202,11 +203,16 @@ bool LaneServer::ServeActive() {
   // Serving may drop a lane from the list.
   for (size_t i = 0; i < active_.size(); ++i) {
     LaneConnection& connection = *lanes_.at(active_[i]);
-    if (!connection.lane().HasCalls()) continue;
+    // The calls of a lane begin in their order.
+    if (long_calls_.Has(connection) || !connection.lane().HasCalls()) continue;
     connection.lane().SetCpu(cpu);
     if (!Serve(active_[i], connection)) continue;
     served = true;
     caller_is_here |= taken_.cpu == cpu;
+  }
+  if (!long_calls_.empty()) {
+    long_calls_.Step();
+    served = true;
   }
   if (!served) return false;
   last_call_ = Clock::now();
@@ -219,8 +225,8 @@ bool LaneServer::Serve(LaneId id, LaneConnection& connection) {
     case ServedLane::Next::kNothing:
       return false;
     case ServedLane::Next::kCall:
+      if (StartLongCall(connection)) return true;
       methods_.Serve(connection, taken_);
-      if (taken_.request.capacity() > kKeptRequestBytes) taken_.request = {};
       return true;
     case ServedLane::Next::kBroken:
       Log(LogLevel::kWarning,
@@ -230,6 +236,17 @@ bool LaneServer::Serve(LaneId id, LaneConnection& connection) {
       return true;
   }
   return false;
+}
+
+bool LaneServer::StartLongCall(LaneConnection& connection) {
+  if (taken_.request_bytes <= kShortRequestBytes ||
+      taken_.request_bytes > config_.max_request_bytes) {
+    return false;
+  }
+  std::unique_ptr<LaneCall> place = methods_.NewCall(taken_.method);
+  if (place == nullptr) return false;
+  long_calls_.Add(LongCall(policy_, &connection, std::move(place), taken_));
+  return true;
 }
 
 bool LaneServer::MaySpin() const {
@@ -282,6 +299,7 @@ void LaneServer::Drop(LaneId id) {
   if (found == lanes_.end()) return;
   closed_.push_back({Clock::now(), std::move(found->second)});
   LaneConnection* const connection = closed_.back().connection.get();
+  long_calls_.Remove(connection);
   lanes_.erase(found);
   std::erase(active_, id);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->lane().doorbell(),

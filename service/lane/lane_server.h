@@ -22,6 +22,7 @@
 #include "service/lane/lane_connection.h"
 #include "service/lane/lane_figures.h"
 #include "service/lane/lane_methods.h"
+#include "service/lane/long_calls.h"
 #include "service/lane/served_lane.h"
 
 namespace pando {
@@ -94,12 +95,14 @@ class LaneServer {
   // Opens and closes the lanes that other threads have asked for. Returns false
   // when the thread must stop.
   bool OpenAndCloseLanes();
-  // Serves one call of each active lane, so that no lane holds up another.
-  // Returns whether there were any.
+  // Serves one short call of each active lane, and one part of one long call,
+  // so that no lane holds up another. Returns whether there were any.
   bool ServeActive();
-  // Serves one call of one lane. Returns whether there was one. Drops the lane
-  // if its worker broke the protocol.
+  // Serves one call of one lane, or puts it with the long ones. Returns whether
+  // there was one. Drops the lane if its worker broke the protocol.
   bool Serve(LaneId id, LaneConnection& connection);
+  // Returns false if the call that was taken is short, or is to be refused.
+  bool StartLongCall(LaneConnection& connection);
   // Whether the thread may spin for the next call instead of sleeping.
   bool MaySpin() const;
   // Spins until a call arrives on an active lane, but not for long.
@@ -134,6 +137,7 @@ class LaneServer {
   LaneMethods methods_;
   absl::flat_hash_map<LaneId, std::unique_ptr<LaneConnection>> lanes_;
   std::vector<LaneId> active_;  // called since it slept
+  LongCalls long_calls_;
   struct ClosedLane {
     Clock::time_point since;
     std::unique_ptr<LaneConnection> connection;

@@ -2,6 +2,7 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -40,7 +41,8 @@ ServedLane::ServedLane(const Config& config, SharedMemory memory,
                        UniqueFd doorbell)
     : arena_bytes_(config.arena_bytes),
       slots_(config.slots),
-      max_request_bytes_(config.max_request_bytes),
+      copied_request_bytes_(
+          std::min(config.max_request_bytes, config.short_request_bytes)),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)) {
   lane::Header& shared = header();
@@ -79,14 +81,23 @@ ServedLane::Next ServedLane::Take(Taken& taken) {
   taken.slot = index;
   taken.method = slot.method.load(kRelaxed);
   taken.cpu = slot.cpu.load(kRelaxed);
-  const std::byte* request = lane::ArenaAt(memory_.data()) + request_offset;
+  taken.request_offset = request_offset;
   taken.request_bytes = request_bytes;
-  taken.request.assign(reinterpret_cast<const char*>(request),
-                       request_bytes > max_request_bytes_ ? 0 : request_bytes);
+  taken.request.clear();
+  if (request_bytes <= copied_request_bytes_) CopyMore(taken, request_bytes);
   answers_[index].offset = answer_offset;
   answers_[index].capacity = answer_capacity;
   answers_[index].is_busy.store(true, kRelaxed);
   return Next::kCall;
+}
+
+void ServedLane::CopyMore(Taken& taken, size_t most) const {
+  const size_t copied = taken.request.size();
+  taken.request.reserve(taken.request_bytes);
+  const std::byte* const rest =
+      lane::ArenaAt(memory_.data()) + taken.request_offset + copied;
+  taken.request.append(reinterpret_cast<const char*>(rest),
+                       std::min(most, taken.request_bytes - copied));
 }
 
 void ServedLane::SetAwake(bool is_awake) {

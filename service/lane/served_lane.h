@@ -30,6 +30,8 @@ class ServedLane {
     uint32_t slots = lane::kSlots;  // how many may be used
     // Larger requests are not copied.
     uint32_t max_request_bytes = UINT32_MAX;
+    // Larger ones are left to CopyMore.
+    uint32_t short_request_bytes = UINT32_MAX;
     absl::Duration spin;  // how long the worker may spin
   };
 
@@ -38,8 +40,10 @@ class ServedLane {
     uint32_t slot = 0;
     uint32_t method = 0;  // as the worker wrote it: may be unknown
     uint32_t cpu = 0;     // the one that the caller says it ran on
+    uint32_t request_offset = 0;
     uint32_t request_bytes = 0;
-    std::string request;  // reused from call to call; empty if it is too large
+    // Reused from call to call; empty if it is too large or not short.
+    std::string request;
   };
 
   enum class Next { kCall, kNothing, kBroken };
@@ -56,6 +60,8 @@ class ServedLane {
   // Takes the next call that the worker published. kBroken: the worker broke
   // the protocol, and Take must not be called again.
   Next Take(Taken& taken);
+  // Copies up to `most` more bytes of the request of a call that was taken.
+  void CopyMore(Taken& taken, size_t most) const;
   // Whether a published call was not taken yet.
   bool HasCalls() const {
     return header().submitted.load(std::memory_order_relaxed) != taken_;
@@ -111,7 +117,7 @@ class ServedLane {
 
   const uint32_t arena_bytes_;
   const uint32_t slots_;
-  const uint32_t max_request_bytes_;
+  const uint32_t copied_request_bytes_;  // Take copies no larger ones
   SharedMemory memory_;
   const UniqueFd doorbell_;
   uint32_t taken_ = 0;  // how many of header().submitted were taken

@@ -7,7 +7,10 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +25,7 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kLaneBytes = 64 << 10;
+constexpr uint32_t kLongBytes = 2 << 20;
 constexpr uint32_t kMaxLanes = 8;
 constexpr uint32_t kMaxRequestBytes = 1024;
 
@@ -105,6 +109,197 @@ TEST_F(LaneServerTest, ALaneThatIsFullOfLongCallsHoldsUpNoOther) {
   }
   EXPECT_EQ(other_call.Await(Soon()), lane::Call::Outcome::kAnswered);
   EXPECT_LE(long_calls_before_other, kRings + 1);
+}
+
+// The bytes of a MatchPrefixes of so many prompts of 240 tokens.
+std::string Prompts(int prompts) {
+  v1::MatchPrefixesRequest request;
+  for (int i = 0; i < prompts; ++i) {
+    auto& tokens = *request.add_queries()->mutable_tokens();
+    for (int token = 0; token < 240; ++token) tokens.Add(i);
+  }
+  return request.SerializeAsString();
+}
+
+// Lanes that take long requests. MatchPrefixes is handled in steps.
+class LongCallTest : public testing::Test {
+ protected:
+  using Scoring = v1::MatchPrefixesRequest;
+  static constexpr int kSteps = 20;
+
+  LongCallTest() {
+    data_path_.match_prefixes =
+        MakeWaitingMethod<Scoring, v1::MatchPrefixesResponse>(
+            "test", "MatchPrefixes",
+            [this](const Scoring& in, auto&,
+                   WaitingCall& call) -> std::optional<absl::Status> {
+              if (call.is_cancelled()) return absl::CancelledError();
+              return TakeStep(in, call);
+            });
+    Offer(data_path_.match_prefix, "MatchPrefix");
+    Offer(data_path_.insert, "Insert", [this] { on_insert_(); });
+    Offer(data_path_.lock, "Lock");
+    Offer(data_path_.unlock, "Unlock");
+    Offer(data_path_.allocate_pages, "AllocatePages");
+    Offer(data_path_.free_pages, "FreePages");
+    Offer(data_path_.get_stats, "GetStats", [this] { on_get_stats_(); });
+    server_ = *LaneServer::Start({.arena_bytes = 2 * kLongBytes,
+                                  .max_lanes = 70,
+                                  .max_request_bytes = kLongBytes,
+                                  .spin = absl::ZeroDuration()},
+                                 &policy_, data_path_, metrics_);
+  }
+
+  std::shared_ptr<lane::Lane> OpenLane() {
+    std::string error;
+    LaneDescriptors lane =
+        *server_->Open({.session = SessionId(++last_session_),
+                        .process = {},
+                        .authorization = ""});
+    return lane::Lane::Map(lane.memory, std::move(lane.doorbell), error);
+  }
+
+  // One of kSteps of a call, each longer than rings go unnoticed.
+  std::optional<absl::Status> TakeStep(const Scoring& request,
+                                       WaitingCall& call) {
+    ++steps_;
+    on_step_(request);
+    const auto end = lane::Lane::Clock::now() + std::chrono::microseconds(200);
+    while (lane::Lane::Clock::now() < end) {
+    }
+    if (++steps_of_[&call] < kSteps) {
+      if (call.OnStep()) return std::nullopt;
+      ADD_FAILURE() << "the lanes' thread takes the steps";
+    }
+    steps_of_.erase(&call);
+    return absl::OkStatus();
+  }
+
+  static void ExpectAnswered(std::vector<lane::Call>& calls) {
+    for (lane::Call& call : calls) {
+      EXPECT_EQ(call.Await(Soon()), lane::Call::Outcome::kAnswered);
+      EXPECT_EQ(call.code(), 0u);
+    }
+  }
+
+  // Set before the first call.
+  std::function<void(const Scoring&)> on_step_ = [](const Scoring&) {};
+  std::function<void()> on_insert_ = [] {};
+  std::function<void()> on_get_stats_ = [] {};
+  int steps_ = 0;
+  std::map<WaitingCall*, int> steps_of_;
+  uint64_t last_session_ = 0;
+  CallPolicy policy_;
+  DataPath data_path_;
+  RpcMetrics metrics_;
+  std::unique_ptr<LaneServer> server_;
+};
+
+TEST_F(LongCallTest, AShortCallIsServedBetweenTwoStepsOfManyLongOnes) {
+  constexpr int kLanes = 64;
+  const std::shared_ptr<lane::Lane> other = OpenLane();
+  std::optional<lane::Call> short_call;
+  std::vector<int> steps_before;  // each short call was answered
+  int submitted_at = 0;
+  on_step_ = [&](const Scoring&) {
+    if (steps_ % 50 != 0 || short_call.has_value()) return;
+    short_call.emplace(Request(*other, "", 256, lane::Method::kGetStats));
+    short_call->Submit();
+    submitted_at = steps_;
+  };
+  on_get_stats_ = [&] {
+    steps_before.push_back(steps_ - submitted_at);
+    short_call.reset();
+  };
+  std::vector<lane::Call> calls;
+  calls.reserve(kLanes);
+  for (int i = 0; i < kLanes; ++i) {
+    calls.push_back(
+        Request(*OpenLane(), Prompts(100), 256, lane::Method::kMatchPrefixes));
+  }
+  for (lane::Call& call : calls) call.Submit();
+  ExpectAnswered(calls);
+  EXPECT_EQ(steps_, kLanes * kSteps);
+  EXPECT_GE(steps_before.size(), 10u);
+  for (const int steps : steps_before) EXPECT_LE(steps, 1);
+}
+
+TEST_F(LongCallTest, ALaneWaitsForAsManyBytesOfOthersAsItAsksFor) {
+  constexpr int kLanes = 8;
+  const std::shared_ptr<lane::Lane> other = OpenLane();
+  lane::Call smaller = Request(*other, Prompts(20), 256, lane::Method::kInsert);
+  int begun = 0;
+  int begun_before_smaller = 0;
+  on_step_ = [&](const Scoring&) {
+    begun = static_cast<int>(steps_of_.size());
+    if (steps_ == kSteps / 2) smaller.Submit();
+  };
+  on_insert_ = [&] { begun_before_smaller = steps_; };
+  std::vector<lane::Call> calls;
+  calls.reserve(kLanes);
+  for (int i = 0; i < kLanes; ++i) {
+    calls.push_back(Request(*OpenLane(), Prompts(1'500), 256,
+                            lane::Method::kMatchPrefixes));
+  }
+  for (lane::Call& call : calls) call.Submit();
+  ExpectAnswered(calls);
+  EXPECT_EQ(smaller.Await(Soon()), lane::Call::Outcome::kAnswered);
+  EXPECT_LE(begun_before_smaller, kSteps / 2 + 1);
+  EXPECT_LE(begun, 1);  // so that only one is kept in parts
+}
+
+TEST_F(LongCallTest, CallsOfALaneBeginInTheirOrder) {
+  const std::shared_ptr<lane::Lane> lane = OpenLane();
+  int steps_before_short = 0;
+  on_get_stats_ = [&] { steps_before_short = steps_; };
+  std::vector<lane::Call> calls;
+  calls.push_back(
+      Request(*lane, Prompts(1'000), 256, lane::Method::kMatchPrefixes));
+  calls.push_back(Request(*lane, "", 256, lane::Method::kGetStats));
+  std::vector<lane::Call*> submitted = {&calls[0], &calls[1]};
+  lane->Submit(submitted);
+  ExpectAnswered(calls);
+  EXPECT_EQ(steps_before_short, kSteps);
+}
+
+TEST_F(LongCallTest, ARequestThatIsParsedInPartsIsParsedAsAWhole) {
+  const std::shared_ptr<lane::Lane> lane = OpenLane();
+  std::string handled;
+  on_step_ = [&](const Scoring& request) {
+    handled = request.SerializeAsString();
+  };
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 40; ++round) {
+    std::string bytes = Prompts(20 + static_cast<int>(random() % 1'000));
+    for (int damaged = round % 3; damaged > 0; --damaged) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    handled = "none";
+    lane::Call call = Request(*lane, bytes, 4096, lane::Method::kMatchPrefixes);
+    call.Submit();
+    ASSERT_EQ(call.Await(Soon()), lane::Call::Outcome::kAnswered);
+    Scoring whole;
+    if (whole.ParseFromString(bytes)) {
+      EXPECT_TRUE(call.code() != 0 || handled == whole.SerializeAsString());
+    } else {
+      EXPECT_NE(call.code(), 0u);
+    }
+  }
+}
+
+TEST_F(LongCallTest, ALaneMayBeClosedAtAnyPartOfACall) {
+  for (int round = 0; round < 20; ++round) {
+    const std::shared_ptr<lane::Lane> lane = OpenLane();
+    lane::Call call =
+        Request(*lane, Prompts(1'000), 256, lane::Method::kMatchPrefixes);
+    call.Submit();
+    for (int yields = 0; yields < 100 * round; ++yields)
+      std::this_thread::yield();
+    server_->Close(SessionId(last_session_));
+    EXPECT_NE(call.Await(Soon()), lane::Call::Outcome::kTimedOut);
+  }
 }
 
 // What its pages take.
