@@ -22,9 +22,10 @@ from python_calls import IDLE_SESSIONS, idle_share, python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
 from rows import Row, json_of, print_rows, print_table
 from tier_rows import tier_rows
+from waits import wait_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "replay"]
+PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "waits", "replay"]
 
 
 # On two CPUs, by tokens.
@@ -408,6 +409,8 @@ def main() -> int:
         rows += kv_events_rows(options.build)
     if "tiers" in wanted:
         rows += tier_rows(options.build, traces)
+    if "waits" in wanted:
+        rows += wait_rows(options.build)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

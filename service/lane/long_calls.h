@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,14 +28,15 @@ class LongCalls {
     LaneConnection* const lane = &call.lane();
     const uint64_t due = std::max(now_, lane->served_until) + call.bytes();
     lane->served_until = due;
-    order_.emplace(due, lane);
-    calls_.emplace(lane, std::move(call));
+    const Place place(due, ++last_);
+    order_.emplace(place, lane);
+    calls_.emplace(lane, Queued{std::move(call), place});
   }
 
   // Does one part of one call. REQUIRES: !empty().
   void Step() {
     LaneConnection* const lane = order_.begin()->second;
-    LongCall& call = calls_.at(lane);
+    LongCall& call = calls_.at(lane).call;
     if (call.Step()) return;
     now_ += call.bytes() / calls_.size();
     Remove(lane);
@@ -43,12 +44,23 @@ class LongCalls {
 
   // Drops the call of a lane, if it has one.
   void Remove(LaneConnection* lane) {
-    if (calls_.erase(lane) > 0) order_.erase({lane->served_until, lane});
+    const auto found = calls_.find(lane);
+    if (found == calls_.end()) return;
+    order_.erase(found->second.place);
+    calls_.erase(found);
   }
 
  private:
-  absl::flat_hash_map<const LaneConnection*, LongCall> calls_;
-  std::set<std::pair<uint64_t, LaneConnection*>> order_;  // by when it is due
+  // When a call is due, and its number: of two, the one that came first goes.
+  using Place = std::pair<uint64_t, uint64_t>;
+  struct Queued {
+    LongCall call;
+    Place place;
+  };
+
+  absl::flat_hash_map<const LaneConnection*, Queued> calls_;
+  std::map<Place, LaneConnection*> order_;
+  uint64_t last_ = 0;
   uint64_t now_ = 0;  // bytes that a lane was served that always had a call
 };
 

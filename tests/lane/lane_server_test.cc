@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -229,12 +230,12 @@ TEST_F(LongCallTest, ALaneWaitsForAsManyBytesOfOthersAsItAsksFor) {
   const std::shared_ptr<lane::Lane> other = OpenLane();
   lane::Call smaller = Request(*other, Prompts(20), 256, lane::Method::kInsert);
   int begun = 0;
-  int begun_before_smaller = 0;
+  int steps_before_smaller = 0;
   on_step_ = [&](const Scoring&) {
-    begun = static_cast<int>(steps_of_.size());
+    begun = std::max(begun, static_cast<int>(steps_of_.size()));
     if (steps_ == kSteps / 2) smaller.Submit();
   };
-  on_insert_ = [&] { begun_before_smaller = steps_; };
+  on_insert_ = [&] { steps_before_smaller = steps_; };
   std::vector<lane::Call> calls;
   calls.reserve(kLanes);
   for (int i = 0; i < kLanes; ++i) {
@@ -244,7 +245,7 @@ TEST_F(LongCallTest, ALaneWaitsForAsManyBytesOfOthersAsItAsksFor) {
   for (lane::Call& call : calls) call.Submit();
   ExpectAnswered(calls);
   EXPECT_EQ(smaller.Await(Soon()), lane::Call::Outcome::kAnswered);
-  EXPECT_LE(begun_before_smaller, kSteps / 2 + 1);
+  EXPECT_LE(steps_before_smaller, kSteps / 2 + 1);
   EXPECT_LE(begun, 1);  // so that only one is kept in parts
 }
 
@@ -281,10 +282,12 @@ TEST_F(LongCallTest, ARequestThatIsParsedInPartsIsParsedAsAWhole) {
     call.Submit();
     ASSERT_EQ(call.Await(Soon()), lane::Call::Outcome::kAnswered);
     Scoring whole;
-    if (whole.ParseFromString(bytes)) {
-      EXPECT_TRUE(call.code() != 0 || handled == whole.SerializeAsString());
+    const bool is_whole = whole.ParseFromString(bytes);
+    if (round % 3 == 0 || call.code() == 0) {
+      EXPECT_TRUE(is_whole);
+      EXPECT_EQ(handled, whole.SerializeAsString());
     } else {
-      EXPECT_NE(call.code(), 0u);
+      EXPECT_EQ(handled, "none");
     }
   }
 }
