@@ -81,7 +81,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     if (bytes_.Length() < kLongRequestBytes) {
       return ParseRequest(bytes_, request_);
     }
-    const FairMutexPause others(&server_->policy()->turn());
+    const FairMutexPause others(&server_->policy()->turn().mutex());
     return ParseRequest(bytes_, request_);
   }
 
