@@ -13,6 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "os/sockets/connection_rates.h"
+#include "os/sockets/tcp_peer.h"
 
 namespace pando {
 namespace {
@@ -20,6 +24,13 @@ namespace {
 // A stream of the reflection service, which is gRPC's own, keeps a thread, and
 // anybody may open one. All other calls need none.
 constexpr int kMaxGrpcThreads = 4;  // one of them waits for the next stream
+
+bool MayConnect(const std::string& peer, ConnectionRates& rates) {
+  if (rates.Admit(peer, MonotonicNow())) return true;
+  Log(LogLevel::kWarning, "connection refused: its peer connects too often",
+      {{"peer", peer}});
+  return false;
+}
 
 }  // namespace
 
@@ -116,17 +127,22 @@ absl::Status RpcServer::Start(const Config& config) {
 
 absl::Status RpcServer::Listen(const Config& config) {
   std::vector<Acceptor::Source> sources;
+  // Used by the acceptor's thread alone.
+  const auto rates = std::make_shared<ConnectionRates>();
   if (!config.socket.path.empty()) {
     ASSIGN_OR_RETURN(unix_listener_, UnixListener::Start(config.socket));
     sources.push_back({unix_listener_->fd(), unix_listener_->path(),
-                       [this, filter = config.filter](UniqueFd fd) {
+                       [this, rates, filter = config.filter](UniqueFd fd) {
+                         const UnixPeer peer = UnixPeerOf(fd.get());
+                         if (!MayConnect(NameOf(peer), *rates)) return;
                          AddUnixConnection(std::move(fd), filter);
                        }});
   }
   if (!config.tcp.empty()) {
     ASSIGN_OR_RETURN(tcp_listener_, TcpListener::Start(config.tcp));
     for (const UniqueFd& socket : tcp_listener_->sockets()) {
-      sources.push_back({socket.get(), config.tcp, [this](UniqueFd fd) {
+      sources.push_back({socket.get(), config.tcp, [this, rates](UniqueFd fd) {
+                           if (!MayConnect(TcpHostOf(fd.get()), *rates)) return;
                            AddTcpConnection(std::move(fd));
                          }});
     }

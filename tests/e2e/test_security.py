@@ -145,6 +145,35 @@ def test_connections_are_accepted_again_once_there_are_descriptors(folder):
             assert client.stats().sessions == 1
 
 
+def is_welcome(pandod) -> bool:
+    """Whether a connection gets the first frame of HTTP/2, and not its end."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(pandod.socket))
+        try:
+            return peer.recv(1) != b""
+        except ConnectionResetError:
+            return False
+
+
+CONNECT_AS_ANOTHER_PROCESS = """
+import sys
+from pando_kv import Client
+with Client(sys.argv[1]) as client:
+    print(client.stats().sessions)
+"""
+
+
+def test_a_flood_of_connections_is_cut_off_and_keeps_nobody_else_out(folder):
+    with serving(folder) as pandod, Client(pandod.address) as client:
+        assert any(not is_welcome(pandod) for _ in range(20_000))
+        said = subprocess.check_output(
+            [sys.executable, "-c", CONNECT_AS_ANOTHER_PROCESS, pandod.address]
+        )
+        assert int(said) == 2
+        eventually(lambda: client.stats().sessions == 1)
+        assert "its peer connects too often" in pandod.log()
+
+
 # Attach tokens.
 
 
