@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/requests/errors.h"
 #include "lane/pause.h"
 #include "os/logging/log.h"
 
@@ -89,6 +90,14 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
         absl::StrCat("there are ", by_session_.size(),
                      " lanes, as many as max-lanes allows"));
   }
+  if (with_memory_by_session_.contains(session) &&
+      with_memory_by_session_.at(session) >= kMaxOfSession) {
+    return MakeError(
+        Reason::kSessionLimit,
+        absl::StrCat("the session has opened ",
+                     with_memory_by_session_.at(session),
+                     " lanes within seconds; the limit is ", kMaxOfSession));
+  }
   if (lanes_with_memory_ - by_session_.size() >= config_.max_lanes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("as many lanes as max-lanes allows, ", config_.max_lanes,
@@ -96,6 +105,7 @@ absl::StatusOr<LaneDescriptors> LaneServer::Open(LanePeer peer) {
   }
   if (has_lane) to_close_.push_back(before->second);
   ++lanes_with_memory_;
+  ++with_memory_by_session_[session];
   const LaneId id = ++last_id_;
   by_session_[session] = id;
   to_open_.push_back(
@@ -318,10 +328,14 @@ void LaneServer::Drop(LaneId id) {
 void LaneServer::GiveMemoryBack() {
   while (!closed_.empty() &&
          Clock::now() - closed_.front().since > kReadAfterClose) {
-    closed_.front().connection->lane().DiscardArena();
+    LaneConnection& connection = *closed_.front().connection;
+    const SessionId session = connection.peer().session;
+    connection.lane().DiscardArena();
     closed_.pop_front();
     absl::MutexLock hold(&mutex_);
     --lanes_with_memory_;
+    const auto of_session = with_memory_by_session_.find(session);
+    if (--of_session->second == 0) with_memory_by_session_.erase(of_session);
   }
 }
 

@@ -41,6 +41,11 @@ struct LaneDescriptors {
 // Owned by Server. Open and Close may be called by any thread. Stop ends it.
 class LaneServer {
  public:
+  // Lanes of one session whose memory is still there: the open one, and those
+  // that it replaced lately. So a session that opens one after the other keeps
+  // no other session from its lane.
+  static constexpr uint32_t kMaxOfSession = 4;
+
   struct Config {
     uint32_t arena_bytes = 0;
     uint32_t max_lanes = 0;
@@ -63,7 +68,7 @@ class LaneServer {
 
   // Opens a lane, in place of the one that its session may have had.
   // RESOURCE_EXHAUSTED when there are max_lanes already, or when so many were
-  // closed lately.
+  // closed lately; SESSION_LIMIT when the session alone opened kMaxOfSession.
   absl::StatusOr<LaneDescriptors> Open(LanePeer peer);
   // Closes the lane of a session, if it has one.
   void Close(SessionId session);
@@ -129,6 +134,8 @@ class LaneServer {
   LaneId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<SessionId, LaneId> by_session_ ABSL_GUARDED_BY(mutex_);
   size_t lanes_with_memory_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<SessionId, uint32_t> with_memory_by_session_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<OpenedLane> to_open_ ABSL_GUARDED_BY(mutex_);
   std::vector<LaneId> to_close_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> has_changes_ = false;

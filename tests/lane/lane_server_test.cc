@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "clients/lane/lane.h"
+#include "core/requests/errors.h"
 #include "service/calls/call_policy.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
@@ -324,7 +325,8 @@ void FillUp(const LaneDescriptors& lane) {
 TEST_F(LaneServerTest, LanesThatAreKeptAfterTheirEndTakeNoMemory) {
   std::vector<LaneDescriptors> kept;
   while (kept.size() < 3 * kMaxLanes) {
-    absl::StatusOr<LaneDescriptors> lane = Open(1);
+    server_->Close(SessionId(kept.size()));
+    absl::StatusOr<LaneDescriptors> lane = Open(kept.size() + 1);
     if (!lane.ok()) {
       EXPECT_TRUE(absl::IsResourceExhausted(lane.status())) << lane.status();
       std::this_thread::yield();
@@ -341,13 +343,17 @@ TEST_F(LaneServerTest, LanesThatAreKeptAfterTheirEndTakeNoMemory) {
   }
 }
 
-TEST_F(LaneServerTest, ASessionThatIsRefusedAnotherLaneKeepsItsOwn) {
+TEST_F(LaneServerTest, ASessionThatOpensManyLanesIsRefusedAndKeepsItsOwn) {
   std::shared_ptr<lane::Lane> own;
+  uint32_t opened = 0;
   auto next = Open(1);
-  for (; next.ok(); next = Open(1)) own = Map(*std::move(next));
-  EXPECT_TRUE(absl::IsResourceExhausted(next.status())) << next.status();
-  // What is to be closed is closed before another one is opened.
-  while (!Open(2).ok()) std::this_thread::yield();
+  for (; next.ok(); next = Open(1)) {
+    own = Map(*std::move(next));
+    ++opened;
+  }
+  EXPECT_EQ(opened, LaneServer::kMaxOfSession);
+  EXPECT_EQ(ReasonOf(next.status()), Reason::kSessionLimit) << next.status();
+  EXPECT_TRUE(Open(2).ok());
   lane::Call call = Request(*own, "", 4096, lane::Method::kGetStats);
   call.Submit();
   EXPECT_EQ(call.Await(Soon()), lane::Call::Outcome::kAnswered);
