@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "gpu/page_checksum_plan.h"
+#include "os/private_folder.h"
 #include "tiers/local/file_calls.h"
 #include "tiers/local/io_ring.h"
 
@@ -164,15 +165,7 @@ absl::Status MakeFolder(const std::string& folder) {
   if (mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, "tier-disk: make the folder " + folder);
   }
-  struct stat status;
-  if (stat(folder.c_str(), &status) != 0) {
-    return absl::ErrnoToStatus(errno, "tier-disk: find the folder " + folder);
-  }
-  if (status.st_uid == 0 || status.st_uid == geteuid()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "tier-disk is '%s', which belongs to user %u; must belong to pandod's "
-      "user, %u, or to root",
-      folder, status.st_uid, geteuid()));
+  return CheckPrivateFolder("tier-disk", folder);
 }
 
 absl::Status Lock(const UniqueFd& index, const std::string& folder) {

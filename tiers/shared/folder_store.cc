@@ -20,6 +20,7 @@
 #include "base/unique_fd.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
+#include "os/private_folder.h"
 #include "os/random_id.h"
 
 namespace pando {
@@ -29,36 +30,8 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
-constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 // What is erased is given such a name.
 constexpr std::string_view kErasedPrefix = "erased-";
-
-absl::Status CheckFolder(const std::string& folder) {
-  struct stat status;
-  if (stat(folder.c_str(), &status) != 0) {
-    return absl::ErrnoToStatus(errno, "tier-shared: find the folder " + folder);
-  }
-  if (!S_ISDIR(status.st_mode)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("tier-shared is '", folder, "', which is no folder"));
-  }
-  if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "tier-shared is '%s', which belongs to user %u; must belong to "
-        "pandod's user, %u, or to root",
-        folder, status.st_uid, geteuid()));
-  }
-  if ((status.st_mode & kOthersWrite) != 0) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "tier-shared is '%s', whose mode is %04o; only its owner may have the "
-        "right to write",
-        folder, status.st_mode & 07777));
-  }
-  if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
-    return absl::ErrnoToStatus(errno, "tier-shared: read and write " + folder);
-  }
-  return absl::OkStatus();
-}
 
 absl::Status Late() {
   return absl::DeadlineExceededError("the shared folder is slow");
@@ -132,7 +105,7 @@ absl::Status Fill(UniqueFd file, std::span<const std::byte> value,
 
 absl::StatusOr<std::unique_ptr<FolderStore>> FolderStore::Open(
     const std::string& folder, uint64_t digest) {
-  RETURN_IF_ERROR(CheckFolder(folder));
+  RETURN_IF_ERROR(CheckPrivateFolder("tier-shared", folder));
   return absl::WrapUnique(new FolderStore(folder, digest));
 }
 

@@ -107,6 +107,22 @@ def test_nobody_else_may_read_the_files(tiered):
     assert tiered.folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("mode", [0o722, 0o770], ids=oct)
+def test_a_folder_where_others_may_write_is_refused(tmp_path, mode):
+    folder = tmp_path / "tier"
+    folder.mkdir()
+    folder.chmod(mode)
+    said = refused_start(
+        tmp_path,
+        f"--tier-disk={folder}",
+        "--tier-disk-bytes=1GiB",
+        "--model=m",
+        "--pool-pages=8",
+    )
+    assert f"tier-disk is '{folder}', whose mode is 0{mode:o}" in said
+    assert list(folder.iterdir()) == []
+
+
 def test_options_that_need_others_are_refused(tmp_path):
     assert "tier-disk is given, which needs tier-disk-bytes" in refused_start(
         tmp_path, f"--tier-disk={tmp_path}/tier"

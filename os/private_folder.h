@@ -1,0 +1,18 @@
+#ifndef PANDO_OS_PRIVATE_FOLDER_H_
+#define PANDO_OS_PRIVATE_FOLDER_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace pando {
+
+// Checks the folder that `option` names: it must belong to this user or to
+// root, and nobody else may write to it.
+absl::Status CheckPrivateFolder(std::string_view option,
+                                const std::string& folder);
+
+}  // namespace pando
+
+#endif  // PANDO_OS_PRIVATE_FOLDER_H_
