@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <utility>
 
@@ -84,29 +85,42 @@ bool MoverConnection::MayBeReplacedBy(const UnixPeer& peer) const {
 
 void MoverConnection::Run() {
   pthread_setname_np(pthread_self(), "mover");
+  SetPatience(times_.ready_within);
   mover::Reply reply;
-  while (mover::Receive(socket_.get(), reply).ok()) Take(reply);
+  while (mover::Receive(socket_.get(), reply).ok() && Take(reply)) continue;
+  bool was_told = false;
   {
     absl::MutexLock hold(&mutex_);
+    was_told = state_ == State::kReady;
     state_ = State::kClosed;
   }
   // It ends, too, if it was only we who could not tell it any more.
   shutdown(socket_.get(), SHUT_RDWR);
-  if (AwaitEndOfProcess()) {
-    Log(LogLevel::kWarning, "a pando-mover has ended", {{"device", device_}});
+  if (AwaitEndOfProcess(was_told)) {
+    Log(LogLevel::kWarning,
+        was_told ? "a pando-mover has ended"
+                 : "a pando-mover did not begin to copy",
+        {{"device", device_}});
   }
   FailAll();
 }
 
-void MoverConnection::Take(const mover::Reply& reply) {
+void MoverConnection::SetPatience(absl::Duration patience) const {
+  const timeval time = absl::ToTimeval(patience);
+  setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+}
+
+bool MoverConnection::Take(const mover::Reply& reply) {
   absl::MutexLock hold(&mutex_);
   if (reply.id == 0) {
     state_ = State::kReady;
+    SetPatience(absl::ZeroDuration());
     Log(LogLevel::kInfo, "a pando-mover copies", {{"device", device_}});
-    return;
+    return true;
   }
+  if (state_ != State::kReady) return false;
   const auto found = copying_.find(reply.id);
-  if (found == copying_.end()) return;
+  if (found == copying_.end()) return true;
   Copying& copying = *found->second;
   copying.is_over = true;
   if (reply.is_done == 0) {
@@ -115,15 +129,18 @@ void MoverConnection::Take(const mover::Reply& reply) {
                      " cannot copy a page; its log says why"));
   }
   copying_.erase(found);
+  return true;
 }
 
-bool MoverConnection::AwaitEndOfProcess() {
+bool MoverConnection::AwaitEndOfProcess(bool was_told) {
   pollfd watched[] = {{.fd = stop_.get(), .events = POLLIN, .revents = 0},
                       {.fd = process_.get(), .events = POLLIN, .revents = 0}};
-  const int timeout_ms =
-      process_.valid()
-          ? -1
-          : static_cast<int>(absl::ToInt64Milliseconds(times_.quarantine));
+  int timeout_ms = -1;
+  if (!was_told) {
+    timeout_ms = 0;
+  } else if (!process_.valid()) {
+    timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(times_.quarantine));
+  }
   while (poll(watched, 2, timeout_ms) < 0) {
   }
   return watched[0].revents == 0;

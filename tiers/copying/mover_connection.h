@@ -38,6 +38,11 @@ class MoverConnection {
     // A mover that keeps a copy waiting for longer hangs: it takes
     // milliseconds.
     absl::Duration hung_after = absl::Seconds(10);
+    // A peer that has not said hello by then is sent away.
+    absl::Duration hello_within = absl::Seconds(1);
+    // A mover that says nothing for so long once it is welcome gives way to
+    // others; it maps in seconds.
+    absl::Duration ready_within = absl::Seconds(60);
   };
 
   // `process` becomes readable when the mover's process has ended; it is not
@@ -68,9 +73,13 @@ class MoverConnection {
   enum class State { kMapping, kReady, kClosed, kOver };
 
   void Run();
-  void Take(const mover::Reply& reply);
-  // Waits until the process has ended. False: this was given up.
-  bool AwaitEndOfProcess();
+  // Returns false when the mover does not say what it must.
+  bool Take(const mover::Reply& reply);
+  // How long Run waits for the next reply; zero: for ever.
+  void SetPatience(absl::Duration patience) const;
+  // Waits until the process has ended, if it was told to copy. False: this was
+  // given up.
+  bool AwaitEndOfProcess(bool was_told);
   void FailAll();
   absl::Status NotThere() const;
 

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "mover/message_socket.h"
 #include "os/logging/log.h"
+#include "os/monotonic_clock.h"
 #include "os/sockets/accept.h"
 #include "tiers/copying/mover_process.h"
 
@@ -24,10 +25,13 @@ namespace {
 
 // Nobody but this user has a mover here.
 constexpr mode_t kSocketMode = 0600;
-// How long a peer may take to say hello: others wait behind it.
-constexpr int kHelloMs = 1000;
-// How long nobody is accepted when no descriptor is free.
+// So many peers may take their time to say hello: the oldest goes for one more.
+constexpr size_t kMaxNewcomers = 64;
+// How long nobody is accepted when no descriptor is free, and how late a
+// newcomer's time may end.
 constexpr int kRetryMs = 100;
+// Before them come the two other descriptors that are watched.
+constexpr size_t kFirstNewcomer = 2;
 
 absl::StatusOr<UniqueFd> MakeEvent() {
   UniqueFd event(eventfd(0, EFD_CLOEXEC));
@@ -95,15 +99,46 @@ std::vector<PageMovers::Device> PageMovers::DevicesOf(const KvPool& pool) {
 void PageMovers::Run() {
   pthread_setname_np(pthread_self(), "movers");
   bool may_accept = true;
+  std::vector<pollfd> watched;
   while (true) {
-    pollfd watched[] = {
-        {.fd = stop_.get(), .events = POLLIN, .revents = 0},
-        {.fd = listener_->fd(), .events = POLLIN, .revents = 0}};
-    poll(watched, may_accept ? 2 : 1, may_accept ? -1 : kRetryMs);
+    // A negative descriptor is one that poll leaves out.
+    watched.assign({{stop_.get(), POLLIN, 0},
+                    {may_accept ? listener_->fd() : -1, POLLIN, 0}});
+    for (const Newcomer& each : newcomers_) {
+      watched.push_back({each.socket.get(), POLLIN, 0});
+    }
+    const bool is_idle = may_accept && newcomers_.empty();
+    poll(watched.data(), watched.size(), is_idle ? -1 : kRetryMs);
     if (watched[0].revents != 0) return;
-    AcceptResult accepted = AcceptFrom(listener_->fd());
-    may_accept = !accepted.is_out_of_descriptors;
-    if (accepted.fd.valid()) Greet(std::move(accepted.fd));
+    // Those who have said hello go before those who come, who might push them
+    // out.
+    for (size_t i = watched.size(); i-- > kFirstNewcomer;) {
+      if (watched[i].revents == 0) continue;
+      const auto said =
+          newcomers_.begin() + static_cast<ptrdiff_t>(i - kFirstNewcomer);
+      UniqueFd socket = std::move(said->socket);
+      newcomers_.erase(said);
+      Greet(std::move(socket));
+    }
+    GreetLate();
+    may_accept = Accept();
+  }
+}
+
+bool PageMovers::Accept() {
+  AcceptResult accepted = AcceptFrom(listener_->fd());
+  if (!accepted.fd.valid()) return !accepted.is_out_of_descriptors;
+  if (newcomers_.size() == kMaxNewcomers) newcomers_.pop_front();
+  newcomers_.push_back(
+      {std::move(accepted.fd), MonotonicNow() + times_.hello_within});
+  return true;
+}
+
+void PageMovers::GreetLate() {
+  while (!newcomers_.empty() && newcomers_.front().deadline <= MonotonicNow()) {
+    UniqueFd socket = std::move(newcomers_.front().socket);
+    newcomers_.pop_front();
+    Greet(std::move(socket));
   }
 }
 
@@ -119,7 +154,11 @@ void PageMovers::Greet(UniqueFd socket) {
 }
 
 absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
-  ASSIGN_OR_RETURN(const mover::Hello hello, AwaitHello(socket));
+  // The socket does not block yet, so that a peer who says it byte by byte is
+  // not waited for.
+  mover::Hello hello;
+  RETURN_IF_ERROR(mover::Receive(socket.get(), hello).status());
+  hello.device.back() = 0;
   ASSIGN_OR_RETURN(const size_t number, Admit(hello, peer));
   ASSIGN_OR_RETURN(UniqueFd process, MoverProcessOf(socket.get(), peer));
   ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
@@ -135,19 +174,6 @@ absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
   }
   if (mover != nullptr) mover->GiveUp();  // the one before it
   return absl::OkStatus();
-}
-
-// The socket does not block yet, so that a peer who says it byte by byte is not
-// waited for.
-absl::StatusOr<mover::Hello> PageMovers::AwaitHello(
-    const UniqueFd& socket) const {
-  pollfd watched[] = {{.fd = socket.get(), .events = POLLIN, .revents = 0},
-                      {.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-  poll(watched, 2, kHelloMs);
-  mover::Hello hello;
-  RETURN_IF_ERROR(mover::Receive(socket.get(), hello).status());
-  hello.device.back() = 0;
-  return hello;
 }
 
 absl::StatusOr<size_t> PageMovers::Admit(const mover::Hello& hello,

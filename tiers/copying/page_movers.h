@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -65,6 +66,11 @@ class PageMovers {
     std::string name;
     std::vector<uint32_t> shards;
   };
+  // A peer that has not said hello yet.
+  struct Newcomer {
+    UniqueFd socket;
+    absl::Time deadline;
+  };
 
   PageMovers(const MoverConnection::Times& times, const KvPool* pool,
              const TransferMemory* memory,
@@ -75,9 +81,11 @@ class PageMovers {
 
   // These run on the thread of the socket.
   void Run();
-  // Waits until a peer says hello, but not for long.
-  absl::StatusOr<mover::Hello> AwaitHello(const UniqueFd& socket) const;
-  // Welcomes a mover, or tells it why not.
+  // Accepts the next newcomer. Returns false when no descriptor is free.
+  bool Accept();
+  // Greets the newcomers whose time is up, which have said nothing.
+  void GreetLate();
+  // Welcomes a mover that has said hello, or tells it why not.
   void Greet(UniqueFd socket);
   absl::Status Welcome(const UnixPeer& peer, UniqueFd& socket);
   // The number of the device that this mover may copy.
@@ -93,6 +101,7 @@ class PageMovers {
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   const std::vector<Device> devices_;
+  std::deque<Newcomer> newcomers_;  // the oldest first
   mutable absl::Mutex mutex_;
   // By the numbers of the devices; null where there was no mover yet. Changed
   // by the thread of the socket alone.

@@ -25,6 +25,7 @@ namespace {
 using mover::Direction;
 
 constexpr absl::Duration kHungAfter = absl::Milliseconds(200);
+constexpr absl::Duration kReadyWithin = absl::Seconds(1);
 
 class PageMoversTest : public testing::Test {
  protected:
@@ -41,15 +42,21 @@ class PageMoversTest : public testing::Test {
                                8, 1)
                 .value();
     memory_ = TransferMemory::Make(PageBytes(pool_->layout()), 0).value();
-    movers_ = PageMovers::Start({.socket = folder_ + "/mover.sock",
-                                 .times = {.quarantine = absl::Seconds(1),
-                                           .hung_after = kHungAfter}},
-                                pool_.get(), memory_.get())
-                  .value();
+    Start({.quarantine = absl::Seconds(1),
+           .hung_after = kHungAfter,
+           .ready_within = kReadyWithin});
   }
   ~PageMoversTest() override {
     movers_.reset();
     std::filesystem::remove_all(folder_);
+  }
+
+  void Start(const MoverConnection::Times& times) {
+    movers_.reset();
+    movers_ =
+        PageMovers::Start({.socket = folder_ + "/mover.sock", .times = times},
+                          pool_.get(), memory_.get())
+            .value();
   }
 
   UniqueFd Connect() const {
@@ -82,6 +89,11 @@ class PageMoversTest : public testing::Test {
     EXPECT_TRUE(mover::Send(socket.get(), mover::Reply{.is_done = 1}).ok());
     while (!movers_->AreReady()) std::this_thread::yield();
     return socket;
+  }
+
+  // Until another mover of the device is welcome.
+  void AwaitPlace() const {
+    while (Greet(Connect()).refusal[0] != 0) std::this_thread::yield();
   }
 
   static mover::Order NextOrder(const UniqueFd& socket) {
@@ -199,6 +211,39 @@ TEST_F(PageMoversTest, APeerThatSaysHelloByteByByteIsNotWaitedFor) {
   ASSERT_EQ(send(slow.get(), &byte, 1, 0), 1);
   const UniqueFd socket = Ready();
   EXPECT_TRUE(movers_->AreReady());
+}
+
+TEST_F(PageMoversTest, PeersThatSayNothingHoldNoMoverUp) {
+  Start({.quarantine = absl::Seconds(1), .hello_within = absl::Hours(1)});
+  std::vector<UniqueFd> silent(1000);
+  for (UniqueFd& socket : silent) socket = Connect();
+  const UniqueFd socket = Ready();
+  EXPECT_TRUE(movers_->AreReady());
+}
+
+TEST_F(PageMoversTest, APeerThatSaysNothingIsSentAway) {
+  const UniqueFd silent = Connect();
+  mover::Welcome answer;
+  ASSERT_TRUE(mover::Receive(silent.get(), answer).ok());
+  EXPECT_STRNE(answer.refusal.data(), "");
+  EXPECT_FALSE(mover::Receive(silent.get(), answer).ok());
+}
+
+TEST_F(PageMoversTest, AMoverThatNeverBeginsGivesWayToAnother) {
+  const UniqueFd silent = Connect();
+  EXPECT_STREQ(Greet(silent).refusal.data(), "");
+  mover::Reply said;
+  EXPECT_FALSE(mover::Receive(silent.get(), said).ok());
+  AwaitPlace();
+}
+
+TEST_F(PageMoversTest, AMoverThatAnswersBeforeItBeginsGivesWayToAnother) {
+  const UniqueFd early = Connect();
+  EXPECT_STREQ(Greet(early).refusal.data(), "");
+  Reply(early, 7);
+  mover::Reply said;
+  EXPECT_FALSE(mover::Receive(early.get(), said).ok());
+  AwaitPlace();
 }
 
 TEST_F(PageMoversTest, OnlyOneIsWelcomeForADevice) {
