@@ -37,6 +37,17 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// The pool, lanes and tiers may need larger ones, and what says so then does
+// not say why.
+void WarnOfFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
+  if (limit.rlim_cur == RLIM_INFINITY) return;
+  Log(LogLevel::kWarning,
+      "files and shared memory cannot be larger than `ulimit -f` allows",
+      {{"bytes", limit.rlim_cur}});
+}
+
 sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
@@ -120,11 +131,14 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
   // Done before there are threads, which inherit it. SIGPIPE would end pandod
-  // when nobody reads the log any more.
+  // when nobody reads the log any more, and SIGXFSZ when memory or a file is
+  // larger than `ulimit -f` allows; calls that are refused say why.
   pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
+  WarnOfFileLimit();
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {

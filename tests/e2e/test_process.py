@@ -357,3 +357,16 @@ def test_a_drain_ends_when_its_time_is_up(start_pandod):
         lock = client.match_prefix(TOKENS, lock=True).lock
         assert pandod.stop() == 0
         assert lock.held
+
+
+def test_a_limit_of_file_sizes_gets_a_sentence(tmp_path):
+    limited = subprocess.run(
+        ["prlimit", "--fsize=100000", binary(), f"--socket={tmp_path}/pando.sock"],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert limited.returncode == 1
+    assert "cannot be larger than `ulimit -f` allows" in limited.stderr
+    assert "cannot size a shard" in limited.stderr
