@@ -34,7 +34,7 @@ uint64_t NumberIn(const zmq::message_t& message) {
 absl::StatusOr<ReplaySocket> ReplaySocket::Bind(zmq::context_t& context,
                                                 const std::string& endpoint,
                                                 std::string topic) {
-  ASSIGN_OR_RETURN(zmq::socket_t socket,
+  ASSIGN_OR_RETURN(BoundSocket bound,
                    BindZmqSocket(context, zmq::socket_type::router, endpoint,
                                  [](zmq::socket_t& socket) {
                                    // Makes ZMQ report peers that are gone or
@@ -43,12 +43,13 @@ absl::StatusOr<ReplaySocket> ReplaySocket::Bind(zmq::context_t& context,
                                    socket.set(zmq::sockopt::router_mandatory,
                                               1);
                                  }));
-  return ReplaySocket(std::move(socket), std::move(topic));
+  return ReplaySocket(std::move(bound), std::move(topic));
 }
 
 ReplaySocket::Outcome ReplaySocket::Serve(const FrameHistory& history) {
   for (size_t i = 0; i < kMaxRequests && TakeRequest(); ++i) {
   }
+  peers_.CloseExcess();
   Outcome outcome;
   absl::erase_if(requests_, [&](auto& of) {
     return Answer(of.first, of.second, history, outcome);
@@ -62,6 +63,7 @@ bool ReplaySocket::TakeRequest() {
                            zmq::recv_flags::dontwait)) {
     return false;
   }
+  peers_.Took(parts.back());
   // The parts are who asks, the delimiter of ZMQ's requests, and a number.
   // Anything else has no answer.
   if (parts.size() == 3 && parts[1].size() == 0 &&

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "events/routers/frame_history.h"
+#include "events/routers/zmq_socket.h"
 
 namespace pando {
 
@@ -41,8 +42,10 @@ class ReplaySocket {
   using Requests = std::deque<uint64_t>;
   enum class Sent { kYes, kLater, kGone };
 
-  ReplaySocket(zmq::socket_t socket, std::string topic)
-      : socket_(std::move(socket)), topic_(std::move(topic)) {}
+  ReplaySocket(BoundSocket bound, std::string topic)
+      : socket_(std::move(bound.socket)),
+        peers_(std::move(bound.peers)),
+        topic_(std::move(topic)) {}
 
   // Returns false when there is no request.
   bool TakeRequest();
@@ -59,6 +62,7 @@ class ReplaySocket {
             zmq::message_t number, zmq::message_t payload);
 
   zmq::socket_t socket_;
+  PeerGuard peers_;
   std::string topic_;
   absl::flat_hash_map<std::string, Requests> requests_;  // by peer
 };

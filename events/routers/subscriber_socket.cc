@@ -24,7 +24,7 @@ absl::StatusOr<SubscriberSocket> SubscriberSocket::Bind(
         "most %u",
         topic.size(), endpoint, kMaxTopicBytes));
   }
-  ASSIGN_OR_RETURN(zmq::socket_t socket,
+  ASSIGN_OR_RETURN(BoundSocket bound,
                    BindZmqSocket(context, zmq::socket_type::xpub, endpoint,
                                  [](zmq::socket_t& socket) {
                                    socket.set(zmq::sockopt::sndhwm,
@@ -34,7 +34,7 @@ absl::StatusOr<SubscriberSocket> SubscriberSocket::Bind(
                                    // topic.
                                    socket.set(zmq::sockopt::xpub_verboser, 1);
                                  }));
-  return SubscriberSocket(std::move(socket), std::move(topic));
+  return SubscriberSocket(std::move(bound), std::move(topic));
 }
 
 // For subscribers that have too many messages waiting ZMQ either drops the
@@ -62,12 +62,15 @@ bool SubscriberSocket::TakeArrivals() {
     // What follows the first byte is the topic. Other messages mean nothing.
     const uint8_t change = *message.data<uint8_t>();
     if (change == kComes) {
+      peers_.Took(message, 1);
       ++subscribers_;
       has_arrivals = true;
     } else if (change == kGoes && subscribers_ > 0) {
+      peers_.Took(message, -1);
       --subscribers_;
     }
   }
+  peers_.CloseExcess();
   return has_arrivals;
 }
 

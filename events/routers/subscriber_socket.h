@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "events/routers/frame.h"
+#include "events/routers/zmq_socket.h"
 
 namespace pando {
 
@@ -37,13 +38,16 @@ class SubscriberSocket {
   uint32_t subscribers() const { return subscribers_; }
 
  private:
-  SubscriberSocket(zmq::socket_t socket, std::string topic)
-      : socket_(std::move(socket)), topic_(std::move(topic)) {}
+  SubscriberSocket(BoundSocket bound, std::string topic)
+      : socket_(std::move(bound.socket)),
+        peers_(std::move(bound.peers)),
+        topic_(std::move(topic)) {}
 
   // Returns false when a subscriber would miss the message.
   bool SendTopic();
 
   zmq::socket_t socket_;
+  PeerGuard peers_;
   std::string topic_;
   uint32_t subscribers_ = 0;
 };

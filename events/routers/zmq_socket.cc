@@ -12,7 +12,7 @@
 namespace pando {
 namespace {
 
-// The largest message that is taken: a topic, or a request for a replay.
+// The largest part that is taken: a topic, or a request for a replay.
 constexpr int64_t kMaxReceivedBytes = 1'024;
 // How long a socket that is closed tries to send what waits.
 constexpr int kLingerMs = 200;
@@ -25,7 +25,7 @@ std::string BindErrorText(const zmq::error_t& error) {
 
 }  // namespace
 
-absl::StatusOr<zmq::socket_t> BindZmqSocket(
+absl::StatusOr<BoundSocket> BindZmqSocket(
     zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
     const std::function<void(zmq::socket_t&)>& configure) {
   try {
@@ -36,8 +36,9 @@ absl::StatusOr<zmq::socket_t> BindZmqSocket(
     socket.set(zmq::sockopt::tcp_keepalive, 1);
     socket.set(zmq::sockopt::ipv6, absl::StrContains(endpoint, '[') ? 1 : 0);
     configure(socket);
+    PeerGuard peers(context, socket);
     socket.bind(endpoint);
-    return socket;
+    return BoundSocket{std::move(socket), std::move(peers)};
   } catch (const zmq::error_t& error) {
     return absl::UnavailableError(absl::StrFormat(
         "%s cannot be bound: %s", endpoint, BindErrorText(error)));

@@ -8,13 +8,19 @@
 
 #include "absl/status/statusor.h"
 #include "events/routers/frame.h"
+#include "events/routers/peer_guard.h"
 
 namespace pando {
 
+struct BoundSocket {
+  zmq::socket_t socket;
+  PeerGuard peers;
+};
+
 // Makes a socket that serves whoever connects to `endpoint`. A connection that
-// sends a message of more than a kilobyte is closed. `configure` sets further
+// sends a part of more than a kilobyte is closed. `configure` sets further
 // socket options before it is bound. An error says why it cannot be bound.
-absl::StatusOr<zmq::socket_t> BindZmqSocket(
+absl::StatusOr<BoundSocket> BindZmqSocket(
     zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
     const std::function<void(zmq::socket_t&)>& configure);
 

@@ -1,0 +1,99 @@
+"""Peers of the streams' ports that take memory without end, in ZMTP by hand."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from eventually import eventually
+from fleet.subscriber import Subscriber
+from metrics_page import MetricsPage
+from pandod_process import PAGE_TOKENS
+from process_memory import MEBIBYTE, memory_of
+
+GREETING = b"\xff" + 8 * b"\0" + b"\x7f\x03\0" + b"NULL".ljust(20, b"\0") + 32 * b"\0"
+MORE, LAST, COMMAND = b"\x01", b"\x00", b"\x04"
+MAX_CONNECTIONS = 256
+MAX_SUBSCRIPTIONS = 64
+
+
+def frame(kind: bytes, content: bytes) -> bytes:
+    return kind + bytes([len(content)]) + content
+
+
+@contextlib.contextmanager
+def peer(endpoint: str, socket_type: bytes) -> Iterator[socket.socket]:
+    """One that has shaken hands."""
+    address = urlsplit(endpoint)
+    with socket.create_connection((address.hostname, address.port), 30) as connection:
+        length = len(socket_type).to_bytes(4, "big")
+        ready = b"\x05READY" + b"\x0bSocket-Type" + length + socket_type
+        connection.sendall(GREETING + frame(COMMAND, ready))
+        yield connection
+
+
+def is_cut_off(connection: socket.socket, content: bytes, most: int) -> bool:
+    """Whether that happens before so many bytes are sent."""
+    many = content * (65536 // len(content))
+    try:
+        for _ in range(0, most, len(many)):
+            connection.sendall(many)
+    except (ConnectionResetError, BrokenPipeError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("port", ["events", "replay"])
+def test_a_message_that_never_ends_is_cut_off(start_machine, port):
+    machine = start_machine()
+    before = memory_of(machine.pandod.pid, "VmRSS")
+    socket_type = {"events": b"SUB", "replay": b"DEALER"}[port]
+    with peer(getattr(machine, port), socket_type) as endless:
+        assert is_cut_off(endless, frame(MORE, 64 * b"x"), 256 * MEBIBYTE)
+    with Subscriber(machine.events) as subscriber:
+        subscriber.wait_for_blocks(0)
+        machine.put([*range(PAGE_TOKENS), 1])
+        subscriber.wait_for_blocks(1)
+    assert memory_of(machine.pandod.pid, "VmHWM") - before < 200 * MEBIBYTE
+
+
+def test_a_connection_with_too_many_subscriptions_is_cut_off(start_machine):
+    machine = start_machine()
+    with Subscriber(machine.events) as subscriber:
+        subscriber.wait_for_blocks(0)
+        with peer(machine.events, b"SUB") as greedy:
+            for i in range(MAX_SUBSCRIPTIONS):
+                greedy.sendall(frame(LAST, b"\x01" + b"%d" % i))
+            subscriptions = lambda: MetricsPage(machine.http).sum(  # noqa: E731
+                "pando_kv_event_subscribers"
+            )
+            eventually(lambda: subscriptions() == 1 + MAX_SUBSCRIPTIONS)
+            greedy.sendall(frame(LAST, b"\x01one too many"))
+            eventually(lambda: subscriptions() == 1)
+        machine.put([*range(PAGE_TOKENS), 1])
+        subscriber.wait_for_blocks(1)
+
+
+def test_connections_beyond_the_limit_are_closed(start_machine):
+    machine = start_machine()
+    with contextlib.ExitStack() as stack:
+        peers = [
+            stack.enter_context(peer(machine.events, b"SUB"))
+            for _ in range(MAX_CONNECTIONS + 8)
+        ]
+
+        def is_closed(connection: socket.socket) -> bool:
+            connection.setblocking(False)
+            try:
+                while connection.recv(4096):
+                    continue
+            except BlockingIOError:
+                return False
+            except ConnectionResetError:
+                return True
+            return True
+
+        eventually(lambda: sum(map(is_closed, peers)) == 8)
+    with Subscriber(machine.events) as subscriber:
+        subscriber.wait_for_blocks(0)
