@@ -19,11 +19,6 @@
 namespace pando {
 namespace {
 
-template <typename T>
-void KeepAnswer(Session& session, RequestId id, const T& answer) {
-  if (id != RequestId()) session.answers.Add(id, answer);
-}
-
 absl::Status CheckDistinct(std::span<const LockId> ids) {
   if (ids.size() < 2) return absl::OkStatus();
   std::vector<LockId> sorted(ids.begin(), ids.end());
@@ -119,6 +114,11 @@ absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
   ASSIGN_OR_RETURN(const T* const answer, session.answers.Find<T>(id));
   if (answer != nullptr) ++parts_.journal.counters().repeated_requests;
   return answer;
+}
+
+template <typename T>
+void PrefixCache::KeepAnswer(Session& session, RequestId id, const T& answer) {
+  if (id != RequestId()) parts_.sessions.KeepAnswer(session, id, answer);
 }
 
 absl::Status PrefixCache::CheckAdmits() const {
@@ -393,6 +393,20 @@ absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
 absl::Status PrefixCache::CheckSession(SessionId id) {
   Hold hold(this);
   return parts_.sessions.Get(id).status();
+}
+
+absl::StatusOr<KeptBytes> PrefixCache::Keep(SessionId id, uint64_t bytes) {
+  Hold hold(this);
+  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.GetAccount(id));
+  RETURN_IF_ERROR(parts_.sessions.CheckMoreBytes(*session, bytes));
+  parts_.sessions.KeepBytes(*session, bytes);
+  return KeptBytes(this, id, bytes);
+}
+
+void PrefixCache::Release(SessionId id, uint64_t bytes) {
+  Hold hold(this);
+  const absl::StatusOr<Session*> session = parts_.sessions.GetAccount(id);
+  if (session.ok()) parts_.sessions.ReleaseBytes(**session, bytes);
 }
 
 void PrefixCache::WriterGone(WriterId writer) {

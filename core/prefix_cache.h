@@ -19,6 +19,7 @@
 #include "core/eviction/quota_classes.h"
 #include "core/journal/event_log.h"
 #include "core/journal/stats.h"
+#include "core/kept_bytes.h"
 #include "core/operators/invariants.h"
 #include "core/operators/tree_copy.h"
 #include "core/parts/cache_parts.h"
@@ -145,6 +146,10 @@ class PrefixCache {
   absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
   // OK while the session lives.
   absl::Status CheckSession(SessionId id);
+  // Counts memory that is kept elsewhere for the session, or with SessionId()
+  // for calls that name none, until what it returns is destroyed. SESSION_LIMIT
+  // if that is more than it may have.
+  absl::StatusOr<KeptBytes> Keep(SessionId id, uint64_t bytes);
   // A writer is gone. When it was the last one of a session, pages that the
   // session left in quarantine are free; a session whose stream has broken too
   // is lost at once and its pages are free.
@@ -236,6 +241,7 @@ class PrefixCache {
   uint32_t capacity_pages() const { return options_.capacity_pages; }
 
  private:
+  friend class KeptBytes;
   friend class DamagedCache;  // tests break what CheckInvariants finds
 
   // Holds the mutex; then tells of the waits that ended meanwhile. The only way
@@ -251,6 +257,11 @@ class PrefixCache {
   template <typename T>
   absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Stores the answer of a call with this id, if it has one.
+  template <typename T>
+  void KeepAnswer(Session& session, RequestId id, const T& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(SessionId id, uint64_t bytes);
   PageRoom Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of an earlier call, but with the room that there is now.
   template <typename T>

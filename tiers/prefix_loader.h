@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "core/requests/namespace_key.h"
 #include "core/requests/requests.h"
 #include "os/resumable.h"
@@ -57,9 +59,13 @@ class PrefixLoader {
   // if `action` says so, it begins to: then the page after the match is
   // pending, as if a worker computed it. Returns whether it looks at all; if it
   // does, it runs the handler of `call` again when it knows, in microseconds
-  // unless a shared store is slow, or when the deadline is over.
-  virtual bool Begin(Resumable& call, const PrefixQuery& query,
-                     LoadAction action, absl::Time deadline) = 0;
+  // unless a shared store is slow, or when the deadline is over. What is kept
+  // for the look-up and the load counts for `session`: SESSION_LIMIT when there
+  // is no room in its account.
+  virtual absl::StatusOr<bool> Begin(Resumable& call, SessionId session,
+                                     const PrefixQuery& query,
+                                     LoadAction action,
+                                     absl::Time deadline) = 0;
   // The same for many prompts, of which nothing is loaded. As many as hash in
   // milliseconds are looked up; of the others nothing is found out.
   virtual bool BeginTelling(Resumable& call,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "tiers/namespace_digest.h"
 #include "tiers/prompt_hashes.h"
 
@@ -70,13 +71,17 @@ TierLoads::Lookup TierLoads::LookupOf(uint64_t id, const PrefixQuery& query,
           .generation = mover_->generation()};
 }
 
-bool TierLoads::Begin(Resumable& call, const PrefixQuery& query,
-                      LoadAction action, absl::Time deadline) {
+absl::StatusOr<bool> TierLoads::Begin(Resumable& call, SessionId session,
+                                      const PrefixQuery& query,
+                                      LoadAction action, absl::Time deadline) {
   if (!IsWorthALookup(query, action)) return false;
+  ASSIGN_OR_RETURN(KeptBytes kept,
+                   mover_->cache().Keep(session, query.tokens.size_bytes()));
   absl::MutexLock hold(&mutex_);
   if (!HasRoomToLookUp(query.tokens.size())) return false;
   lookup_tokens_ += query.tokens.size();
   lookups_.push_back(LookupOf(calls_.Begin(call, 1, deadline), query, action));
+  lookups_.back().kept = std::move(kept);
   return true;
 }
 
@@ -147,7 +152,7 @@ void TierLoads::RunLookups() {
   }
 }
 
-Kept TierLoads::LookUp(const Lookup& lookup) {
+Kept TierLoads::LookUp(Lookup& lookup) {
   std::vector<PageHash> hashes =
       HashPages(hasher_, lookup.ns, lookup.tokens, lookup.pages, page_tokens_);
   // Others may have cached more of it meanwhile, or begun to. What changes
@@ -197,7 +202,7 @@ Kept TierLoads::KeptAfter(size_t cached, const TierStack::KeptRun& kept) const {
           .slowest = kept.slowest};
 }
 
-size_t TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
+size_t TierLoads::BeginLoad(Lookup& lookup, std::vector<PageHash> hashes,
                             size_t cached) {
   const size_t wanted = std::min(hashes.size() - cached, SparePages(cached));
   const uint64_t ns_digest = NamespaceDigest(hasher_, lookup.ns);
@@ -214,7 +219,8 @@ size_t TierLoads::BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
                     .ns = lookup.ns,
                     .ns_digest = ns_digest,
                     .hashes = std::move(hashes),
-                    .reservation = *std::move(reservation)});
+                    .reservation = *std::move(reservation),
+                    .kept = std::move(lookup.kept)});
   locked_pages_ += loads_.back().locked_pages();
   return loadable;
 }

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/kept_bytes.h"
 #include "core/nodes/page_hash.h"
 #include "core/requests/namespace_key.h"
 #include "os/turn_actions.h"
@@ -36,8 +38,9 @@ class TierLoads final : public PrefixLoader {
             uint32_t min_load_tokens);
   ~TierLoads() override;
 
-  bool Begin(Resumable& call, const PrefixQuery& query, LoadAction action,
-             absl::Time deadline) override;
+  absl::StatusOr<bool> Begin(Resumable& call, SessionId session,
+                             const PrefixQuery& query, LoadAction action,
+                             absl::Time deadline) override;
   bool BeginTelling(Resumable& call, std::span<const PrefixQuery> queries,
                     absl::Time deadline) override;
   std::optional<LookedUp> End(const Resumable& call) override {
@@ -62,6 +65,7 @@ class TierLoads final : public PrefixLoader {
     size_t pages;  // that the tokens spell, and the caller wants
     LoadAction action;
     uint64_t generation;  // of the mover
+    KeptBytes kept = {};  // the tokens; of calls without a session, nothing
   };
   struct Load {
     uint64_t lookup;
@@ -70,6 +74,7 @@ class TierLoads final : public PrefixLoader {
     uint64_t ns_digest;
     std::vector<PageHash> hashes;  // of the prompt up to what is loaded
     Mover::Reservation reservation;
+    KeptBytes kept;  // those of the lookup, which had no less
 
     size_t locked_pages() const {
       return reservation.matched_pages + reservation.pages.size();
@@ -84,7 +89,7 @@ class TierLoads final : public PrefixLoader {
   void RunLookups();
   void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
-  Kept LookUp(const Lookup& lookup);
+  Kept LookUp(Lookup& lookup);
   // After `cached` pages of a prompt, `kept` follow.
   Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
   // How many pages after the `cached` ones of a prompt a load that has begun
@@ -92,8 +97,7 @@ class TierLoads final : public PrefixLoader {
   size_t CountLoading(std::span<const PageHash> prompt, size_t cached);
   // Begins to load what follows the cached pages, as far as it is stored and
   // there is room for it. Returns how many pages these are.
-  size_t BeginLoad(const Lookup& lookup, std::vector<PageHash> hashes,
-                   size_t cached);
+  size_t BeginLoad(Lookup& lookup, std::vector<PageHash> hashes, size_t cached);
   // Whether what has not begun is still to be loaded.
   bool IsWanted(const Load& load);
   bool IsWorthALoad(size_t pages) const {

@@ -75,7 +75,7 @@ struct CacheStats {
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
   uint32_t waits = 0;
-  uint64_t held_tokens = 0;        // tokens of prompts that locks hold
+  uint64_t kept_bytes = 0;         // for all sessions
   uint32_t held_pages = 0;         // quarantined, with a writer known to live
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;

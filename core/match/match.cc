@@ -54,8 +54,8 @@ absl::Status CheckAdmission(CacheParts& parts, const FoundPrefix& found,
   RETURN_IF_ERROR(parts.sessions.CheckMoreLocks(session));
   RETURN_IF_ERROR(
       parts.sessions.CheckMorePages(session, admission.missing_pages));
-  RETURN_IF_ERROR(
-      parts.sessions.CheckMoreHeldTokens(session, admission.held_tokens));
+  RETURN_IF_ERROR(parts.sessions.CheckMoreBytes(
+      session, admission.held_tokens * sizeof(Token)));
   if (admission.missing_pages == 0) return absl::OkStatus();
   // The lock that is about to be taken keeps the match from being evicted.
   const uint32_t held_back =

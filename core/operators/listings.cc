@@ -78,7 +78,7 @@ CacheStats StatsOf(const CacheParts& parts) {
   stats.locks = parts.sessions.lock_count();
   stats.nodes = tree.node_count();
   stats.namespaces = tree.namespace_count();
-  stats.held_tokens = parts.sessions.held_tokens();
+  stats.kept_bytes = parts.sessions.kept_bytes();
   stats.waits = parts.pending.wait_count();
   stats.held_pages = parts.holdings.quarantine().held_page_count();
   stats.eviction_policy = tree.policy();

@@ -39,6 +39,8 @@ class Answers {
  public:
   static constexpr size_t kMaxAnswers = 256;
   static constexpr size_t kMaxPageIds = size_t{1} << 18;
+  // The memory of an answer without its page ids.
+  static constexpr size_t kAnswerBytes = 256;
 
   // Null when there is none. REQUEST_ID_REUSED when another kind of call had
   // this id.
@@ -53,6 +55,11 @@ class Answers {
 
   // REQUIRES: Find(id) gives null.
   void Add(RequestId id, Answer answer);
+
+  // The memory of all answers.
+  size_t bytes() const {
+    return answers_.size() * kAnswerBytes + page_ids_ * sizeof(PageId);
+  }
 
  private:
   absl::flat_hash_map<RequestId, std::unique_ptr<const Answer>> answers_;

@@ -57,7 +57,7 @@ enum class Subject {
   kLocks,
   kMaxLocks,
   kMaxReservedPages,
-  kMaxHeldTokens,
+  kMaxKeptBytes,
 };
 
 // "POOL_EXHAUSTED" and so on.

@@ -9,8 +9,9 @@ namespace pando {
 struct SessionLimits {
   uint32_t max_locks = 0;
   uint32_t max_reserved_pages = 0;
-  // Tokens of prompts that its locks hold (HeldPrompt), 4 bytes each.
-  uint32_t max_held_tokens = 0;
+  // Memory that is kept for it: prompts that its locks hold (HeldPrompt),
+  // stored answers, and what KeptBytes stand for.
+  uint64_t max_kept_bytes = 0;
 };
 
 }  // namespace pando

@@ -45,6 +45,11 @@ absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
                    "every page id and lock of the old one");
 }
 
+absl::StatusOr<Session*> SessionTable::GetAccount(SessionId id) {
+  if (id == SessionId()) return &no_session_;
+  return Get(id);
+}
+
 void SessionTable::End(Session& session, const SessionEnd& end) {
   session.end = end;
   by_number_.erase(session.number);
@@ -54,8 +59,9 @@ void SessionTable::End(Session& session, const SessionEnd& end) {
 }
 
 void SessionTable::EraseFirstEnded() {
-  const Session& session = *ended_.front();
+  Session& session = *ended_.front();
   CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+  ReleaseBytes(session, session.kept_bytes);
   ended_.pop_front();
 }
 
@@ -118,15 +124,29 @@ absl::Status SessionTable::BeginRelease(const Session& session,
 
 void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {
   lock.held_tokens = static_cast<uint32_t>(tokens);
-  lock.session->held_tokens += tokens;
-  held_tokens_ += tokens;
+  KeepBytes(*lock.session, tokens * sizeof(Token));
 }
 
 void SessionTable::DropPrompt(LockRecord& lock) {
-  lock.session->held_tokens -= lock.held_tokens;
-  held_tokens_ -= lock.held_tokens;
+  ReleaseBytes(*lock.session, lock.held_tokens * sizeof(Token));
   lock.held_tokens = 0;
   lock.prompt = HeldPrompt();
+}
+
+void SessionTable::KeepAnswer(Session& session, RequestId id, Answer answer) {
+  ReleaseBytes(session, session.answers.bytes());
+  session.answers.Add(id, std::move(answer));
+  KeepBytes(session, session.answers.bytes());
+}
+
+void SessionTable::KeepBytes(Session& session, uint64_t bytes) {
+  session.kept_bytes += bytes;
+  kept_bytes_ += bytes;
+}
+
+void SessionTable::ReleaseBytes(Session& session, uint64_t bytes) {
+  session.kept_bytes -= bytes;
+  kept_bytes_ -= bytes;
 }
 
 void SessionTable::MoveLock(LockRecord& lock, Node& node) {
@@ -180,17 +200,16 @@ uint32_t SessionTable::MaxMorePages(const Session& session) const {
   return limit - static_cast<uint32_t>(std::min<size_t>(limit, reserved));
 }
 
-absl::Status SessionTable::CheckMoreHeldTokens(const Session& session,
-                                               size_t tokens) const {
-  const uint32_t limit = limits_.max_held_tokens;
-  if (tokens == 0 || limit == 0 || session.held_tokens + tokens <= limit) {
+absl::Status SessionTable::CheckMoreBytes(const Session& session,
+                                          uint64_t bytes) const {
+  const uint64_t limit = limits_.max_kept_bytes;
+  if (bytes == 0 || limit == 0 || session.kept_bytes + bytes <= limit) {
     return absl::OkStatus();
   }
   return MakeError(
-      Reason::kSessionLimit, Subject::kMaxHeldTokens,
-      absl::StrCat("the lock would hold ", tokens,
-                   " tokens of its prompt, and the session's locks hold ",
-                   session.held_tokens, "; the limit is ", limit));
+      Reason::kSessionLimit, Subject::kMaxKeptBytes,
+      absl::StrCat("the call needs ", bytes, " bytes, and ", session.kept_bytes,
+                   " are kept for the session; the limit is ", limit));
 }
 
 }  // namespace pando

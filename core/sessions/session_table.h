@@ -49,7 +49,7 @@ struct Session {
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
   uint32_t lock_count = 0;
-  uint64_t held_tokens = 0;  // LockRecord::held_tokens of its locks
+  uint64_t kept_bytes = 0;  // of SessionLimits::max_kept_bytes
   Answers answers;
   // Who may write to its reserved pages.
   Writers writers;
@@ -118,6 +118,9 @@ class SessionTable {
   const Session* SessionAfter(SessionNumber number) const;
   // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
+  // The session for whose account of bytes a call is made: the one with this
+  // id, or SESSION_LOST. SessionId() stands for all calls that name none.
+  absl::StatusOr<Session*> GetAccount(SessionId id);
   // The session has ended: from now on it is one of the ended ones, and not
   // found by its id or number.
   void End(Session& session, const SessionEnd& end);
@@ -153,23 +156,31 @@ class SessionTable {
   // The lock holds no prompt any more.
   void DropPrompt(LockRecord& lock);
 
+  // Stores the answer of a call of the session. Answers have a bound of their
+  // own: they take from what else may be kept, but are never refused.
+  // REQUIRES: the session has no answer of this id.
+  void KeepAnswer(Session& session, RequestId id, Answer answer);
+  // Counts what is kept for the session elsewhere, and no longer.
+  void KeepBytes(Session& session, uint64_t bytes);
+  void ReleaseBytes(Session& session, uint64_t bytes);
+
   // The limits hold for sessions that are open already, too. A session that has
   // more than a lower limit keeps it, and gets no more.
   void SetLimits(const SessionLimits& limits) { limits_ = limits; }
   // SESSION_LIMIT unless the session may take one more lock, reserve so many
-  // more pages, or hold so many more tokens of prompts.
+  // more pages, or have so many more bytes kept for it.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
   // The most pages that CheckMorePages lets the session reserve.
   uint32_t MaxMorePages(const Session& session) const;
-  absl::Status CheckMoreHeldTokens(const Session& session, size_t tokens) const;
+  absl::Status CheckMoreBytes(const Session& session, uint64_t bytes) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());
   }
   uint32_t lock_count() const { return locks_.size(); }
-  // The tokens of prompts that all locks hold together.
-  uint64_t held_tokens() const { return held_tokens_; }
+  // The bytes that are kept for all sessions together.
+  uint64_t kept_bytes() const { return kept_bytes_; }
   // The lock that was taken first; null: there is none.
   const LockRecord* oldest_lock() const { return oldest_; }
 
@@ -203,7 +214,8 @@ class SessionTable {
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
-  uint64_t held_tokens_ = 0;
+  uint64_t kept_bytes_ = 0;
+  Session no_session_;  // has an account of bytes, and nothing else
   SessionLimits limits_;
   CacheAudit* audit_ = nullptr;
 };

@@ -43,7 +43,7 @@ std::string_view FieldOf(Subject subject) {
     case Subject::kNone:
     case Subject::kMaxLocks:
     case Subject::kMaxReservedPages:
-    case Subject::kMaxHeldTokens:
+    case Subject::kMaxKeptBytes:
       break;
   }
   return "";
@@ -57,8 +57,8 @@ std::string_view OptionOf(Subject subject) {
       return "--max-locks-per-session";
     case Subject::kMaxReservedPages:
       return "--max-reserved-pages-per-session";
-    case Subject::kMaxHeldTokens:
-      return "--max-held-tokens-per-session";
+    case Subject::kMaxKeptBytes:
+      return "--max-kept-bytes-per-session";
     default:
       return "";
   }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "core/prefix_cache.h"
 #include "os/monotonic_clock.h"
 #include "service/calls/call_log.h"
 #include "service/calls/call_policy.h"
@@ -31,6 +32,11 @@ class ServedCall : public WaitingCall {
  public:
   void Resume() final { Handle(); }
   bool is_cancelled() const final { return is_cancelled_; }
+  absl::Status Keep(PrefixCache& cache, SessionId session) override {
+    if (kept_.counts()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(kept_, cache.Keep(session, request_->SpaceUsedLong()));
+    return absl::OkStatus();
+  }
   bool spans_namespaces() const final {
     return policy_->SpansNamespaces([this] { return this->caller(); });
   }
@@ -115,6 +121,7 @@ class ServedCall : public WaitingCall {
     metrics_.Record(status, handling_);
     if (policy_->IsSlow(handling_)) LogSlowCall(Answered(status));
     if (!status.ok()) LogRefusedCall(Answered(status));
+    kept_ = KeptBytes();
     Send(status);
   }
 
@@ -137,6 +144,7 @@ class ServedCall : public WaitingCall {
   Response* const response_;
   bool is_cancelled_ = false;
   bool waits_ = false;
+  KeptBytes kept_;  // the request, if it waits
   absl::Duration handling_;
 };
 

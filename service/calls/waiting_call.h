@@ -1,10 +1,14 @@
 #ifndef PANDO_SERVICE_CALLS_WAITING_CALL_H_
 #define PANDO_SERVICE_CALLS_WAITING_CALL_H_
 
+#include "absl/status/status.h"
+#include "base/ids.h"
 #include "os/resumable.h"
 #include "service/security/access_control.h"
 
 namespace pando {
+
+class PrefixCache;
 
 // A call as its handler sees it, whichever transport it came by. A handler lets
 // it wait by returning none, and keeps the pointer to resume it later. Used in
@@ -20,6 +24,10 @@ class WaitingCall : public Resumable {
   // Whether the caller may see the contents of all namespaces.
   virtual bool spans_namespaces() const = 0;
   virtual Caller caller() const = 0;
+  // To be called before the handler lets the call wait for `session`: until it
+  // is answered, its request counts in the session's account of bytes.
+  // SESSION_LIMIT: there is no room for it, so it must not wait.
+  virtual absl::Status Keep(PrefixCache& cache, SessionId session) = 0;
 
  protected:
   ~WaitingCall() = default;

@@ -294,8 +294,10 @@ std::optional<absl::Status> AdminService::ExplainMatch(
   if (loader_ != nullptr && !stepped_->IsUnderWay(call)) {
     looked_up = loader_->End(call);
     if (!looked_up.has_value() && !call.is_cancelled() &&
-        loader_->Begin(call, {.ns = ns, .tokens = tokens}, LoadAction::kTell,
-                       MonotonicNow() + kLookupTime)) {
+        loader_
+            ->Begin(call, SessionId(), {.ns = ns, .tokens = tokens},
+                    LoadAction::kTell, MonotonicNow() + kLookupTime)
+            .value_or(false)) {
       return std::nullopt;
     }
   }

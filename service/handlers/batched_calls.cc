@@ -21,7 +21,7 @@ class CallInBatch final : public ServedCall<Request, Response>,
   CallInBatch(BatchedCalls* calls, CallPolicy* policy,
               MethodPointer<Request, Response> method, MethodMetrics metrics,
               const Request* request, Response* message,
-              v1::BatchedResponse* response, const WaitingCall& batch)
+              v1::BatchedResponse* response, WaitingCall& batch)
       : ServedCall<Request, Response>(policy, std::move(method), metrics,
                                       request, message),
         calls_(calls),
@@ -29,6 +29,10 @@ class CallInBatch final : public ServedCall<Request, Response>,
         batch_(batch) {}
 
   Caller caller() const override { return batch_.caller(); }
+  // The requests of a batch are kept together, until the last one is answered.
+  absl::Status Keep(PrefixCache& cache, SessionId session) override {
+    return batch_.Keep(cache, session);
+  }
   void Start() override { this->Begin(); }
   bool IsAnswered() const override { return is_answered_; }
   void End() override { this->Cancel(); }
@@ -42,7 +46,7 @@ class CallInBatch final : public ServedCall<Request, Response>,
 
   BatchedCalls* const calls_;
   v1::BatchedResponse* const response_;
-  const WaitingCall& batch_;
+  WaitingCall& batch_;
   bool is_answered_ = false;
 };
 

@@ -237,6 +237,9 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(const std::optional<LoadAction> load, LoadActionOf(request));
+  const SessionId session = request.lock() || load == LoadAction::kStart
+                                ? SessionId(request.session_id())
+                                : SessionId();
   if (!looked_up.has_value() &&
       (waits || (loader_ != nullptr && load.has_value()))) {
     looked_up = {.deadline =
@@ -248,16 +251,16 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                                  .tokens = tokens,
                                  .max_tokens = MaxTokensOf(request),
                                  .after = after};
-      ASSIGN_OR_RETURN(const bool is_looked_up,
-                       LookUp(call, SessionId(request.session_id()), query,
-                              *load, looked_up->deadline));
+      ASSIGN_OR_RETURN(
+          const bool is_looked_up,
+          LookUp(call, session, query, *load, looked_up->deadline));
       if (is_looked_up) return std::nullopt;
     }
   }
   ASSIGN_OR_RETURN(
       const MatchResult result,
       cache_->Match(
-          {.session = SessionId(request.session_id()),
+          {.session = session,
            .ns = ns,
            .tokens = tokens,
            .max_tokens = MaxTokensOf(request),
@@ -269,6 +272,10 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                               waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
            .request_id = RequestId(request.request_id())}));
   if (result.wait != WaitId()) {
+    if (absl::Status kept = call.Keep(*cache_, session); !kept.ok()) {
+      cache_->CancelWait(result.wait);
+      return kept;
+    }
     pending_->Begin(call, name, result.wait, *looked_up);
     return std::nullopt;
   }
@@ -297,7 +304,25 @@ absl::StatusOr<bool> PrefixCacheService::LookUp(WaitingCall& call,
   if (action != LoadAction::kTell) {
     RETURN_IF_ERROR(cache_->CheckSession(session));
   }
-  return loader_->Begin(call, query, action, deadline);
+  absl::StatusOr<bool> is_looked_up =
+      loader_->Begin(call, session, query, action, deadline);
+  if (is_looked_up.ok() && *is_looked_up) {
+    is_looked_up = KeepWhileLookedUp(call, session);
+  }
+  // A call that names no session does not fail for what others like it take.
+  if (session == SessionId() &&
+      ReasonOf(is_looked_up.status()) == Reason::kSessionLimit) {
+    return false;
+  }
+  return is_looked_up;
+}
+
+absl::StatusOr<bool> PrefixCacheService::KeepWhileLookedUp(WaitingCall& call,
+                                                           SessionId session) {
+  const absl::Status kept = call.Keep(*cache_, session);
+  if (kept.ok()) return true;
+  loader_->End(call);
+  return kept;
 }
 
 absl::Status PrefixCacheService::CheckQueries(
@@ -356,7 +381,8 @@ absl::StatusOr<bool> PrefixCacheService::LookUp(
          .tokens = query.has_after() ? std::span<const Token>() : tokens,
          .max_tokens = MaxTokensOf(query)});
   }
-  return loader_->BeginTelling(call, queries, MonotonicNow() + kLookupTime);
+  return loader_->BeginTelling(call, queries, MonotonicNow() + kLookupTime) &&
+         KeepWhileLookedUp(call, SessionId()).ok();
 }
 
 absl::StatusOr<PrefixScore> PrefixCacheService::Score(

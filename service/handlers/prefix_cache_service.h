@@ -76,6 +76,8 @@ class PrefixCacheService {
   absl::StatusOr<bool> LookUp(WaitingCall& call, SessionId session,
                               const PrefixQuery& query, LoadAction action,
                               absl::Time deadline);
+  // Ends the look-up of the call if there is no room to keep the call.
+  absl::StatusOr<bool> KeepWhileLookedUp(WaitingCall& call, SessionId session);
   absl::Status CheckQueries(const v1::MatchPrefixesRequest& request) const;
   // Whether the call waits until its prompts are looked up.
   absl::StatusOr<bool> LookUp(WaitingCall& call,

@@ -13,12 +13,10 @@ std::vector<Metric> LockMetrics() {
   return {
       Gauge("pando_locks", "Locks held now.",
             [](const Snapshot& s) { return s.cache.locks; }),
-      Gauge("pando_held_prompt_bytes",
-            "Memory of the prompts that locks hold, for inserts that take "
-            "their tokens from there.",
-            [](const Snapshot& s) {
-              return s.cache.held_tokens * sizeof(Token);
-            }),
+      Gauge("pando_kept_bytes",
+            "Memory that is kept for all sessions: prompts that locks hold, "
+            "calls that wait, stored answers.",
+            [](const Snapshot& s) { return s.cache.kept_bytes; }),
       Counter("pando_locks_taken_total",
               "Locks taken; less those that ended, it is the locks held.",
               [](const Snapshot& s) { return s.cache.counters.locks_taken; }),

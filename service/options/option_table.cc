@@ -343,10 +343,10 @@ std::vector<OptionSpec> MakeOptionTable() {
       Live(Number("max-reserved-pages-per-session",
                   &Options::max_reserved_pages_per_session, 0, kMaxUint32,
                   "Pages that a session may have reserved; 0 for no limit")),
-      Live(Number("max-held-tokens-per-session",
-                  &Options::max_held_tokens_per_session, 0, kMaxUint32,
-                  "Tokens of prompts that a session's locks may hold, 4 bytes "
-                  "each; 0 for no limit")),
+      Live(Bytes("max-kept-bytes-per-session",
+                 &Options::max_kept_bytes_per_session,
+                 "Memory that may be kept for a session: prompts that its "
+                 "locks hold, calls that wait, stored answers")),
       Number("max-attach-tokens-per-session",
              &Options::max_attach_tokens_per_session, 1, kMaxUint32,
              "Unused tokens for the memory socket that a session may have"),

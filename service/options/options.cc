@@ -263,7 +263,7 @@ KvShape ShapeOf(const Options& options) {
 SessionLimits SessionLimitsOf(const Options& options) {
   return {.max_locks = options.max_locks_per_session,
           .max_reserved_pages = options.max_reserved_pages_per_session,
-          .max_held_tokens = options.max_held_tokens_per_session};
+          .max_kept_bytes = options.max_kept_bytes_per_session};
 }
 
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,

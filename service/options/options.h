@@ -92,7 +92,7 @@ struct Options {
   // Limits of one session; zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;
-  uint32_t max_held_tokens_per_session = 16777216;  // 64 MiB
+  uint64_t max_kept_bytes_per_session = uint64_t{256} << 20;
   uint32_t max_calls_per_second = 0;
   // How many events are kept for watchers that come back or are slow.
   uint32_t event_history = 65536;

@@ -62,7 +62,6 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   void Rearm() {
     if (server_->is_stopping()) return;
     next_ = Next::kAnswer;
-    Empty(request_);
     Empty(response_);
     responder_.reset();
     context_.emplace();
@@ -89,6 +88,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     next_ = Next::kArm;
     bytes_.Clear();  // they remain when the call was refused unparsed
     if (server_->is_stopping()) return OperationDone();
+    // The caller may never read the answer.
+    Empty(request_);
     if (status.ok()) {
       responder_->Finish(response_, grpc::Status::OK, this);
     } else {

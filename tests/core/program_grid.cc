@@ -46,9 +46,12 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
         {.name = "small", .pattern = "d*", .cap_pages = 0}};
   }
   if (point.has_limits) {
-    options.session_limits = {.max_locks = 3,
-                              .max_reserved_pages = pages / 3,
-                              .max_held_tokens = pages / 3 * point.page_tokens};
+    options.session_limits = {
+        .max_locks = 3,
+        .max_reserved_pages = pages / 3,
+        // Answers take more and more of it.
+        .max_kept_bytes = 20 * Answers::kAnswerBytes +
+                          pages / 3 * point.page_tokens * sizeof(Token)};
   }
   return options;
 }

@@ -195,6 +195,7 @@ class ReferenceCache {
                                uint32_t held_back) const;
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
+  static size_t KeptBytes(const Session& session);
   // Whether the session may have so many locks, reserved pages and held
   // tokens more.
   absl::Status CheckLimits(const Session& session, uint32_t locks,

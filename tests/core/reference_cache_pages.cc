@@ -245,10 +245,9 @@ absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
   const bool has_pages =
       limits.max_reserved_pages == 0 || pages == 0 ||
       session.reserved.size() + pages <= limits.max_reserved_pages;
-  size_t all_held = held;
-  for (const HeldLock& lock : session.locks) all_held += lock.held_tokens;
-  const bool has_memory = limits.max_held_tokens == 0 || held == 0 ||
-                          all_held <= limits.max_held_tokens;
+  const bool has_memory =
+      limits.max_kept_bytes == 0 || held == 0 ||
+      KeptBytes(session) + held * sizeof(Token) <= limits.max_kept_bytes;
   if (has_locks && has_pages && has_memory) return absl::OkStatus();
   return MakeError(Reason::kSessionLimit, "");
 }

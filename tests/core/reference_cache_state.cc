@@ -132,9 +132,7 @@ CacheStats ReferenceCache::Stats() const {
   stats.sessions = static_cast<uint32_t>(sessions_.size());
   for (const Session& session : sessions_) {
     stats.locks += static_cast<uint32_t>(session.locks.size());
-    for (const HeldLock& lock : session.locks) {
-      stats.held_tokens += lock.held_tokens;
-    }
+    stats.kept_bytes += KeptBytes(session);
   }
   for (const auto& [ns, pages] : index_.namespaces()) {
     const bool is_locked = std::any_of(
@@ -355,6 +353,24 @@ absl::StatusOr<const ReferenceCache::Answer*> ReferenceCache::FindAnswer(
     return &answer;
   }
   return nullptr;
+}
+
+size_t ReferenceCache::KeptBytes(const Session& session) {
+  size_t bytes = 0;
+  for (const HeldLock& lock : session.locks) {
+    bytes += lock.held_tokens * sizeof(Token);
+  }
+  for (const Answer& answer : session.answers) {
+    bytes += Answers::kAnswerBytes;
+    if (const auto* match = std::get_if<MatchResult>(&answer.result)) {
+      bytes += (match->pages.size() + match->reserved.size()) * sizeof(PageId);
+    } else if (const auto* insert = std::get_if<InsertResult>(&answer.result)) {
+      bytes += insert->canonical_pages.size() * sizeof(PageId);
+    } else if (const auto* more = std::get_if<AllocateResult>(&answer.result)) {
+      bytes += more->pages.size() * sizeof(PageId);
+    }
+  }
+  return bytes;
 }
 
 void ReferenceCache::KeepAnswer(Session& session, RequestId id, Call call,

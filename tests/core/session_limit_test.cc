@@ -7,6 +7,9 @@ namespace {
 
 class SessionLimitTest : public CacheFixture {
  protected:
+  // The tokens of a page.
+  static constexpr uint64_t kPageBytes = kPageTokens * sizeof(Token);
+
   SessionLimitTest() {
     cache_.SetSessionLimits({.max_locks = 2, .max_reserved_pages = 5});
   }
@@ -89,19 +92,19 @@ TEST_F(SessionLimitTest, MatchesWithoutLockAreNotLimited) {
 }
 
 TEST_F(SessionLimitTest, ThePromptsThatLocksHoldAreLimited) {
-  cache_.SetSessionLimits({.max_held_tokens = 3 * kPageTokens});
+  cache_.SetSessionLimits({.max_kept_bytes = 3 * kPageBytes});
   const auto first = Admit("ab");
   ASSERT_EQ(Outcome(first), "OK");
   const auto before = Snapshot();
   EXPECT_EQ(Outcome(Admit("cd")), "SESSION_LIMIT");
   EXPECT_EQ(Snapshot(), before);
   ASSERT_EQ(Outcome(Admit("c")), "OK");
-  EXPECT_EQ(cache_.Stats().held_tokens, 3 * kPageTokens);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 3 * kPageBytes);
   // The prompt is held as long as the lock, whatever becomes of the pages.
   ASSERT_EQ(Outcome(cache_.Free(session_, first->reserved)), "OK");
   EXPECT_EQ(Outcome(Admit("d")), "SESSION_LIMIT");
   ASSERT_EQ(Outcome(Unlock(first->lock)), "OK");
-  EXPECT_EQ(cache_.Stats().held_tokens, kPageTokens);
+  EXPECT_EQ(cache_.Stats().kept_bytes, kPageBytes);
   EXPECT_EQ(Outcome(Admit("de")), "OK");
 }
 
@@ -115,16 +118,57 @@ TEST_F(SessionLimitTest, APromptThatWasInsertedToItsEndIsHeldNoMore) {
                                    .anchor = match->lock,
                                    .lock_action = LockAction::kRelock})),
             "OK");
-  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 0u);
   cache_.CloseSession(session_);
-  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 0u);
 }
 
 TEST_F(SessionLimitTest, TheEndOfASessionEndsWhatItsLocksHold) {
   ASSERT_EQ(Outcome(Admit("abc")), "OK");
-  EXPECT_EQ(cache_.Stats().held_tokens, 3 * kPageTokens);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 3 * kPageBytes);
   cache_.CloseSession(session_);
-  EXPECT_EQ(cache_.Stats().held_tokens, 0u);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 0u);
+}
+
+TEST_F(SessionLimitTest, WhatIsKeptElsewhereCountsInTheSameAccount) {
+  cache_.SetSessionLimits({.max_kept_bytes = 3 * kPageBytes});
+  {
+    const auto kept = cache_.Keep(session_, 2 * kPageBytes);
+    ASSERT_EQ(Outcome(kept), "OK");
+    const auto before = Snapshot();
+    EXPECT_EQ(Admit("ab").status().message(),
+              "the call needs 32 bytes, and 32 are kept for the session; the "
+              "limit is 48");
+    EXPECT_EQ(Outcome(cache_.Keep(session_, 2 * kPageBytes)), "SESSION_LIMIT");
+    EXPECT_EQ(Snapshot(), before);
+    EXPECT_EQ(Outcome(cache_.Keep(OpenSession(), 2 * kPageBytes)), "OK");
+    EXPECT_EQ(Outcome(cache_.Keep(SessionId(), 2 * kPageBytes)), "OK");
+    EXPECT_EQ(Outcome(Admit("a")), "OK");
+    EXPECT_EQ(cache_.Stats().kept_bytes, 3 * kPageBytes);
+  }
+  EXPECT_EQ(cache_.Stats().kept_bytes, kPageBytes);
+}
+
+TEST_F(SessionLimitTest, WhatIsKeptForASessionThatEndedCountsNoMore) {
+  const auto kept = cache_.Keep(session_, 100);
+  const auto for_none = cache_.Keep(SessionId(), 10);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 110u);
+  cache_.CloseSession(session_);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 10u);
+  EXPECT_EQ(Outcome(cache_.Keep(session_, 1)), "SESSION_LOST");
+}
+
+TEST_F(SessionLimitTest, StoredAnswersCountButAreNotRefused) {
+  cache_.SetSessionLimits({.max_kept_bytes = 2 * kPageBytes});
+  const auto match = Admit("ab", 7);
+  ASSERT_EQ(Outcome(match), "OK");
+  const uint64_t answer_bytes =
+      Answers::kAnswerBytes + match->reserved.size() * sizeof(PageId);
+  EXPECT_EQ(cache_.Stats().kept_bytes, 2 * kPageBytes + answer_bytes);
+  EXPECT_EQ(Outcome(cache_.Unlock(session_, {{match->lock}}, RequestId(8))),
+            "OK");
+  EXPECT_EQ(cache_.Stats().kept_bytes, answer_bytes + Answers::kAnswerBytes);
+  EXPECT_EQ(Outcome(Admit("a")), "SESSION_LIMIT");
 }
 
 TEST_F(SessionLimitTest, ALowerLimitTakesNothingAway) {

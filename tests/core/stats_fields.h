@@ -38,7 +38,7 @@ inline auto StatsFields(const CacheStats& stats) {
 #define PANDO_COUNTER(name) {#name, count.name},
       PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
 #undef PANDO_COUNTER
-          {"held_tokens", stats.held_tokens},
+          {"kept_bytes", stats.kept_bytes},
       {"sessions", stats.sessions},
       {"locks", stats.locks},
       {"nodes", stats.nodes},

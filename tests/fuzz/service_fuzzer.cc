@@ -65,6 +65,7 @@ class NoWaiting final : public WaitingCall {
   bool is_cancelled() const override { return false; }
   bool spans_namespaces() const override { return true; }
   Caller caller() const override { return {}; }
+  absl::Status Keep(PrefixCache&, SessionId) override { std::abort(); }
 };
 
 // Takes the steps of a call that is answered in steps.
@@ -325,8 +326,9 @@ class Calls {
        .capacity_pages = kCapacity,
        .quota_classes =
            {{.name = "a", .pattern = "a*", .floor_pages = 2, .cap_pages = 6}},
-       .session_limits = {
-           .max_locks = 8, .max_reserved_pages = 12, .max_held_tokens = 20}}};
+       .session_limits = {.max_locks = 8,
+                          .max_reserved_pages = 12,
+                          .max_kept_bytes = 10'000}}};
   CallPolicy policy_;
   RpcServer server_{&policy_};  // never started
   SelfCheck self_check_{&cache_};

@@ -18,9 +18,9 @@ TEST(ErrorMessageTest, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ErrorMessageTest, NamesTheOptionThatSetsTheLimit) {
-  EXPECT_EQ(MessageOf(MakeError(Reason::kSessionLimit, Subject::kMaxHeldTokens,
+  EXPECT_EQ(MessageOf(MakeError(Reason::kSessionLimit, Subject::kMaxKeptBytes,
                                 "the limit is 5")),
-            "the limit is 5 (--max-held-tokens-per-session)");
+            "the limit is 5 (--max-kept-bytes-per-session)");
 }
 
 TEST(ErrorMessageTest, LeavesOtherMessagesAsTheyAre) {
@@ -30,7 +30,7 @@ TEST(ErrorMessageTest, LeavesOtherMessagesAsTheyAre) {
 }
 
 TEST(ErrorMessageTest, EachSubjectHasAFieldOrAnOption) {
-  for (int i = 1; i <= static_cast<int>(Subject::kMaxHeldTokens); ++i) {
+  for (int i = 1; i <= static_cast<int>(Subject::kMaxKeptBytes); ++i) {
     const auto subject = static_cast<Subject>(i);
     EXPECT_NE(MessageOf(MakeError(Reason::kInvalidField, subject, "wrong")),
               "wrong")

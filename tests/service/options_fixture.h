@@ -54,7 +54,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"max-tokens-per-request", "99"},
           {"max-locks-per-session", "7"},
           {"max-reserved-pages-per-session", "9"},
-          {"max-held-tokens-per-session", "1000"},
+          {"max-kept-bytes-per-session", "1000"},
           {"max-attach-tokens-per-session", "2"},
           {"lane-bytes", "65536"},
           {"max-lanes", "3"},
