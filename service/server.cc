@@ -287,9 +287,9 @@ void Server::MakeServices() {
   events_service_ = std::make_unique<EventsService>(
       &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
 
-  data_path_service_ = std::make_unique<DataPathService>(
-      &policy_, &cache_, &stepped_calls_, memory_.get(),
-      options_.lane_bytes > 0);
+  data_path_service_ =
+      std::make_unique<DataPathService>(&policy_, &cache_, &stepped_calls_,
+                                        memory_.get(), options_.lane_bytes > 0);
 
   health_service_ = std::make_unique<HealthService>(
       &rpc_, &is_draining_,

@@ -9,7 +9,7 @@ namespace pando {
 bool LockTotals::Step(const CacheParts& parts) {
   if (!has_all_locks_) {
     has_all_locks_ = AddLocks(parts.sessions);
-    return false;
+    return has_all_locks_ && deepest_.empty();
   }
   // A node ends before those below it, so these have been added by its turn.
   for (uint32_t i = 0; i < kStepCells && !deepest_.empty(); ++i) {

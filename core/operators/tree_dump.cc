@@ -7,7 +7,7 @@ namespace pando {
 bool TreeDumpWork::Step(CacheParts& parts) {
   if (!has_locks_) {
     has_locks_ = locks_.Step(parts);
-    return false;
+    if (!has_locks_) return false;
   }
   const RadixTree& tree = parts.tree;
   const uint32_t end = std::min(limit_, listed_ + kStepEntries);
