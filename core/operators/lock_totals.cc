@@ -7,12 +7,10 @@
 namespace pando {
 
 bool LockTotals::Step(const CacheParts& parts) {
-  if (!has_all_locks_) {
-    has_all_locks_ = AddLocks(parts.sessions);
-    return has_all_locks_ && deepest_.empty();
-  }
+  uint32_t left = kStepCells;
+  if (!has_all_locks_) has_all_locks_ = AddLocks(parts.sessions, left);
   // A node ends before those below it, so these have been added by its turn.
-  for (uint32_t i = 0; i < kStepCells && !deepest_.empty(); ++i) {
+  for (; left > 0 && !deepest_.empty(); --left) {
     std::pop_heap(deepest_.begin(), deepest_.end());
     const Handle handle = deepest_.back().second;
     deepest_.pop_back();
@@ -20,7 +18,7 @@ bool LockTotals::Step(const CacheParts& parts) {
     if (node == nullptr || node->parent->is_root()) continue;
     Add(*node->parent, totals_.at(handle));
   }
-  return deepest_.empty();
+  return has_all_locks_ && deepest_.empty();
 }
 
 uint32_t LockTotals::Of(const Node& node) const {
@@ -37,9 +35,9 @@ void LockTotals::Add(const Node& node, uint32_t locks) {
   std::push_heap(deepest_.begin(), deepest_.end());
 }
 
-bool LockTotals::AddLocks(const SessionTable& sessions) {
+bool LockTotals::AddLocks(const SessionTable& sessions, uint32_t& left) {
   const uint32_t cells = sessions.lock_cells();
-  for (uint32_t i = 0; i < kStepCells && next_ < cells; ++i) {
+  for (; left > 0 && next_ < cells; --left) {
     const LockRecord* const lock = sessions.LockAt(next_++);
     if (lock == nullptr || lock->node->is_root()) continue;
     if (ns_.has_value() && lock->node->ns->number != *ns_) continue;

@@ -31,7 +31,9 @@ class LockTotals {
   using Handle = Slab<Node>::Handle;
 
   void Add(const Node& node, uint32_t locks);
-  bool AddLocks(const SessionTable& sessions);
+  // Looks at `left` cells at most, by which `left` is reduced. Returns whether
+  // all locks are counted.
+  bool AddLocks(const SessionTable& sessions, uint32_t& left);
 
   const std::optional<NamespaceNumber> ns_;
   uint32_t next_ = 0;  // the cell of the next lock

@@ -81,7 +81,8 @@ def test_a_click_on_a_node_shows_what_it_is(page, pandod, client):
         page.until("document.querySelector('#details dl')")
         shown = details(page)
         assert shown["Tokens"] == str(3 * PAGE_TOKENS)
-        assert (shown["Pages"], shown["Locks"], shown["Hits"]) == ("3", "1", "1")
+        assert (shown["Pages"], shown["Locks, and locked branches"]) == ("3", "1")
+        assert shown["Hits"] == "1"
         assert shown["Cached for"].endswith(" s")
         assert shown["Namespace"] == "1: default"
     page.until("document.querySelector('#details dd:nth-of-type(4)').innerText === '0'")
