@@ -22,7 +22,8 @@ FILES = {
 
 
 def engine_environment(engine: str) -> Path:
-    complete = cache_folder().glob(f"engines/{engine}-*/.complete")
+    # Named after a digest. Folders of other releases hold no interpreter.
+    complete = cache_folder().glob(f"engines/{engine}-{16 * '[0-9a-f]'}/.complete")
     newest = max(complete, key=lambda file: file.stat().st_mtime, default=None)
     if newest is None:
         pytest.skip(f"there is no environment with {engine} in {cache_folder()}")
