@@ -38,6 +38,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/methods.h"
+
 namespace pando::lane {
 
 static_assert(std::endian::native == std::endian::little,
@@ -56,14 +58,10 @@ inline constexpr uint32_t kCacheLine = 64;
 
 // What a slot may call: the field numbers of pando.v1.BatchedRequest.
 enum class Method : uint32_t {
-  kMatchPrefix = 1,
-  kMatchPrefixes = 2,
-  kInsert = 3,
-  kLock = 4,
-  kUnlock = 5,
-  kAllocatePages = 6,
-  kFreePages = 7,
-  kGetStats = 8,
+#define PANDO_METHOD(number, field, service, name, role, kind) \
+  k##name = (number),
+  PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
 };
 
 enum class SlotState : uint32_t {

@@ -75,7 +75,7 @@ for part in "$@"; do
     build)
       # What the native module is built from, too.
       sources=(clients/python/{pyproject.toml,CMakeLists.txt,native/*}
-        clients/lane/*.{h,cc} lane/*.h base/unique_fd.h)
+        clients/lane/*.{h,cc} lane/*.h base/{methods,unique_fd}.h)
       install_python_packages build "${sources[*]}" -e clients/python
       ;;
     test)

@@ -34,19 +34,21 @@ int Main(int argc, char** argv) {
   CallPolicy policy;
   RpcServer server(&policy);
   server.AddService(&grpc);
-  AddUnaryMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-      server, grpc.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
-      [page_tokens](const auto& in, auto& out) {
-        out.set_matched_tokens(static_cast<uint32_t>(in.tokens_size()));
-        const int pages = in.tokens_size() / static_cast<int>(page_tokens);
-        out.mutable_page_ids()->Resize(pages, 1);
-        return absl::OkStatus();
-      },
-      metrics.ForMethod(v1::PrefixCache::service_full_name(), "MatchPrefix"));
-  AddUnaryMethod<v1::InsertRequest, v1::InsertResponse>(
-      server, grpc.Unary<v1::InsertResponse>("Insert"),
-      [](const auto&, auto&) { return absl::OkStatus(); },
-      metrics.ForMethod(v1::PrefixCache::service_full_name(), "Insert"));
+  const std::string service = v1::PrefixCache::service_full_name();
+  ServeMethod(
+      server, grpc, metrics,
+      MakeMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
+          service, "MatchPrefix", [page_tokens](const auto& in, auto& out) {
+            const int tokens = in.tokens_size();
+            out.set_matched_tokens(static_cast<uint32_t>(tokens));
+            out.mutable_page_ids()->Resize(
+                tokens / static_cast<int>(page_tokens), 1);
+            return absl::OkStatus();
+          }));
+  ServeMethod(server, grpc, metrics,
+              MakeMethod<v1::InsertRequest, v1::InsertResponse>(
+                  service, "Insert",
+                  [](const auto&, auto&) { return absl::OkStatus(); }));
   const absl::Status started =
       server.Start({.socket = {socket}, .max_receive_bytes = 64 << 20});
   if (!started.ok()) {

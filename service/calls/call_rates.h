@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -20,12 +19,6 @@ class CallRates {
  public:
   // A session, or somebody's name.
   using Caller = absl::variant<SessionId, std::string>;
-
-  // Methods that only give something back are not limited: a worker that is
-  // refused there may never try again.
-  static bool IsLimited(std::string_view method) {
-    return method != "Unlock" && method != "FreePages" && method != "End";
-  }
 
   // Zero: no limit.
   void SetLimit(uint32_t calls_per_second) {

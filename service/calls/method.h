@@ -1,6 +1,8 @@
 #ifndef PANDO_SERVICE_CALLS_METHOD_H_
 #define PANDO_SERVICE_CALLS_METHOD_H_
 
+#include <google/protobuf/descriptor.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,11 +10,25 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "service/calls/call_rates.h"
+#include "base/check.h"
 #include "service/calls/waiting_call.h"
 #include "service/security/permissions.h"
 
 namespace pando {
+
+// The name of the method of a generated service that takes such requests.
+template <typename Generated, typename Request>
+std::string NameOfMethod() {
+  const auto* const service =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
+          Generated::service_full_name());
+  CHECK(service != nullptr);
+  for (int i = 0; i < service->method_count(); ++i) {
+    const auto* const method = service->method(i);
+    if (method->input_type() == Request::descriptor()) return method->name();
+  }
+  CHECK(false);  // no method of this service takes such requests
+}
 
 // One method of the protocol: its handler, and what a caller needs to call it.
 // The same for every transport that offers it. Immutable.
@@ -29,7 +45,7 @@ struct Method {
         handler(std::move(carry_out)),
         waiting(may_wait),
         permission(PermissionFor(service, name)),
-        is_limited(CallRates::IsLimited(name)) {}
+        is_limited(permission.kind != MethodKind::kGivesBack) {}
 
   const std::string service;  // "pando.v1.PrefixCache"
   const std::string name;
@@ -69,6 +85,49 @@ MethodPointer<Request, Response> MakeMethod(const std::string& service,
         }
       },
       Waiting::kNever);
+}
+
+// Makes a method of `Generated`, for example v1::PrefixCache, from a member of
+// the object that carries it out, which outlives it. The member is one of
+//   absl::Status Insert(const Request&, Response&)
+//   absl::Status Insert(const Request&, Response&, const WaitingCall&)
+//   std::optional<absl::Status> Insert(const Request&, Response&, WaitingCall&)
+// and the calls of the last one may wait. The name of the method is that of its
+// request in the protocol: messages are not shared by methods.
+template <typename Generated, typename Handlers, typename Request,
+          typename Response>
+MethodPointer<Request, Response> MakeMethod(
+    Handlers* handlers,
+    absl::Status (Handlers::*handle)(const Request&, Response&)) {
+  return MakeMethod<Request, Response>(Generated::service_full_name(),
+                                       NameOfMethod<Generated, Request>(),
+                                       [=](const Request& in, Response& out) {
+                                         return (handlers->*handle)(in, out);
+                                       });
+}
+template <typename Generated, typename Handlers, typename Request,
+          typename Response>
+MethodPointer<Request, Response> MakeMethod(
+    Handlers* handlers,
+    absl::Status (Handlers::*handle)(const Request&, Response&,
+                                     const WaitingCall&)) {
+  return MakeMethod<Request, Response>(
+      Generated::service_full_name(), NameOfMethod<Generated, Request>(),
+      [=](const Request& in, Response& out, const WaitingCall& call) {
+        return (handlers->*handle)(in, out, call);
+      });
+}
+template <typename Generated, typename Handlers, typename Request,
+          typename Response>
+MethodPointer<Request, Response> MakeMethod(
+    Handlers* handlers,
+    std::optional<absl::Status> (Handlers::*handle)(const Request&, Response&,
+                                                    WaitingCall&)) {
+  return MakeWaitingMethod<Request, Response>(
+      Generated::service_full_name(), NameOfMethod<Generated, Request>(),
+      [=](const Request& in, Response& out, WaitingCall& call) {
+        return (handlers->*handle)(in, out, call);
+      });
 }
 
 }  // namespace pando

@@ -17,6 +17,7 @@
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "service/handlers/admin_wire.h"
+#include "service/handlers/serve_data_path.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
 
@@ -81,96 +82,41 @@ FlushWork WorkOf(const v1::FlushRequest& request, const NamespaceKey& ns) {
 }  // namespace
 
 void AdminService::AddMethodsTo(DataPath& data_path) {
-  data_path.get_stats = MakeMethod<v1::GetStatsRequest, v1::GetStatsResponse>(
-      v1::Admin::service_full_name(), "GetStats",
-      [this](const auto& in, auto& out, const WaitingCall& call) {
-        absl::Status status = GetStats(in, out);
-        // Each of these belongs to some tenant.
-        if (!call.spans_namespaces()) out.clear_quota_classes();
-        return status;
-      });
+  AddDataPathMethods<v1::Admin>(this, data_path);
 }
 
 void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
                             const DataPath& data_path) {
-  const auto of = [&metrics](const char* method, const char* type = "unary") {
-    return metrics.ForMethod(v1::Admin::service_full_name(), method, type);
-  };
   server.AddService(&grpc_);
-  AddMethod(server, grpc_.Unary<v1::GetStatsResponse>("GetStats"),
-            data_path.get_stats, of("GetStats"));
-  AddWaitingMethod<v1::FlushRequest, v1::FlushResponse>(
-      server, grpc_.Unary<v1::FlushResponse>("Flush"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return Flush(in, out, call);
-      },
-      of("Flush"));
-  AddUnaryMethod<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>(
-      server, grpc_.Unary<v1::SetEvictionPolicyResponse>("SetEvictionPolicy"),
-      [this](const auto& in, auto& out) { return SetEvictionPolicy(in, out); },
-      of("SetEvictionPolicy"));
-  AddWaitingMethod<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      server, grpc_.Unary<v1::ListNamespacesResponse>("ListNamespaces"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ListNamespaces(in, out, call);
-      },
-      of("ListNamespaces"));
-  AddWaitingMethod<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-      server, grpc_.Unary<v1::ListSessionsResponse>("ListSessions"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ListSessions(in, out, call);
-      },
-      of("ListSessions"));
-  AddWaitingMethod<v1::ListLocksRequest, v1::ListLocksResponse>(
-      server, grpc_.Unary<v1::ListLocksResponse>("ListLocks"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ListLocks(in, out, call);
-      },
-      of("ListLocks"));
-  AddWaitingMethod<v1::ReleaseLocksRequest, v1::ReleaseLocksResponse>(
-      server, grpc_.Unary<v1::ReleaseLocksResponse>("ReleaseLocks"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ReleaseLocks(in, out, call);
-      },
-      of("ReleaseLocks"));
-  AddWaitingMethod<v1::ListQuarantineRequest, v1::ListQuarantineResponse>(
-      server, grpc_.Unary<v1::ListQuarantineResponse>("ListQuarantine"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ListQuarantine(in, out, call);
-      },
-      of("ListQuarantine"));
-  AddWaitingMethod<v1::FreeQuarantineRequest, v1::FreeQuarantineResponse>(
-      server, grpc_.Unary<v1::FreeQuarantineResponse>("FreeQuarantine"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return FreeQuarantine(in, out, call);
-      },
-      of("FreeQuarantine"));
-  AddWaitingMethod<v1::ExplainMatchRequest, v1::ExplainMatchResponse>(
-      server, grpc_.Unary<v1::ExplainMatchResponse>("ExplainMatch"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return ExplainMatch(in, out, call);
-      },
-      of("ExplainMatch"));
-  AddWaitingMethod<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>(
-      server, grpc_.Unary<v1::CheckInvariantsResponse>("CheckInvariants"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return CheckInvariants(in, out, call);
-      },
-      of("CheckInvariants"));
-  AddUnaryMethod<v1::DrainRequest, v1::DrainResponse>(
-      server, grpc_.Unary<v1::DrainResponse>("Drain"),
-      [this](const auto& in, auto& out) { return Drain(in, out); },
-      of("Drain"));
+  ServeDataPath(server, grpc_, metrics, data_path);
+  const auto serve = [&](auto handle) {
+    ServeMethod(server, grpc_, metrics, MakeMethod<v1::Admin>(this, handle));
+  };
+  serve(&AdminService::Flush);
+  serve(&AdminService::SetEvictionPolicy);
+  serve(&AdminService::ListNamespaces);
+  serve(&AdminService::ListSessions);
+  serve(&AdminService::ListLocks);
+  serve(&AdminService::ReleaseLocks);
+  serve(&AdminService::ListQuarantine);
+  serve(&AdminService::FreeQuarantine);
+  serve(&AdminService::ExplainMatch);
+  serve(&AdminService::CheckInvariants);
+  serve(&AdminService::Drain);
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
           &server, grpc_.ServerStream<v1::DumpTreeResponse>("DumpTree"),
           [this](const auto& in) { return DumpTree(in); },
-          of("DumpTree", "server_stream"));
+          metrics.ForMethod(v1::Admin::service_full_name(), "DumpTree",
+                            "server_stream"));
 }
 
 absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
-                                    v1::GetStatsResponse& response) {
+                                    v1::GetStatsResponse& response,
+                                    const WaitingCall& call) {
   FillStats(cache_->Stats(), &response);
+  // Each of these belongs to some tenant.
+  if (!call.spans_namespaces()) response.clear_quota_classes();
   response.set_epoch(config_.epoch);
   response.set_version(PANDO_VERSION);
   return absl::OkStatus();

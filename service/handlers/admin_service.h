@@ -64,7 +64,8 @@ class AdminService {
                 const DataPath& data_path);
 
   absl::Status GetStats(const v1::GetStatsRequest& request,
-                        v1::GetStatsResponse& response);
+                        v1::GetStatsResponse& response,
+                        const WaitingCall& call);
   std::optional<absl::Status> Flush(const v1::FlushRequest& request,
                                     v1::FlushResponse& response,
                                     WaitingCall& call);

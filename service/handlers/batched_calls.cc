@@ -1,10 +1,12 @@
 #include "service/handlers/batched_calls.h"
 
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/methods.h"
 #include "core/requests/errors.h"
 #include "service/calls/served_call.h"
 #include "service/calls/status_message.h"
@@ -73,9 +75,9 @@ class UnknownCall final : public BatchedCall {
 
 BatchMetrics::BatchMetrics(RpcMetrics& metrics, const DataPath& data_path) {
   data_path.ForEach([&](lane::Method number, const auto& method) {
-    while (by_number.size() <= static_cast<size_t>(number)) {
-      by_number.push_back(metrics.ForMethod(method->service, method->name));
-    }
+    const auto index = static_cast<size_t>(number);
+    by_number.resize(std::max(by_number.size(), index + 1));
+    by_number[index] = metrics.ForMethod(method->service, method->name);
   });
 }
 
@@ -90,38 +92,17 @@ BatchedCalls::BatchedCalls(CallPolicy* policy, const DataPath& data_path,
                          const MethodPointer<Request, Response>& method,
                          const Request& in, Response* out) {
       calls_.push_back(std::make_unique<CallInBatch<Request, Response>>(
-          this, policy, method, metrics.by_number[each.request_case()], &in,
+          this, policy, method, *metrics.by_number[each.request_case()], &in,
           out, answer, batch));
     };
     switch (each.request_case()) {
-      case v1::BatchedRequest::kMatchPrefix:
-        add(data_path.match_prefix, each.match_prefix(),
-            answer->mutable_match_prefix());
-        break;
-      case v1::BatchedRequest::kMatchPrefixes:
-        add(data_path.match_prefixes, each.match_prefixes(),
-            answer->mutable_match_prefixes());
-        break;
-      case v1::BatchedRequest::kInsert:
-        add(data_path.insert, each.insert(), answer->mutable_insert());
-        break;
-      case v1::BatchedRequest::kLock:
-        add(data_path.lock, each.lock(), answer->mutable_lock());
-        break;
-      case v1::BatchedRequest::kUnlock:
-        add(data_path.unlock, each.unlock(), answer->mutable_unlock());
-        break;
-      case v1::BatchedRequest::kAllocatePages:
-        add(data_path.allocate_pages, each.allocate_pages(),
-            answer->mutable_allocate_pages());
-        break;
-      case v1::BatchedRequest::kFreePages:
-        add(data_path.free_pages, each.free_pages(),
-            answer->mutable_free_pages());
-        break;
-      case v1::BatchedRequest::kGetStats:
-        add(data_path.get_stats, each.get_stats(), answer->mutable_get_stats());
-        break;
+#define PANDO_METHOD(number, field, service, name, role, kind)         \
+  case v1::BatchedRequest::k##name:                                    \
+    static_assert(number == v1::BatchedRequest::k##name##FieldNumber); \
+    add(data_path.field, each.field(), answer->mutable_##field());     \
+    break;
+      PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
       case v1::BatchedRequest::REQUEST_NOT_SET:
         calls_.push_back(std::make_unique<UnknownCall>(this, answer));
         break;

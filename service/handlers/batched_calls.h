@@ -2,6 +2,7 @@
 #define PANDO_SERVICE_HANDLERS_BATCHED_CALLS_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pando/v1/data_path.pb.h"
@@ -18,7 +19,7 @@ namespace pando {
 struct BatchMetrics {
   explicit BatchMetrics(RpcMetrics& metrics, const DataPath& data_path);
 
-  std::vector<MethodMetrics> by_number;  // entry 0 is unused
+  std::vector<std::optional<MethodMetrics>> by_number;
 };
 
 // One of the calls in a batch.

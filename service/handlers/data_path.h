@@ -1,42 +1,47 @@
 #ifndef PANDO_SERVICE_HANDLERS_DATA_PATH_H_
 #define PANDO_SERVICE_HANDLERS_DATA_PATH_H_
 
+#include <string_view>
+
+#include "base/methods.h"
 #include "lane/layout.h"
-#include "pando/v1/admin.pb.h"
-#include "pando/v1/pool.pb.h"
-#include "pando/v1/prefix_cache.pb.h"
+#include "pando/v1/data_path.pb.h"
 #include "service/calls/method.h"
 
 namespace pando {
 
 // The methods that an engine calls for each request. Lanes and batches offer
 // them, beside gRPC. The services that carry them out fill them in
-// (AddMethodsTo).
+// (AddMethodsTo). For example `match_prefix`, a
+// MethodPointer<v1::MatchPrefixRequest, v1::MatchPrefixResponse>.
 struct DataPath {
-  MethodPointer<v1::MatchPrefixRequest, v1::MatchPrefixResponse> match_prefix;
-  MethodPointer<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>
-      match_prefixes;
-  MethodPointer<v1::InsertRequest, v1::InsertResponse> insert;
-  MethodPointer<v1::LockRequest, v1::LockResponse> lock;
-  MethodPointer<v1::UnlockRequest, v1::UnlockResponse> unlock;
-  MethodPointer<v1::AllocatePagesRequest, v1::AllocatePagesResponse>
-      allocate_pages;
-  MethodPointer<v1::FreePagesRequest, v1::FreePagesResponse> free_pages;
-  MethodPointer<v1::GetStatsRequest, v1::GetStatsResponse> get_stats;
+#define PANDO_METHOD(number, field, service, name, role, kind) \
+  MethodPointer<v1::name##Request, v1::name##Response> field;
+  PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
 
   // Calls visit(number, method) for each of them.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
-    visit(lane::Method::kMatchPrefix, match_prefix);
-    visit(lane::Method::kMatchPrefixes, match_prefixes);
-    visit(lane::Method::kInsert, insert);
-    visit(lane::Method::kLock, lock);
-    visit(lane::Method::kUnlock, unlock);
-    visit(lane::Method::kAllocatePages, allocate_pages);
-    visit(lane::Method::kFreePages, free_pages);
-    visit(lane::Method::kGetStats, get_stats);
+#define PANDO_METHOD(number, field, service, name, role, kind) \
+  visit(lane::Method::k##name, field);
+    PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
   }
 };
+
+// Fills in the methods of `Generated`, for example v1::PrefixCache, each from
+// the member of the same name of the object that carries them out.
+template <typename Generated, typename Handlers>
+void AddDataPathMethods(Handlers* handlers, DataPath& data_path) {
+  constexpr std::string_view kService = Generated::service_full_name();
+#define PANDO_METHOD(number, field, service, name, role, kind)          \
+  if constexpr (kService == "pando.v1." #service) {                     \
+    data_path.field = MakeMethod<Generated>(handlers, &Handlers::name); \
+  }
+  PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
+}
 
 }  // namespace pando
 

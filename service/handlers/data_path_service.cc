@@ -1,5 +1,6 @@
 #include "service/handlers/data_path_service.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,48 +14,17 @@ namespace {
 
 constexpr int kMaxBatch = 256;
 
-// The numbers that name a method on a lane and in a batch are the same.
-template <int kField>
-constexpr bool HasNumber(lane::Method method) {
-  return static_cast<int>(method) == kField;
-}
-using Batched = v1::BatchedRequest;
-static_assert(
-    HasNumber<Batched::kMatchPrefixFieldNumber>(lane::Method::kMatchPrefix));
-static_assert(HasNumber<Batched::kMatchPrefixesFieldNumber>(
-    lane::Method::kMatchPrefixes));
-static_assert(HasNumber<Batched::kInsertFieldNumber>(lane::Method::kInsert));
-static_assert(HasNumber<Batched::kLockFieldNumber>(lane::Method::kLock));
-static_assert(HasNumber<Batched::kUnlockFieldNumber>(lane::Method::kUnlock));
-static_assert(HasNumber<Batched::kAllocatePagesFieldNumber>(
-    lane::Method::kAllocatePages));
-static_assert(
-    HasNumber<Batched::kFreePagesFieldNumber>(lane::Method::kFreePages));
-static_assert(
-    HasNumber<Batched::kGetStatsFieldNumber>(lane::Method::kGetStats));
-
 }  // namespace
 
 void DataPathService::Register(RpcServer& server, RpcMetrics& metrics,
                                const DataPath& data_path) {
   data_path_ = &data_path;
   batch_metrics_.emplace(metrics, data_path);
-  const auto of = [&](const char* method) {
-    return metrics.ForMethod(v1::DataPath::service_full_name(), method);
-  };
   server.AddService(&grpc_);
-  AddUnaryMethod<v1::OpenLaneRequest, v1::OpenLaneResponse>(
-      server, grpc_.Unary<v1::OpenLaneResponse>("OpenLane"),
-      [this](const auto& in, auto& out, const WaitingCall& call) {
-        return OpenLane(in, out, call);
-      },
-      of("OpenLane"));
-  AddWaitingMethod<v1::BatchRequest, v1::BatchResponse>(
-      server, grpc_.Unary<v1::BatchResponse>("Batch"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return Batch(in, out, call);
-      },
-      of("Batch"));
+  ServeMethod(server, grpc_, metrics,
+              MakeMethod<v1::DataPath>(this, &DataPathService::OpenLane));
+  ServeMethod(server, grpc_, metrics,
+              MakeMethod<v1::DataPath>(this, &DataPathService::Batch));
 }
 
 absl::Status DataPathService::OpenLane(const v1::OpenLaneRequest& request,

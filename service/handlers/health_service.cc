@@ -133,10 +133,11 @@ HealthService::~HealthService() = default;
 
 void HealthService::Register(RpcMetrics& metrics) {
   server_->AddService(&grpc_);
-  AddUnaryMethod<HealthCheckRequest, Response>(
-      *server_, grpc_.Unary<Response>("Check"),
-      [this](const auto& in, auto& out) { return Check(in, out); },
-      metrics.ForMethod(Health::service_full_name(), "Check"));
+  ServeMethod(
+      *server_, grpc_, metrics,
+      MakeMethod<HealthCheckRequest, Response>(
+          Health::service_full_name(), "Check",
+          [this](const auto& in, auto& out) { return Check(in, out); }));
   server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
+#include "service/handlers/serve_data_path.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
 
@@ -19,37 +20,17 @@ constexpr size_t kMaxModelDigestBytes = 256;
 }  // namespace
 
 void PoolService::AddMethodsTo(DataPath& data_path) {
-  const std::string service = v1::PagePool::service_full_name();
-  data_path.allocate_pages =
-      MakeMethod<v1::AllocatePagesRequest, v1::AllocatePagesResponse>(
-          service, "AllocatePages",
-          [this](const auto& in, auto& out) { return AllocatePages(in, out); });
-  data_path.free_pages =
-      MakeMethod<v1::FreePagesRequest, v1::FreePagesResponse>(
-          service, "FreePages",
-          [this](const auto& in, auto& out) { return FreePages(in, out); });
+  AddDataPathMethods<v1::PagePool>(this, data_path);
 }
 
 void PoolService::Register(RpcServer& server, RpcMetrics& metrics,
                            const DataPath& data_path) {
-  const auto of = [&metrics](const char* method) {
-    return metrics.ForMethod(v1::PagePool::service_full_name(), method);
-  };
   server.AddService(&grpc_);
-  AddUnaryMethod<v1::DescribePoolRequest, v1::DescribePoolResponse>(
-      server, grpc_.Unary<v1::DescribePoolResponse>("DescribePool"),
-      [this](const auto& in, auto& out) { return DescribePool(in, out); },
-      of("DescribePool"));
-  AddUnaryMethod<v1::AttachPoolRequest, v1::AttachPoolResponse>(
-      server, grpc_.Unary<v1::AttachPoolResponse>("AttachPool"),
-      [this](const auto& in, auto& out, const WaitingCall& call) {
-        return AttachPool(in, out, call.caller().peer);
-      },
-      of("AttachPool"));
-  AddMethod(server, grpc_.Unary<v1::AllocatePagesResponse>("AllocatePages"),
-            data_path.allocate_pages, of("AllocatePages"));
-  AddMethod(server, grpc_.Unary<v1::FreePagesResponse>("FreePages"),
-            data_path.free_pages, of("FreePages"));
+  ServeDataPath(server, grpc_, metrics, data_path);
+  ServeMethod(server, grpc_, metrics,
+              MakeMethod<v1::PagePool>(this, &PoolService::DescribePool));
+  ServeMethod(server, grpc_, metrics,
+              MakeMethod<v1::PagePool>(this, &PoolService::AttachPool));
 }
 
 absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
@@ -61,7 +42,7 @@ absl::Status PoolService::DescribePool(const v1::DescribePoolRequest&,
 
 absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                                      v1::AttachPoolResponse& response,
-                                     std::optional<UnixPeer> caller) {
+                                     const WaitingCall& call) {
   const SessionId session(request.session_id());
   RETURN_IF_ERROR(cache_->CheckSession(session));
   if (request.fingerprint() != 0 &&
@@ -74,8 +55,9 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   }
   const std::string& digest = request.model_digest();
   RETURN_IF_ERROR(CheckModelDigest(digest));
-  ASSIGN_OR_RETURN(const AttachToken token,
-                   memory_->IssueToken({.session = session}, caller));
+  ASSIGN_OR_RETURN(
+      const AttachToken token,
+      memory_->IssueToken({.session = session}, call.caller().peer));
   if (model_digest_.empty()) model_digest_ = digest;
   response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());

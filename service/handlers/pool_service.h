@@ -2,7 +2,6 @@
 #define PANDO_SERVICE_HANDLERS_POOL_SERVICE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,7 +43,7 @@ class PoolService {
                             v1::DescribePoolResponse& response);
   absl::Status AttachPool(const v1::AttachPoolRequest& request,
                           v1::AttachPoolResponse& response,
-                          std::optional<UnixPeer> caller);
+                          const WaitingCall& call);
   absl::Status AllocatePages(const v1::AllocatePagesRequest& request,
                              v1::AllocatePagesResponse& response);
   absl::Status FreePages(const v1::FreePagesRequest& request,

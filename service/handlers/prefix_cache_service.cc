@@ -11,6 +11,7 @@
 #include "core/operators/eviction_work.h"
 #include "core/requests/errors.h"
 #include "os/monotonic_clock.h"
+#include "service/handlers/serve_data_path.h"
 #include "service/handlers/step_time.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
@@ -163,52 +164,15 @@ class PrefixCacheService::Scoring final : public SteppedCalls::Work {
 };
 
 void PrefixCacheService::AddMethodsTo(DataPath& data_path) {
-  const std::string service = v1::PrefixCache::service_full_name();
-  data_path.match_prefix =
-      MakeWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-          service, "MatchPrefix",
-          [this](const auto& in, auto& out, WaitingCall& call) {
-            return MatchPrefix(in, out, call);
-          });
-  data_path.match_prefixes =
-      MakeWaitingMethod<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>(
-          service, "MatchPrefixes",
-          [this](const auto& in, auto& out, WaitingCall& call) {
-            return MatchPrefixes(in, out, call);
-          });
-  data_path.insert = MakeMethod<v1::InsertRequest, v1::InsertResponse>(
-      service, "Insert",
-      [this](const auto& in, auto& out) { return Insert(in, out); });
-  data_path.lock = MakeMethod<v1::LockRequest, v1::LockResponse>(
-      service, "Lock",
-      [this](const auto& in, auto& out) { return Lock(in, out); });
-  data_path.unlock = MakeMethod<v1::UnlockRequest, v1::UnlockResponse>(
-      service, "Unlock",
-      [this](const auto& in, auto& out) { return Unlock(in, out); });
+  AddDataPathMethods<v1::PrefixCache>(this, data_path);
 }
 
 void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics,
                                   const DataPath& data_path) {
-  const auto of = [&metrics](const char* method) {
-    return metrics.ForMethod(v1::PrefixCache::service_full_name(), method);
-  };
   server.AddService(&grpc_);
-  AddMethod(server, grpc_.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
-            data_path.match_prefix, of("MatchPrefix"));
-  AddMethod(server, grpc_.Unary<v1::MatchPrefixesResponse>("MatchPrefixes"),
-            data_path.match_prefixes, of("MatchPrefixes"));
-  AddMethod(server, grpc_.Unary<v1::InsertResponse>("Insert"), data_path.insert,
-            of("Insert"));
-  AddMethod(server, grpc_.Unary<v1::LockResponse>("Lock"), data_path.lock,
-            of("Lock"));
-  AddMethod(server, grpc_.Unary<v1::UnlockResponse>("Unlock"), data_path.unlock,
-            of("Unlock"));
-  AddWaitingMethod<v1::EvictRequest, v1::EvictResponse>(
-      server, grpc_.Unary<v1::EvictResponse>("Evict"),
-      [this](const auto& in, auto& out, WaitingCall& call) {
-        return Evict(in, out, call);
-      },
-      of("Evict"));
+  ServeDataPath(server, grpc_, metrics, data_path);
+  ServeMethod(server, grpc_, metrics,
+              MakeMethod<v1::PrefixCache>(this, &PrefixCacheService::Evict));
 }
 
 std::optional<absl::Status> PrefixCacheService::MatchPrefix(

@@ -35,10 +35,8 @@ void SessionService::Register(RpcMetrics& metrics) {
   metrics_ = std::make_unique<MethodMetrics>(metrics.ForMethod(
       v1::Sessions::service_full_name(), "Open", "bidi_stream"));
   server_->AddService(&grpc_);
-  AddUnaryMethod<v1::EndSessionRequest, v1::EndSessionResponse>(
-      *server_, grpc_.Unary<v1::EndSessionResponse>("End"),
-      [this](const auto& in, auto& out) { return End(in, out); },
-      metrics.ForMethod(v1::Sessions::service_full_name(), "End"));
+  ServeMethod(*server_, grpc_, metrics,
+              MakeMethod<v1::Sessions>(this, &SessionService::End));
   server_->AddCall(std::make_unique<Step>([this](bool) { Arm(); }));
 }
 

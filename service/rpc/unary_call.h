@@ -12,6 +12,7 @@
 #include "service/calls/method.h"
 #include "service/calls/method_metrics.h"
 #include "service/calls/served_call.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/event.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/parse_request.h"
@@ -158,39 +159,16 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
 // thread; more wait inside gRPC.
 inline constexpr int kArmedCalls = 16;
 
-// Adds the UnaryCalls that receive the calls of one method.
-template <typename Request, typename Response>
-void AddMethod(RpcServer& server,
-               typename UnaryCall<Request, Response>::Arm arm,
-               MethodPointer<Request, Response> method, MethodMetrics metrics) {
+// Receives the calls of one method of a generated service.
+template <typename Generated, typename Request, typename Response>
+void ServeMethod(RpcServer& server, AsyncService<Generated>& service,
+                 RpcMetrics& metrics, MethodPointer<Request, Response> method) {
+  const auto arm = service.template Unary<Response>(method->name);
+  const MethodMetrics counts = metrics.ForMethod(method->service, method->name);
   for (int i = 0; i < kArmedCalls; ++i) {
     server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, method, metrics));
+        &server, arm, method, counts));
   }
-}
-
-// The same for a method that is offered over gRPC alone, and whose handler may
-// let its calls wait.
-template <typename Request, typename Response>
-void AddWaitingMethod(RpcServer& server,
-                      typename UnaryCall<Request, Response>::Arm arm,
-                      typename Method<Request, Response>::Handler handler,
-                      MethodMetrics metrics) {
-  AddMethod(server, std::move(arm),
-            MakeWaitingMethod<Request, Response>(
-                metrics.service(), metrics.method(), std::move(handler)),
-            metrics);
-}
-
-// The same for a handler that answers at once, as MakeMethod takes it.
-template <typename Request, typename Response, typename Handler>
-void AddUnaryMethod(RpcServer& server,
-                    typename UnaryCall<Request, Response>::Arm arm,
-                    Handler handler, MethodMetrics metrics) {
-  AddMethod(server, std::move(arm),
-            MakeMethod<Request, Response>(metrics.service(), metrics.method(),
-                                          std::move(handler)),
-            metrics);
 }
 
 }  // namespace pando

@@ -132,7 +132,8 @@ absl::Status AccessControl::CheckRole(const Credential& credential,
                      credential.name, "' has ",
                      std::string(RoleName(credential.role))));
   }
-  if (needed.spans_namespaces && !credential.namespaces.empty()) {
+  if (needed.kind == MethodKind::kSpansNamespaces &&
+      !credential.namespaces.empty()) {
     return MakeError(Reason::kNamespaceRefused,
                      absl::StrCat(std::string(needed.method),
                                   " spans all namespaces; credential '",

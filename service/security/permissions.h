@@ -9,12 +9,15 @@
 
 namespace pando {
 
+// How a method is permitted beside the caller's role; base/methods.h says what
+// each means.
+enum class MethodKind { kOwn, kSpansNamespaces, kGivesBack };
+
 // The permission that a caller needs for a method of the protocol.
 struct Permission {
   std::string_view method;
   std::optional<Role> role;  // the least one; none: anybody may call it
-  // The method shows or changes the contents of all namespaces.
-  bool spans_namespaces = false;
+  MethodKind kind = MethodKind::kOwn;
 };
 
 // An unknown method needs the highest role, and spans all namespaces.

@@ -119,8 +119,7 @@ class Calls {
         return Call<v1::AttachPoolRequest, v1::AttachPoolResponse>(
             [this](auto& in, auto& out) {
               PutRightSession(in);
-              const absl::Status status =
-                  pool_.AttachPool(in, out, std::nullopt);
+              const absl::Status status = pool_.AttachPool(in, out, call_);
               // Too many tokens are out, of earlier runs.
               return absl::IsResourceExhausted(status) ? absl::OkStatus()
                                                        : status;
@@ -235,7 +234,9 @@ class Calls {
             });
       case 1:
         return Call<v1::GetStatsRequest, v1::GetStatsResponse>(
-            [this](auto& in, auto& out) { return admin_.GetStats(in, out); });
+            [this](auto& in, auto& out) {
+              return admin_.GetStats(in, out, call_);
+            });
       case 2:
         return Call<v1::SetEvictionPolicyRequest,
                     v1::SetEvictionPolicyResponse>([this](auto& in, auto& out) {

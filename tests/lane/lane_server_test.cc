@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/methods.h"
 #include "clients/lane/lane.h"
 #include "core/requests/errors.h"
 #include "service/calls/call_policy.h"
@@ -43,17 +44,20 @@ void Offer(
                                          });
 }
 
+// Fills in all methods; they do nothing.
+void OfferAll(DataPath& data_path) {
+#define PANDO_METHOD(number, field, service, name, role, kind) \
+  Offer(data_path.field, #name);
+  PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
+}
+
 class LaneServerTest : public testing::Test {
  protected:
   LaneServerTest() {
-    Offer(data_path_.match_prefix, "MatchPrefix");
+    OfferAll(data_path_);
     Offer(data_path_.match_prefixes, "MatchPrefixes",
           [this] { on_match_prefixes_(); });
-    Offer(data_path_.insert, "Insert");
-    Offer(data_path_.lock, "Lock");
-    Offer(data_path_.unlock, "Unlock");
-    Offer(data_path_.allocate_pages, "AllocatePages");
-    Offer(data_path_.free_pages, "FreePages");
     Offer(data_path_.get_stats, "GetStats", [this] { on_get_stats_(); });
     server_ = *LaneServer::Start({.arena_bytes = kLaneBytes,
                                   .max_lanes = kMaxLanes,
@@ -130,6 +134,7 @@ class LongCallTest : public testing::Test {
   static constexpr int kSteps = 20;
 
   LongCallTest() {
+    OfferAll(data_path_);
     data_path_.match_prefixes =
         MakeWaitingMethod<Scoring, v1::MatchPrefixesResponse>(
             "test", "MatchPrefixes",
@@ -138,12 +143,7 @@ class LongCallTest : public testing::Test {
               if (call.is_cancelled()) return absl::CancelledError();
               return TakeStep(in, call);
             });
-    Offer(data_path_.match_prefix, "MatchPrefix");
     Offer(data_path_.insert, "Insert", [this] { on_insert_(); });
-    Offer(data_path_.lock, "Lock");
-    Offer(data_path_.unlock, "Unlock");
-    Offer(data_path_.allocate_pages, "AllocatePages");
-    Offer(data_path_.free_pages, "FreePages");
     Offer(data_path_.get_stats, "GetStats", [this] { on_get_stats_(); });
     server_ = *LaneServer::Start({.arena_bytes = 2 * kLongBytes,
                                   .max_lanes = 70,

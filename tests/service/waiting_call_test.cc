@@ -44,12 +44,8 @@ class WaitingServer {
     const std::string path = folder_ + "/grpc.sock";
     address_ = "unix:" + path;
     server_.AddService(&grpc_);
-    AddWaitingMethod<v1::MatchPrefixRequest, v1::MatchPrefixResponse>(
-        server_, grpc_.Unary<v1::MatchPrefixResponse>("MatchPrefix"),
-        [this](const auto& in, auto& out, WaitingCall& call) {
-          return Handle(in, out, call);
-        },
-        metrics_.ForMethod("service", "MatchPrefix"));
+    ServeMethod(server_, grpc_, metrics_,
+                MakeMethod<v1::PrefixCache>(this, &WaitingServer::Handle));
     wakeup_ = server_.AddWakeup([this] { ResumeAll(); });
     EXPECT_TRUE(
         server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());

@@ -1,69 +1,76 @@
-// Which calls a lane carries, and how much room their answers may need: enough,
-// as a rule. An answer that needs more is asked for again over gRPC.
+// Which calls a lane carries, and how much room their answers may need.
 #ifndef PANDO_CLIENTS_CPP_SRC_LANE_METHODS_H_
 #define PANDO_CLIENTS_CPP_SRC_LANE_METHODS_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/methods.h"
+#include "clients/lane/answer_room.h"
 #include "lane/layout.h"
-#include "pando/v1/admin.pb.h"
-#include "pando/v1/pool.pb.h"
-#include "pando/v1/prefix_cache.pb.h"
+#include "pando/v1/data_path.pb.h"
 
 namespace pando {
 inline namespace client {
 
+// The method that takes such requests on a lane.
+template <typename Request>
+struct LaneMethodOf {};
+#define PANDO_METHOD(number, field, service, name, role, kind)   \
+  template <>                                                    \
+  struct LaneMethodOf<v1::name##Request> {                       \
+    static constexpr lane::Method value = lane::Method::k##name; \
+  };
+PANDO_DATA_PATH_METHODS(PANDO_METHOD)
+#undef PANDO_METHOD
+
+// Whether calls with such a request can be made on a lane.
+template <typename Request>
+concept OnLane = requires {
+  LaneMethodOf<Request>::value;
+};
+
+// The room for the answer of a call. An overload for each method whose answers
+// may be longer than this.
+template <OnLane Request>
+size_t AnswerBytesOf(const Request&, uint32_t) {
+  return lane::kSmallAnswerBytes;
+}
+
+inline size_t BytesOfPages(size_t pages) {
+  return lane::kSmallAnswerBytes + pages * lane::kPageAnswerBytes;
+}
+
+inline size_t AnswerBytesOf(const v1::MatchPrefixRequest& request,
+                            uint32_t page_tokens) {
+  const size_t tokens =
+      static_cast<size_t>(request.tokens_size()) + request.reserve_tokens();
+  return BytesOfPages(tokens / page_tokens + 2);
+}
+inline size_t AnswerBytesOf(const v1::MatchPrefixesRequest& request, uint32_t) {
+  return lane::kSmallAnswerBytes +
+         lane::kScoreAnswerBytes * static_cast<size_t>(request.queries_size());
+}
+inline size_t AnswerBytesOf(const v1::InsertRequest& request, uint32_t) {
+  return BytesOfPages(static_cast<size_t>(request.page_ids_size()));
+}
+inline size_t AnswerBytesOf(const v1::AllocatePagesRequest& request, uint32_t) {
+  return BytesOfPages(request.pages());
+}
+inline size_t AnswerBytesOf(const v1::GetStatsRequest&, uint32_t) {
+  return lane::kStatsAnswerBytes;
+}
+
+// A call on a lane, before it has its room there.
 struct LaneCallShape {
   lane::Method method;
   size_t answer_bytes;
 };
 
-// Enough for an error, or an answer without lists.
-inline constexpr size_t kSmallAnswerBytes = 2048;
-
-inline constexpr size_t BytesOfPages(size_t pages) {
-  return kSmallAnswerBytes + pages * sizeof(uint32_t);
+template <OnLane Request>
+LaneCallShape ShapeOf(const Request& request, uint32_t page_tokens) {
+  return {LaneMethodOf<Request>::value, AnswerBytesOf(request, page_tokens)};
 }
-
-inline LaneCallShape ShapeOf(const v1::MatchPrefixRequest& request,
-                             uint32_t page_tokens) {
-  const size_t tokens =
-      static_cast<size_t>(request.tokens_size()) + request.reserve_tokens();
-  return {lane::Method::kMatchPrefix, BytesOfPages(tokens / page_tokens + 2)};
-}
-inline LaneCallShape ShapeOf(const v1::MatchPrefixesRequest& request,
-                             uint32_t) {
-  constexpr size_t kScoreBytes = 16;
-  return {lane::Method::kMatchPrefixes,
-          kSmallAnswerBytes + kScoreBytes * request.queries_size()};
-}
-inline LaneCallShape ShapeOf(const v1::InsertRequest& request, uint32_t) {
-  return {lane::Method::kInsert, BytesOfPages(request.page_ids_size())};
-}
-inline LaneCallShape ShapeOf(const v1::LockRequest&, uint32_t) {
-  return {lane::Method::kLock, kSmallAnswerBytes};
-}
-inline LaneCallShape ShapeOf(const v1::UnlockRequest&, uint32_t) {
-  return {lane::Method::kUnlock, kSmallAnswerBytes};
-}
-inline LaneCallShape ShapeOf(const v1::AllocatePagesRequest& request,
-                             uint32_t) {
-  return {lane::Method::kAllocatePages, BytesOfPages(request.pages())};
-}
-inline LaneCallShape ShapeOf(const v1::FreePagesRequest&, uint32_t) {
-  return {lane::Method::kFreePages, kSmallAnswerBytes};
-}
-inline LaneCallShape ShapeOf(const v1::GetStatsRequest&, uint32_t) {
-  constexpr size_t kStatsBytes = 16 << 10;
-  return {lane::Method::kGetStats, kStatsBytes};
-}
-
-// Whether calls with such a request can be made on a lane.
-template <typename Request>
-concept OnLane = requires(const Request& request) {
-  ShapeOf(request, 1);
-};
 
 }  // namespace client
 }  // namespace pando

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/lane/answer_room.h"
 #include "clients/lane/gauges.h"
 #include "clients/lane/lane.h"
 #include "clients/python/native/codec.h"
@@ -235,6 +236,9 @@ NB_MODULE(_native, m) {
   namespace nb = nanobind;
   using namespace pando::python;
   m.doc() = "Lanes: calls to pandod over shared memory.";
+  m.attr("SMALL_ANSWER_BYTES") = pando::lane::kSmallAnswerBytes;
+  m.attr("PAGE_ANSWER_BYTES") = pando::lane::kPageAnswerBytes;
+  m.attr("SCORE_ANSWER_BYTES") = pando::lane::kScoreAnswerBytes;
   nb::class_<Codec>(m, "Codec")
       .def(nb::new_(&MakeCodec), nb::arg("fields"))
       .def("encode", &Encode, nb::arg("values"))

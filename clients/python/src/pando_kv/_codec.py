@@ -93,7 +93,9 @@ def _native_codec(message_type: type[Message]) -> Codec:
                 field.number,
                 kind_of(field),
                 not is_list(field) and field.has_presence,
-                _native_codec(_type_of(field)) if field.message_type else None,
+                _native_codec(type_of(field.message_type))
+                if field.message_type
+                else None,
             )
             for field in fields_of(message_type)
         ]
@@ -101,8 +103,9 @@ def _native_codec(message_type: type[Message]) -> Codec:
     return codec
 
 
-def _type_of(field: FieldDescriptor) -> type[Message]:
-    kind: type[Message] = field.message_type._concrete_class
+def type_of(message: Any) -> type[Message]:
+    """Of a message's descriptor."""
+    kind: type[Message] = message._concrete_class
     return kind
 
 
@@ -113,7 +116,7 @@ class MessageCodec:
         self._type = message_type
         self._fields = fields_of(message_type)
         self._nested = {
-            field.number: MessageCodec(_type_of(field))
+            field.number: MessageCodec(type_of(field.message_type))
             for field in self._fields
             if field.message_type
         }

@@ -1,7 +1,8 @@
 """The methods that requests are made of: their messages, and their way.
 
-A request is a named tuple of the fields of its message, made here from the protocol
-itself, so that a field that is added there is known here.
+All is read from the protocol itself: a method that it has in a batch takes one line
+here, and a field that is added there is known here. A request is a named tuple of the
+fields of its message.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from pando_kv._codec import RAW, Codec, fields_of, make_codec
-from pando_kv._proto.pando.v1 import data_path_pb2, pool_pb2, prefix_cache_pb2
+from pando_kv._codec import RAW, Codec, fields_of, make_codec, native, type_of
+from pando_kv._proto.pando.v1 import data_path_pb2
 
-# Room for an error, or for an answer without lists.
-SMALL_ANSWER = 2048
-# What a page id and a score take in an answer.
-PAGE_BYTES = 4
-SCORE_BYTES = 24
+# Room for an error, or for an answer without lists; and for what a list of page ids or
+# scores adds for each of them. Without the native module there are no lanes.
+SMALL_ANSWER: int = native.SMALL_ANSWER_BYTES if native else 0
+PAGE_BYTES: int = native.PAGE_ANSWER_BYTES if native else 0
+SCORE_BYTES: int = native.SCORE_ANSWER_BYTES if native else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +41,25 @@ def plain(path: str) -> Method:
     return Method(path)
 
 
-def _method(service: str, name: str, module: Any) -> Method:
-    request_field = _FIELD_OF[f"{name}Request"]
+def _method(name: str) -> tuple[Method, Any]:
+    """A method of lanes and batches, and the type of its requests."""
+    field = _FIELD_OF[f"{name}Request"]
+    method = _taking(field.message_type)
+    request = type_of(method.input_type)
     return Method(
-        f"/pando.v1.{service}/{name}",
-        make_codec(getattr(module, f"{name}Request")),
-        make_codec(getattr(module, f"{name}Response")),
-        request_field.number,
-    )
+        f"/{method.containing_service.full_name}/{name}",
+        make_codec(request),
+        make_codec(type_of(method.output_type)),
+        field.number,
+    ), _request(request)
+
+
+def _taking(message: Any) -> MethodDescriptor:
+    for service in message.file.services_by_name.values():
+        for method in service.methods:
+            if method.input_type is message:
+                return method
+    raise LookupError(f"no method takes {message.name}")
 
 
 def _request(message_type: type[Message]) -> Any:
@@ -60,18 +73,10 @@ _FIELD_OF = {
     for field in data_path_pb2.BatchedRequest.DESCRIPTOR.fields
 }
 
-MATCH_PREFIX = _method("PrefixCache", "MatchPrefix", prefix_cache_pb2)
-MATCH_PREFIXES = _method("PrefixCache", "MatchPrefixes", prefix_cache_pb2)
-INSERT = _method("PrefixCache", "Insert", prefix_cache_pb2)
-LOCK = _method("PrefixCache", "Lock", prefix_cache_pb2)
-UNLOCK = _method("PrefixCache", "Unlock", prefix_cache_pb2)
-ALLOCATE_PAGES = _method("PagePool", "AllocatePages", pool_pb2)
-FREE_PAGES = _method("PagePool", "FreePages", pool_pb2)
-
-MatchPrefixRequest = _request(prefix_cache_pb2.MatchPrefixRequest)
-MatchPrefixesRequest = _request(prefix_cache_pb2.MatchPrefixesRequest)
-InsertRequest = _request(prefix_cache_pb2.InsertRequest)
-LockRequest = _request(prefix_cache_pb2.LockRequest)
-UnlockRequest = _request(prefix_cache_pb2.UnlockRequest)
-AllocatePagesRequest = _request(pool_pb2.AllocatePagesRequest)
-FreePagesRequest = _request(pool_pb2.FreePagesRequest)
+MATCH_PREFIX, MatchPrefixRequest = _method("MatchPrefix")
+MATCH_PREFIXES, MatchPrefixesRequest = _method("MatchPrefixes")
+INSERT, InsertRequest = _method("Insert")
+LOCK, LockRequest = _method("Lock")
+UNLOCK, UnlockRequest = _method("Unlock")
+ALLOCATE_PAGES, AllocatePagesRequest = _method("AllocatePages")
+FREE_PAGES, FreePagesRequest = _method("FreePages")

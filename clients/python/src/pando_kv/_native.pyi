@@ -1,5 +1,9 @@
 from typing import Any
 
+SMALL_ANSWER_BYTES: int
+PAGE_ANSWER_BYTES: int
+SCORE_ANSWER_BYTES: int
+
 class Codec:
     def __init__(
         self, fields: list[tuple[str, int, str, bool, Codec | None]]
