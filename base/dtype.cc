@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 
 namespace pando::kv {
@@ -24,6 +27,15 @@ constexpr std::array<DTypeInfo, 6> kDTypes = {{
     {DType::kOpaque, "opaque", 1},
 }};
 
+// What engines and model files also call them.
+constexpr std::pair<std::string_view, DType> kOtherWords[] = {
+    {"bf16", DType::kBFloat16},       {"fp16", DType::kFloat16},
+    {"half", DType::kFloat16},        {"fp32", DType::kFloat32},
+    {"float", DType::kFloat32},       {"fp8", DType::kFloat8E4M3},
+    {"fp8_e4m3", DType::kFloat8E4M3}, {"float8_e4m3fn", DType::kFloat8E4M3},
+    {"fp8_e5m2", DType::kFloat8E5M2},
+};
+
 const DTypeInfo& Info(DType dtype) {
   return kDTypes[static_cast<size_t>(dtype)];
 }
@@ -38,10 +50,16 @@ absl::StatusOr<DType> ParseDType(std::string_view name) {
   for (const DTypeInfo& info : kDTypes) {
     if (info.name == name && info.dtype != DType::kOpaque) return info.dtype;
   }
+  std::string meant;
+  for (const auto& [word, dtype] : kOtherWords) {
+    if (absl::EqualsIgnoreCase(std::string(word), std::string(name))) {
+      meant = absl::StrFormat("did you mean '%s'? It ", DTypeName(dtype));
+    }
+  }
   return absl::InvalidArgumentError(
-      absl::StrFormat("dtype is '%s'; must be one of float32, float16, "
+      absl::StrFormat("dtype is '%s'; %smust be one of float32, float16, "
                       "bfloat16, float8_e4m3, float8_e5m2",
-                      name));
+                      name, meant));
 }
 
 }  // namespace pando::kv

@@ -47,7 +47,8 @@ size_t CommonPrefix(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string UnknownName(const std::string& kind, const std::string& name,
-                        const std::vector<std::string>& known) {
+                        const std::vector<std::string>& known,
+                        const std::string& other_word) {
   // A text of any length, from the environment say, is not shown whole.
   constexpr size_t kMaxName = 128;
   if (name.size() > kMaxName) {
@@ -58,7 +59,8 @@ std::string UnknownName(const std::string& kind, const std::string& name,
   // A name of which more than a third differs is another name, not a mistyped
   // one.
   size_t least = own / 3 + 1;
-  std::string nearest;
+  std::string nearest = other_word;
+  if (!nearest.empty()) least = 0;
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(name, candidate);
     if (distance >= least) continue;

@@ -25,18 +25,9 @@ uint64_t RoundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The system would grant any size now and kill the writers later.
-absl::Status CheckFitsInMemory(uint64_t shard_bytes, uint32_t num_shards) {
-  struct sysinfo info;
-  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
-  const uint64_t memory = uint64_t{info.totalram} * info.mem_unit;
-  if (absl::uint128(shard_bytes) * num_shards <= memory) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "the pool needs %u shards of %u bytes; this machine has %u bytes of "
-      "memory",
-      num_shards, shard_bytes, memory));
+uint64_t ShardBytes(const KvLayout& layout, uint32_t capacity_pages) {
+  return RoundUp(PoolBytes(layout, capacity_pages),
+                 static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
 }
 
 absl::StatusOr<UniqueFd> MakeSealedMemory(uint64_t bytes) {
@@ -65,6 +56,23 @@ struct flock LockOf(WriterId writer, int16_t type) {
 
 }  // namespace
 
+// The system would grant any size now and kill the writers later.
+absl::Status HostKvPool::CheckFits(const KvLayout& layout,
+                                   uint32_t capacity_pages,
+                                   uint32_t num_shards) {
+  const uint64_t shard_bytes = ShardBytes(layout, capacity_pages);
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
+  const uint64_t memory = uint64_t{info.totalram} * info.mem_unit;
+  if (absl::uint128(shard_bytes) * num_shards <= memory) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the pool needs %u shards of %u bytes; this machine has %u bytes of "
+      "memory",
+      num_shards, shard_bytes, memory));
+}
+
 absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
     const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards) {
   if (num_shards < 1 || num_shards > kMaxShards) {
@@ -72,10 +80,8 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
         "shards is %u; must be from 1 to %u", num_shards, kMaxShards));
   }
   ASSIGN_OR_RETURN(KvLayout layout, MakeKvLayout(shape, capacity_pages));
-  const uint64_t shard_bytes =
-      RoundUp(PoolBytes(layout, capacity_pages),
-              static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
-  RETURN_IF_ERROR(CheckFitsInMemory(shard_bytes, num_shards));
+  RETURN_IF_ERROR(CheckFits(layout, capacity_pages, num_shards));
+  const uint64_t shard_bytes = ShardBytes(layout, capacity_pages);
 
   std::vector<KvShard> shards;
   std::vector<UniqueFd> fds;

@@ -22,6 +22,9 @@ namespace pando {
 // in whichever process. So IsHeldBy needs only to test the lock.
 class HostKvPool final : public KvPool {
  public:
+  // Fails when this machine has not the memory for such a pool.
+  static absl::Status CheckFits(const KvLayout& layout, uint32_t capacity_pages,
+                                uint32_t num_shards);
   static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
 

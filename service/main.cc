@@ -22,6 +22,7 @@
 #include "service/metrics/catalogue.h"
 #include "service/options/options.h"
 #include "service/server.h"
+#include "service/start_check.h"
 
 namespace pando {
 namespace {
@@ -119,6 +120,14 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "pandod: %s\n",
                  std::string(command.status().message()).c_str());
     return kUsageError;
+  }
+  if (command->check_start) {
+    const absl::Status start = CheckStart(command->options);
+    if (!start.ok()) {
+      std::fprintf(stderr, "pandod: %s\n",
+                   std::string(start.message()).c_str());
+      return kUsageError;
+    }
   }
   const std::string text =
       command->print_metrics ? MetricCatalogueJson() : command->print;

@@ -1,13 +1,10 @@
 #include "service/server.h"
 
-#include <grp.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -20,6 +17,7 @@
 #include "service/metrics/collector.h"
 #include "service/options/option_checks.h"
 #include "service/security/tls_credentials.h"
+#include "service/socket_group.h"
 #include "service/start_kv_events.h"
 
 namespace pando {
@@ -87,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   std::unique_ptr<Server> server(
       new Server(options, std::move(on_exit), std::move(pool)));
   RETURN_IF_ERROR(server->MakeVerifier());
-  RETURN_IF_ERROR(server->ResolveGroup());
+  ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
   RETURN_IF_ERROR(server->StartKvEvents());
@@ -168,20 +166,6 @@ absl::Status Server::MakeVerifier() {
                    pool_->MakeChecksummer());
   verifier_ = std::make_unique<PageVerifier>(
       std::move(checksummer), pool_->capacity_pages(), options_.verify_pages);
-  return absl::OkStatus();
-}
-
-absl::Status Server::ResolveGroup() {
-  const std::string& name = options_.socket_group;
-  if (name.empty()) return absl::OkStatus();
-  gid_t group = 0;
-  if (const struct group* known = getgrnam(name.c_str())) {
-    group = known->gr_gid;
-  } else if (!absl::SimpleAtoi(name, &group)) {
-    return absl::NotFoundError(
-        absl::StrCat("socket-group is '", name, "'; there is no such group"));
-  }
-  socket_group_ = group;
   return absl::OkStatus();
 }
 

@@ -82,7 +82,6 @@ class Server {
   // Runs on the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
-  absl::Status ResolveGroup();
   UnixSocket SocketAt(const std::string& path) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();

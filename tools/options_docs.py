@@ -26,13 +26,14 @@ An option is given in three ways, each overriding the one before it, and the def
 | in the environment | `PANDO_POOL_PAGES=4096` |
 | as a flag | `--pool-pages 4096` or `--pool-pages=4096` |
 
-A name that is not known is an error, in the file, as a flag and in the environment (all of `PANDO_*`, but for
-`PANDO_ADDRESS`, which is for `pandoctl`, and the variables with which Kubernetes describes services); it names the nearest
-known one. So is a value that cannot be.
+A name that is not known is an error, in the file, as a flag and in the environment (all of `PANDO_*`, but for the variables
+of clients and engines, such as `PANDO_ADDRESS` and `PANDO_TOKEN`, and those with which Kubernetes describes services); it
+names the nearest known one, or the one that engines have another word for (`num-kv-heads`: `heads`). So is a value that
+cannot be.
 
 | `pandod` with | does |
 |---|---|
-| `--check-config` | checks all options and says what they come to |
+| `--check-config` | checks all options, and what a start finds on this machine: folders of sockets, files, memory, room on disks; says what they come to. Neither GPUs nor other servers are asked, and no address is taken, so it may run beside a `pandod` that serves |
 | `--print-config` | prints the options in effect as a YAML file that is read back as the same, each with where it is from |
 
 Both end with status 0 when the options are good, and with 2 and a sentence on stderr when they are not. Durations have a

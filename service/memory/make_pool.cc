@@ -61,6 +61,16 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
 
 }  // namespace
 
+absl::Status CheckPoolFits(const Options& options) {
+  // The pages of a share of a GPU are not known yet.
+  if (options.pool_fraction > 0) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
+  if (options.pool_memory == "cuda") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const KvLayout layout,
+                   MakeKvLayout(ShapeOf(options), options.pool_pages));
+  return HostKvPool::CheckFits(layout, options.pool_pages, options.pool_shards);
+}
+
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options) {
   if (options.pool_memory == "cuda") return MakeCudaPool(options);
   RETURN_IF_ERROR(CheckIndexFitsInMemory(options));

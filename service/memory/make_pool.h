@@ -3,11 +3,16 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu/kv_pool.h"
 #include "service/options/options.h"
 
 namespace pando {
+
+// Fails when this machine has not the memory that such a pool needs at the
+// start. What is on GPUs is not asked.
+absl::Status CheckPoolFits(const Options& options);
 
 // Makes the pool that the options ask for. Sets options.pool_pages where they
 // ask for a fraction of the free memory.

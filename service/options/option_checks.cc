@@ -4,7 +4,6 @@
 #include <limits>
 #include <regex>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -114,19 +113,6 @@ absl::Status CheckFloors(const Options& options) {
 
 absl::Status CheckPageBytes(const Options& options) {
   if (options.page_bytes == 0) return absl::OkStatus();
-  const Options defaults;
-  for (const auto& [name, is_given] :
-       {std::pair{"kv-planes", options.kv_planes != defaults.kv_planes},
-        std::pair{"heads", options.heads != defaults.heads},
-        std::pair{"head-size", options.head_size != defaults.head_size},
-        std::pair{"dtype", options.dtype != defaults.dtype}}) {
-    if (is_given) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "page-bytes is %u, and %s is given; a page is described by its bytes "
-          "or by its heads",
-          options.page_bytes, name));
-    }
-  }
   if (options.page_bytes % options.layers != 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("page-bytes is %u; must be a multiple of layers, %u, "

@@ -13,6 +13,19 @@
 namespace pando {
 namespace {
 
+// "4.0 GiB", in the largest unit in which it does not read 0.0.
+std::string Readable(uint64_t bytes) {
+  constexpr double kLeastShown = 0.05;
+  double size = static_cast<double>(bytes) / (1 << 30);
+  const char* unit = "GiB";
+  for (const char* smaller : {"MiB", "KiB"}) {
+    if (size >= kLeastShown) break;
+    size *= 1024;
+    unit = smaller;
+  }
+  return absl::StrFormat("%.1f %s", size, unit);
+}
+
 std::string PoolSummary(const Options& options) {
   const KvLayout layout =
       MakeKvLayout(ShapeOf(options), options.pool_pages).value();
@@ -29,9 +42,8 @@ std::string PoolSummary(const Options& options) {
                            options.pool_fraction, shards);
   }
   const uint64_t bytes = PoolBytes(layout, options.pool_pages);
-  return absl::StrFormat("%u %s, %u bytes (%.1f GiB) %s", options.pool_pages,
-                         pages, bytes, static_cast<double>(bytes) / (1 << 30),
-                         shards);
+  return absl::StrFormat("%u %s, %u bytes (%s) %s", options.pool_pages, pages,
+                         bytes, Readable(bytes), shards);
 }
 
 void AppendQuotas(const std::vector<QuotaClass>& quotas, YAML::Emitter& out) {

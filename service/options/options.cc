@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <regex>
@@ -17,6 +18,7 @@
 #include "service/options/option_checks.h"
 #include "service/options/option_printing.h"
 #include "service/options/option_table.h"
+#include "service/options/option_words.h"
 #include "service/options/yaml_config.h"
 
 namespace pando {
@@ -38,9 +40,25 @@ bool IsServiceLink(const std::string& variable) {
   return variable.size() <= kMaxLinkName && std::regex_match(variable, form);
 }
 
-// A variable of pandoctl and engines, which may share a shell or a container
-// with pandod.
-constexpr char kClientVariable[] = "PANDO_ADDRESS";
+// Variables of pandoctl, of engines and of `make`, which may share a shell or a
+// container with pandod.
+constexpr std::string_view kVariablesOfOthers[] = {
+    "PANDO_ADDRESS",
+    "PANDO_ANY_ENGINE_VERSION",
+    "PANDO_ANY_MODEL_CONFIGURATION",
+    "PANDO_CACHE",
+    "PANDO_MINISGL",
+    "PANDO_TEST_OPERATIONS",
+    "PANDO_TEST_SEED",
+    "PANDO_TOKEN",
+    "PANDO_TRACES",
+    "PANDO_WAIT_MS",
+};
+
+bool IsOfOthers(std::string_view variable) {
+  return std::ranges::find(kVariablesOfOthers, variable) !=
+         std::end(kVariablesOfOthers);
+}
 
 // Refuses a path that exists and is no regular file; to open a FIFO would block
 // without end.
@@ -84,11 +102,15 @@ absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
       AppendArgument("--" + found->second + entry.substr(variable.size()),
                      arguments);
       ++variables;
-    } else if (variable != kClientVariable && !IsServiceLink(variable)) {
-      std::vector<std::string> known;
+    } else if (!IsOfOthers(variable) && !IsServiceLink(variable)) {
+      std::vector<std::string> known(std::begin(kVariablesOfOthers),
+                                     std::end(kVariablesOfOthers));
       for (const auto& option : options) known.push_back(option.first);
+      const std::string option =
+          OptionFor(variable.substr(std::size(kEnvironmentPrefix) - 1));
       return absl::InvalidArgumentError(
-          UnknownName("environment variable", variable, known));
+          UnknownName("environment variable", variable, known,
+                      option.empty() ? "" : EnvironmentName(option)));
     }
   }
   return variables;
@@ -165,6 +187,8 @@ class Parser {
     return check_config_ ? Summary(options) : "";
   }
 
+  bool checks_config() const { return check_config_; }
+
   bool given(const std::string& name) const {
     return app_.get_option("--" + name)->count() > 0;
   }
@@ -183,8 +207,11 @@ class Parser {
     for (const CLI::Option* option : app_.get_options()) {
       known.push_back(option->get_name());
     }
-    return absl::InvalidArgumentError(UnknownName(
-        "flag", extras.front().substr(0, extras.front().find('=')), known));
+    const std::string flag = extras.front().substr(0, extras.front().find('='));
+    const std::string option = OptionFor(
+        flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+    return absl::InvalidArgumentError(
+        UnknownName("flag", flag, known, option.empty() ? "" : "--" + option));
   }
 
   absl::Status Store(Options& options) const {
@@ -235,6 +262,15 @@ absl::Status CheckExclusions(const Parser& parser, Options& options) {
     }
     size = name;
   }
+  if (parser.given("page-bytes")) {
+    for (const char* name : {"kv-planes", "heads", "head-size", "dtype"}) {
+      if (!parser.given(name)) continue;
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "page-bytes and %s are both given; a page is described by its bytes "
+          "or by its heads",
+          name));
+    }
+  }
   if (options.pool_devices.empty()) return absl::OkStatus();
   const auto devices = static_cast<uint32_t>(options.pool_devices.size());
   if (parser.given("pool-shards") && options.pool_shards != devices) {
@@ -280,6 +316,7 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   RETURN_IF_ERROR(CheckExclusions(parser, line->options));
   RETURN_IF_ERROR(CompleteOptions(line->options));
   line->print = parser.Printed(line->options);
+  line->check_start = parser.checks_config();
   return line;
 }
 

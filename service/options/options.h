@@ -142,6 +142,8 @@ struct CommandLine {
   // If not empty (--help, --version, --check-config): the program prints this
   // and exits with status 0.
   std::string print;
+  // `print` is true of a start on this machine, too, if CheckStart says so.
+  bool check_start = false;
   // The program prints the catalogue of metrics, and exits with status 0.
   bool print_metrics = false;
 };

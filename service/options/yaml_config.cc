@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "base/unknown_name.h"
+#include "service/options/option_words.h"
 #include "service/options/yaml_credentials.h"
 #include "service/options/yaml_entry.h"
 #include "service/options/yaml_quotas.h"
@@ -32,7 +33,7 @@ void Flatten(const YAML::Node& node, const std::string& key,
     return;
   }
   if (std::find(known.begin(), known.end(), key) == known.end()) {
-    FailInConfig(node, UnknownName("key", key, known));
+    FailInConfig(node, UnknownName("key", key, known, OptionFor(key)));
   }
   if (!node.IsScalar() && !node.IsNull()) {
     FailInConfig(node, key + " is a list or a map; must be one value");

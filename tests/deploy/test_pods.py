@@ -125,7 +125,7 @@ def test_pandod_accepts_its_configuration(tmp_path, config_text):
     path = tmp_path / CONFIG
     path.write_text(config_text)
     subprocess.run(
-        [binary(), "--config", path, "--check-config"],
+        [binary(), "--config", path, "--print-config"],
         env=clean_environment(),
         check=True,
     )

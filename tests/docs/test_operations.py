@@ -29,7 +29,10 @@ def test_sizes_are_what_pandod_comes_to():
     assert len(rows) == 5
     for options, token_bytes, tokens in rows:
         printed = subprocess.check_output(
-            [binary(), *options.split(), "--pool-bytes", "24GiB", "--check-config"],
+            [
+                *(binary(), *options.split(), "--pool-bytes", "24GiB"),
+                *("--pool-memory", "cuda", "--check-config"),
+            ],
             env=clean_environment(),
             text=True,
         )

@@ -22,6 +22,7 @@ from pandod_process import (
     binary,
     clean_environment,
     refused_start,
+    serving,
 )
 from raw_calls import RawCalls
 
@@ -54,13 +55,78 @@ def test_version_and_help_are_printed():
 
 
 def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
-    folder = tmp_path / "absent"
     checked = run(
-        "--check-config", "--socket", folder / "pando.sock", "--pool-pages=99"
+        *("--check-config", "--socket", tmp_path / "pando.sock", "--pool-pages=99"),
+        *("--tier-disk", tmp_path / "tier", "--tier-disk-bytes=1GiB", "--model=m"),
     )
     assert (checked.returncode, checked.stderr) == (0, "")
     assert "99 pages" in checked.stdout
-    assert not folder.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--socket=/nowhere/p.sock"], "the folder /nowhere does not exist"),
+        (["--memory-socket=/nowhere/m.sock"], "cannot bind /nowhere/m.sock"),
+        (["--socket-group=no-such-group"], "there is no such group"),
+        (["--pool-bytes=1TiB"], "this machine has"),
+        (["--tier-host-bytes=1TiB"], "tier-host-bytes is 1099511627776; pandod may"),
+        (
+            ["--tier-disk=/nowhere/tier", "--tier-disk-bytes=1GiB", "--model=m"],
+            "make the folder /nowhere/tier",
+        ),
+        (
+            ["--tier-disk={folder}/t", "--tier-disk-bytes=900TiB", "--model=m"],
+            "tier-disk-bytes is",
+        ),
+        (
+            [
+                *("--tcp=127.0.0.1:0", "--tls-certificate=/nowhere/c"),
+                *("--tls-key=/nowhere/k", "--tls-client-ca=/nowhere/ca"),
+            ],
+            "tls-certificate is '/nowhere/c'",
+        ),
+        (
+            [
+                *("--tier-shared=file:///tmp", "--model=m"),
+                "--tier-shared-key-file=/nowhere/key",
+            ],
+            "tier-shared-key-file: open /nowhere/key",
+        ),
+    ],
+)
+def test_check_config_finds_what_a_start_would_not_have(tmp_path, flags, says):
+    flags = [flag.format(folder=tmp_path) for flag in flags]
+    checked = run("--check-config", f"--socket={tmp_path}/p.sock", *flags)
+    assert (checked.returncode, checked.stdout) == (2, "")
+    assert says in checked.stderr
+    assert checked.stderr.startswith("pandod: ") and checked.stderr.count("\n") == 1
+    assert says in refused_start(tmp_path, *flags)
+
+
+def test_check_config_passes_beside_a_pandod_that_serves_with_these_options(tmp_path):
+    address = free_address()
+    with serving(tmp_path, http=address) as pandod:
+        checked = run(
+            "--check-config", f"--socket={pandod.socket}", f"--http={address}"
+        )
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_pandod_starts_beside_each_variable_that_another_program_of_pando_reads():
+    """Those that the sources name in their environment, but for pandod's options."""
+    read = set()
+    for folder in ("clients/python/src", "tools", "examples", "bench"):
+        for path in (REPOSITORY / folder).rglob("*"):
+            if path.suffix in (".py", ".cc"):
+                read |= set(re.findall(r'"(PANDO_[A-Z_]+)"', path.read_text()))
+    read |= set(
+        re.findall(r"\$\{(PANDO_[A-Z_]+)", (REPOSITORY / "Makefile").read_text())
+    )
+    assert {"PANDO_ADDRESS", "PANDO_TOKEN", "PANDO_CACHE"} <= read
+    printed = run("--print-config", **dict.fromkeys(read, "1"))
+    assert (printed.returncode, printed.stderr) == (0, "")
 
 
 def test_a_socket_in_a_folder_that_does_not_exist_is_an_error_that_says_so(tmp_path):

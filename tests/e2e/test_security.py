@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import re
 import resource
 import shutil
 import socket
@@ -19,7 +20,7 @@ from eventually import eventually
 from metrics_page import MetricsPage, free_address
 from pando_kv import Client, Tls, UnavailableError
 from pando_kv._proto.pando.v1 import pool_pb2
-from pandoctl import Pandoctl
+from pandoctl import Answer, Pandoctl
 from pandod_process import Pandod, refused_start, serving
 from raw_calls import RawCalls
 from users import STRANGER, acting_as, needs_root, open_folder
@@ -47,6 +48,12 @@ def refusals(pandod: Pandod) -> list[tuple[str, int, int]]:
         for event in pandod.events()
         if event["msg"] == REFUSED
     ]
+
+
+def pandoctl_of(uid: int, pandod: Pandod) -> Answer:
+    """What `pandoctl status` says to a user."""
+    as_user = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
+    return Pandoctl(pandod.address, as_user)("status")
 
 
 # The Unix sockets.
@@ -83,8 +90,12 @@ def test_a_user_who_is_not_allowed_is_refused_at_both_sockets_and_counted(folder
         with acting_as(STRANGER):
             assert is_closed_by_server(pandod.socket)
             assert is_closed_by_server(pandod.memory_socket)
-            with pytest.raises(UnavailableError):
+            with pytest.raises(
+                UnavailableError, match=f"user {STRANGER} .*allowed-uid"
+            ):
                 Client(pandod.address, timeout=0.5)
+            said = f"closes the connections of user {STRANGER} to {pandod.socket}"
+            assert said in pandoctl_of(STRANGER, pandod).err
         eventually(lambda: len(refusals(pandod)) >= 3)
         sockets = [str(pandod.socket), str(pandod.memory_socket)]
         assert refusals(pandod)[:2] == [(s, STRANGER, os.getpid()) for s in sockets]
@@ -92,6 +103,23 @@ def test_a_user_who_is_not_allowed_is_refused_at_both_sockets_and_counted(folder
         # The user of pandod itself.
         with Client(pandod.address) as client, client.attach_pool():
             assert client.stats().sessions == 1
+
+
+@needs_root
+def test_a_user_whom_the_mode_of_the_socket_keeps_out_is_told_so(folder):
+    with serving(folder, socket_mode="0640") as pandod:
+        says = (
+            f"user {STRANGER} may not connect to {pandod.socket}, whose mode is 0640, "
+            f"user {os.getuid()} and group {os.getgid()}"
+        )
+        with acting_as(STRANGER):
+            with pytest.raises(UnavailableError, match=re.escape(says)):
+                Client(pandod.address, timeout=0.5)
+        assert says in pandoctl_of(STRANGER, pandod).err
+        folder.chmod(0o700)
+        says = f"user {STRANGER} may not look into the folder of {pandod.socket}"
+        assert says in pandoctl_of(STRANGER, pandod).err
+        folder.chmod(0o755)
 
 
 @needs_root

@@ -126,8 +126,15 @@ TEST_F(OptionsTest, PageBytesAreAsManyInEachLayer) {
 }
 
 TEST_F(OptionsTest, PageBytesAndHeadsExcludeEachOther) {
-  EXPECT_EQ(Error({"--page-bytes=96", "--layers=3", "--heads=2"}),
-            "page-bytes is 96, and heads is given; a page is described by its "
+  // Another value than the default, and the default itself.
+  for (const char* heads : {"--heads=2", "--heads=8"}) {
+    EXPECT_EQ(Error({"--page-bytes=96", "--layers=3", heads}),
+              "page-bytes and heads are both given; a page is described by its "
+              "bytes or by its heads");
+  }
+  EXPECT_EQ(Error({"--config", WriteYaml("dtype: bfloat16\n")},
+                  {"PANDO_PAGE_BYTES=64"}),
+            "page-bytes and dtype are both given; a page is described by its "
             "bytes or by its heads");
 }
 

@@ -24,6 +24,16 @@ TEST_F(OptionsTest, CheckConfigSaysHowLargeThePoolIs) {
             "eviction policy lru, no pages kept free\n");
 }
 
+TEST_F(OptionsTest, ASmallPoolIsShownInAUnitInWhichItIsNotNothing) {
+  const auto size = [](const char* pages, const char* heads) {
+    return Parse({"--check-config", "--layers=1", heads, pages}).value().print;
+  };
+  // Pages of 64 KiB, and of 8 KiB.
+  EXPECT_THAT(size("--pool-pages=1024", "--heads=8"), HasSubstr("(0.1 GiB)"));
+  EXPECT_THAT(size("--pool-pages=100", "--heads=8"), HasSubstr("(6.2 MiB)"));
+  EXPECT_THAT(size("--pool-pages=2", "--heads=1"), HasSubstr("(16.0 KiB)"));
+}
+
 TEST_F(OptionsTest, CheckConfigSaysWhatTheCacheWillDo) {
   const std::string print =
       Parse({"--config", WriteYaml(kTwoQuotas), "--check-config",

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
@@ -222,9 +224,50 @@ TEST_F(OptionsTest, ServiceVariablesOfKubernetesAreNoOptions) {
       "127.0.0.1:9464");
 }
 
-TEST_F(OptionsTest, TheAddressForPandoctlIsNoOption) {
-  EXPECT_EQ(Parsed({}, {"PANDO_ADDRESS=unix:/tmp/pando.sock"}).socket,
-            "/run/pando/pando.sock");
+// tests/e2e/test_process.py compares the names with those that are read.
+TEST_F(OptionsTest, VariablesOfClientsAndEnginesAreNoOptions) {
+  EXPECT_EQ(Parsed({}, {"PANDO_ADDRESS=unix:/tmp/pando.sock", "PANDO_TOKEN=a",
+                        "PANDO_WAIT_MS=50", "PANDO_ANY_ENGINE_VERSION=1",
+                        "PANDO_ANY_MODEL_CONFIGURATION=1", "PANDO_CACHE=/c",
+                        "PANDO_MINISGL=/m", "PANDO_TRACES=/t"})
+                .socket,
+            Parsed({}).socket);
+  EXPECT_EQ(Error({}, {"PANDO_ADRESS=a"}),
+            "unknown environment variable 'PANDO_ADRESS'; did you mean "
+            "'PANDO_ADDRESS'?");
+}
+
+TEST_F(OptionsTest, OtherWordsForAnOptionSuggestIt) {
+  for (const auto& [word, option] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"kv-heads", "heads"},
+           {"num_key_value_heads", "heads"},
+           {"num-heads", "heads"},
+           {"num-layers", "layers"},
+           {"head-dim", "head-size"},
+           {"pool-size", "pool-bytes"}}) {
+    EXPECT_EQ(Error({"--" + word + "=3"}),
+              "unknown flag '--" + word + "'; did you mean '--" + option +
+                  "'?");
+    EXPECT_THAT(YamlError(word + ": 3\n"),
+                HasSubstr("unknown key '" + word + "'; did you mean '" +
+                          option + "'?"));
+  }
+  EXPECT_THAT(YamlError("pool: {size: 3GiB}\n"),
+              HasSubstr("did you mean 'pool-bytes'?"));
+  EXPECT_EQ(Error({}, {"PANDO_NUM_LAYERS=3"}),
+            "unknown environment variable 'PANDO_NUM_LAYERS'; did you mean "
+            "'PANDO_LAYERS'?");
+}
+
+TEST_F(OptionsTest, OtherWordsForAnElementTypeSuggestIt) {
+  constexpr char kMeant[] =
+      "dtype is 'bf16'; did you mean 'bfloat16'? It must be one of float32, "
+      "float16, bfloat16, float8_e4m3, float8_e5m2";
+  EXPECT_EQ(Error({"--dtype=bf16"}), kMeant);
+  EXPECT_EQ(YamlError("dtype: bf16\n"), kMeant);
+  EXPECT_THAT(Error({"--dtype=FP16"}), HasSubstr("did you mean 'float16'?"));
+  EXPECT_THAT(Error({"--dtype=int4"}), Not(HasSubstr("did you mean")));
 }
 
 TEST_F(OptionsTest, OnlyARegularFileIsRead) {

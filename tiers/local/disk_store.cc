@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "absl/memory/memory.h"
@@ -116,11 +117,11 @@ uint64_t TakenBytes(const std::string& folder) {
 }
 
 // Asked before the files are made, so that a size that is too large does not
-// fill the disk first.
-absl::Status CheckRoom(const DiskStore::Config& config) {
+// fill the disk first. `in` is the folder, or the one that it is to be made in.
+absl::Status CheckRoom(const DiskStore::Config& config, const std::string& in) {
   struct statvfs disk;
-  if (statvfs(config.folder.c_str(), &disk) != 0) {
-    return absl::ErrnoToStatus(errno, "ask for the room in " + config.folder);
+  if (statvfs(in.c_str(), &disk) != 0) {
+    return absl::ErrnoToStatus(errno, "ask for the room in " + in);
   }
   const uint64_t room =
       uint64_t{disk.f_bavail} * disk.f_frsize + TakenBytes(config.folder);
@@ -192,6 +193,22 @@ absl::StatusOr<Header> ReadHeader(const UniqueFd& index,
 
 }  // namespace
 
+absl::Status DiskStore::Check(const Config& config) {
+  const uint64_t slot_bytes = RoundUp(config.block_bytes, kAlignment);
+  RETURN_IF_ERROR(CountSlots(config, slot_bytes).status());
+  if (access(config.folder.c_str(), F_OK) == 0) {
+    RETURN_IF_ERROR(CheckPrivateFolder("tier-disk", config.folder));
+    return CheckRoom(config, config.folder);
+  }
+  const std::string parent =
+      std::filesystem::absolute(config.folder).parent_path();
+  if (access(parent.c_str(), W_OK | X_OK) != 0) {
+    return absl::ErrnoToStatus(errno,
+                               "tier-disk: make the folder " + config.folder);
+  }
+  return CheckRoom(config, parent);
+}
+
 absl::StatusOr<std::unique_ptr<DiskStore>> DiskStore::Open(
     const Config& config) {
   const uint64_t slot_bytes = RoundUp(config.block_bytes, kAlignment);
@@ -199,7 +216,7 @@ absl::StatusOr<std::unique_ptr<DiskStore>> DiskStore::Open(
   RETURN_IF_ERROR(MakeFolder(config.folder));
   ASSIGN_OR_RETURN(UniqueFd index, OpenFile(config.folder + "/index", 0));
   RETURN_IF_ERROR(Lock(index, config.folder));
-  RETURN_IF_ERROR(CheckRoom(config));
+  RETURN_IF_ERROR(CheckRoom(config, config.folder));
   auto store =
       absl::WrapUnique(new DiskStore(std::move(index), slots, slot_bytes));
   RETURN_IF_ERROR(store->ReadIndex(config));

@@ -33,6 +33,9 @@ class DiskStore final : public SlotStore {
     uint64_t digest = 0;
   };
 
+  // Whether Open would find its folder, or the place to make it, and room.
+  // Changes nothing.
+  static absl::Status Check(const Config& config);
   // Makes the folder and its files where they do not exist. Fails when another
   // process uses them, another user owns them, or there is no room.
   static absl::StatusOr<std::unique_ptr<DiskStore>> Open(const Config& config);

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "clients/cpp/src/endpoint.h"
+#include "clients/cpp/src/refused_user.h"
 #include "clients/cpp/src/watch_stream.h"
 
 namespace pando::ctl {
@@ -45,10 +46,13 @@ absl::StatusOr<const OperatorCalls*> Server::Calls() {
 
 absl::Status Server::Explained(const absl::Status& status) const {
   switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kUnavailable: {
+      const std::string refused = WhyUserIsRefused(address_);
+      if (!refused.empty()) return absl::UnavailableError(refused);
       return absl::UnavailableError(
           absl::StrCat(address_, " cannot be reached: ", status.message(),
                        ". Does pandod run there?"));
+    }
     case absl::StatusCode::kCancelled:  // pandod stops, and cancelled the call
       return absl::UnavailableError(
           absl::StrCat(address_, " ended before it answered"));

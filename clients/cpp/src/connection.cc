@@ -10,6 +10,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "clients/cpp/src/refused_user.h"
 
 namespace pando {
 inline namespace client {
@@ -77,10 +78,11 @@ void Connection::OpenLane(const Session& session) {
 absl::Status Connection::AwaitOpened() {
   const absl::Status status = session_.AwaitOpened(endpoint_->timeout());
   if (status.ok()) return status;
+  const std::string refused = WhyUserIsRefused(options_.address);
   return WithReason(
       absl::Status(status.code(),
                    absl::StrCat("open a session at ", options_.address, ": ",
-                                status.message())),
+                                refused.empty() ? status.message() : refused)),
       ReasonOf(status));
 }
 

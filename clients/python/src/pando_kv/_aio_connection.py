@@ -39,6 +39,7 @@ from pando_kv._lane import (
 )
 from pando_kv._locks import LockHandle
 from pando_kv._methods import Method
+from pando_kv._refused_user import why_user_is_refused
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
 
@@ -70,6 +71,7 @@ class Connection:
         self._lane_decided = asyncio.Event()
         self._answer_waits: AnswerWaits | None = None
         asyncio.get_running_loop()  # or an error here, rather than a hang later
+        self._address = access.address
         self._channel = access.channel(grpc.aio)
         self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
@@ -86,7 +88,8 @@ class Connection:
         try:
             await asyncio.wait_for(asyncio.shield(first), self.timeout)
         except asyncio.TimeoutError:
-            raise self.sessions.not_opened(self.timeout) from None
+            refused = await asyncio.to_thread(why_user_is_refused, self._address)
+            raise self.sessions.not_opened(self.timeout, refused) from None
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._lane_decided.wait(), self.timeout)
 

@@ -44,6 +44,7 @@ from pando_kv._lane import (
 from pando_kv._locks import LockHandle
 from pando_kv._methods import Method
 from pando_kv._presence import Presence
+from pando_kv._refused_user import why_user_is_refused
 from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import AwayError, PandoError, UnavailableError, from_rpc_error
 
@@ -70,6 +71,7 @@ class Connection:
         self.timeout = timeout
         self.lane = ClientLane(lane, access.address)
         self._lane_decided = threading.Event()
+        self._address = access.address
         self._channel = access.channel(grpc)
         self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
@@ -86,7 +88,8 @@ class Connection:
         try:
             self.sessions.first.result(self.timeout)
         except FutureTimeoutError:
-            raise self.sessions.not_opened(self.timeout) from None
+            refused = why_user_is_refused(self._address)
+            raise self.sessions.not_opened(self.timeout, refused) from None
         self._lane_decided.wait(self.timeout)
 
     def send(self, call: Call[T], first: Exchange | None = None) -> T:

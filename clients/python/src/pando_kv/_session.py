@@ -109,9 +109,11 @@ class SessionTracker:
     def generation(self) -> int:
         return self._generation
 
-    def not_opened(self, timeout: float) -> UnavailableError:
-        """Why there was no first session in time."""
-        why = f": {self._last_error}" if self._last_error else ""
+    def not_opened(self, timeout: float, refused: str) -> UnavailableError:
+        """Why there was no first session in time; `refused`: why the socket refuses
+        this user, if it does."""
+        cause = refused or self._last_error
+        why = f": {cause}" if cause else ""
         return UnavailableError("NO_SESSION", f"no session within {timeout} s{why}")
 
     def require_open(self) -> None:

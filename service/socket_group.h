@@ -1,0 +1,18 @@
+#ifndef PANDO_SERVICE_SOCKET_GROUP_H_
+#define PANDO_SERVICE_SOCKET_GROUP_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace pando {
+
+// The group that a name or a number stands for; none for an empty text.
+absl::StatusOr<std::optional<gid_t>> SocketGroup(const std::string& name);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_SOCKET_GROUP_H_
