@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "core/operators/gauges.h"
 #include "os/logging/log.h"
@@ -81,6 +82,7 @@ int MaxReceiveBytes(const Options& options) {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     Options options, std::function<void()> on_exit) {
   const absl::Time begin = MonotonicNow();
+  RETURN_IF_ERROR(MakeDefaultSocketFolder(options.socket));
   ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool, MakePool(options));
   std::unique_ptr<Server> server(
       new Server(options, std::move(on_exit), std::move(pool)));

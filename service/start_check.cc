@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "service/memory/make_pool.h"
 #include "service/security/access_control.h"
@@ -66,6 +67,11 @@ absl::Status CheckTiers(const Options& options) {
 absl::Status CheckStart(const Options& options) {
   for (const std::string& path :
        {options.socket, options.memory_socket, options.mover_socket}) {
+    // The folder of the default socket is made.
+    if (std::filesystem::path(path).parent_path() ==
+        std::filesystem::path(SocketToServe()).parent_path()) {
+      continue;
+    }
     RETURN_IF_ERROR(CheckSocketFolder(path));
   }
   RETURN_IF_ERROR(SocketGroup(options.socket_group).status());

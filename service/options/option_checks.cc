@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "service/options/option_checks_kv_events.h"
 
@@ -215,6 +216,7 @@ absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
 }
 
 absl::Status CompleteOptions(Options& options) {
+  if (options.socket.empty()) options.socket = SocketToServe();
   if (options.memory_socket.empty()) {
     options.memory_socket =
         std::filesystem::path(options.socket).replace_filename("memory.sock");

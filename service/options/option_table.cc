@@ -239,7 +239,10 @@ std::vector<OptionSpec> MakeOptionTable() {
   const absl::Duration hour = absl::Hours(1);
   return {
       Text("socket", &Options::socket, "PATH",
-           "Unix socket that gRPC is served on"),
+           "Unix socket that gRPC is served on; if empty, pando.sock in "
+           "/run/pando where pandod may write to that folder or make it, else "
+           "in "
+           "$XDG_RUNTIME_DIR/pando, else in /tmp/pando-UID"),
       Text("memory-socket", &Options::memory_socket, "PATH",
            "Unix socket that hands out the pool's memory; if empty, "
            "memory.sock beside socket"),

@@ -20,7 +20,8 @@ namespace pando {
 // Every option of pandod. service/options/option_table.cc says what each means
 // and which values it takes. ParseOptions returns complete and valid ones.
 struct Options {
-  std::string socket = "/run/pando/pando.sock";
+  // Empty only before CompleteOptions: SocketToServe().
+  std::string socket;
   // Empty: memory.sock beside socket.
   std::string memory_socket;
   std::string mover_socket;

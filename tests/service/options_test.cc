@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/default_socket.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/options/option_table.h"
@@ -17,6 +18,7 @@ namespace pando {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -24,8 +26,8 @@ using ::testing::StartsWith;
 
 TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
   const Options options = Parsed({}, {"HOME=/root", "PANDOX=1"});
-  EXPECT_EQ(options.socket, "/run/pando/pando.sock");
-  EXPECT_EQ(options.memory_socket, "/run/pando/memory.sock");
+  EXPECT_EQ(options.socket, SocketToServe());
+  EXPECT_THAT(options.memory_socket, EndsWith("/memory.sock"));
   EXPECT_EQ(options.tcp, "");
   EXPECT_EQ(options.http, "127.0.0.1:9464");
   EXPECT_EQ(options.pool_pages, 4096u);
@@ -229,7 +231,8 @@ TEST_F(OptionsTest, VariablesOfClientsAndEnginesAreNoOptions) {
   EXPECT_EQ(Parsed({}, {"PANDO_ADDRESS=unix:/tmp/pando.sock", "PANDO_TOKEN=a",
                         "PANDO_WAIT_MS=50", "PANDO_ANY_ENGINE_VERSION=1",
                         "PANDO_ANY_MODEL_CONFIGURATION=1", "PANDO_CACHE=/c",
-                        "PANDO_MINISGL=/m", "PANDO_TRACES=/t"})
+                        "PANDO_MINISGL=/m", "PANDO_TEST_OPERATIONS=5",
+                        "PANDO_TRACES=/t"})
                 .socket,
             Parsed({}).socket);
   EXPECT_EQ(Error({}, {"PANDO_ADRESS=a"}),
@@ -246,9 +249,9 @@ TEST_F(OptionsTest, OtherWordsForAnOptionSuggestIt) {
            {"num-layers", "layers"},
            {"head-dim", "head-size"},
            {"pool-size", "pool-bytes"}}) {
-    EXPECT_EQ(Error({"--" + word + "=3"}),
-              "unknown flag '--" + word + "'; did you mean '--" + option +
-                  "'?");
+    EXPECT_EQ(
+        Error({"--" + word + "=3"}),
+        "unknown flag '--" + word + "'; did you mean '--" + option + "'?");
     EXPECT_THAT(YamlError(word + ": 3\n"),
                 HasSubstr("unknown key '" + word + "'; did you mean '" +
                           option + "'?"));

@@ -54,7 +54,7 @@ class Sandbox:
         files = ["--ro-bind", self.root, "/", "--proc", "/proc", "--dev", "/dev"]
         shared = ["--bind", self.folder, self.mounted_at]
         end = ["--clearenv", "--die-with-parent"]
-        return [*_unprivileged(), "bwrap", *namespaces, *files, *shared, *end, *command]
+        return [*unprivileged(), "bwrap", *namespaces, *files, *shared, *end, *command]
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ def skip_without_sandboxes() -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("there is no bwrap (bubblewrap) to make namespaces with")
     command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
-    tried = subprocess.run([*_unprivileged(), *command], capture_output=True, text=True)
+    tried = subprocess.run([*unprivileged(), *command], capture_output=True, text=True)
     if tried.returncode != 0:
         pytest.skip(f"this machine lets nobody make namespaces: {tried.stderr.strip()}")
 
 
-def _unprivileged() -> list[str]:
+def unprivileged() -> list[str]:
     if os.geteuid() != 0:
         return []
     return ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]

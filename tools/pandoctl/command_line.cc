@@ -288,10 +288,12 @@ constexpr Verb kVerbs[] = {
 };
 
 void AddCommonFlags(CLI::App& app, Options& options) {
-  app.add_option("--address", options.address, "unix:/path or host:port")
+  app.add_option(
+         "--address", options.address,
+         "unix:/path or host:port; if none is given, the default socket "
+         "of pandod")
       ->type_name("ADDRESS")
-      ->envname("PANDO_ADDRESS")
-      ->capture_default_str();
+      ->envname("PANDO_ADDRESS");
   app.add_option("--timeout", options.timeout_s,
                  "Time limit of each call, from 0.001 to 86400")
       ->check(CLI::Range(0.001, 86400.0))

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "base/visible_text.h"
 #include "tools/pandoctl/access.h"
@@ -29,17 +30,17 @@ absl::Status Run(const Command& command) {
 
 int Main(int argc, const char* const* argv) {
   int exit_code = kOk;
-  const std::optional<Command> command =
-      ParseCommandLine(argc, argv, &exit_code);
+  std::optional<Command> command = ParseCommandLine(argc, argv, &exit_code);
   if (!command.has_value()) return exit_code;
+  const bool is_named = !command->options.address.empty();
+  if (!is_named) command->options.address = DefaultAddress();
   const absl::Status status = Run(*command);
   if (!status.ok()) {
     std::fprintf(stderr, "%s %s\n",
                  Styled(Style::kBad, "pandoctl:", STDERR_FILENO).c_str(),
                  VisibleText(std::string(status.message())).c_str());
   }
-  if (absl::IsUnavailable(status) &&
-      command->options.address == Options().address) {
+  if (absl::IsUnavailable(status) && !is_named) {
     std::fputs(
         "pandoctl: another one is named with --address or PANDO_ADDRESS\n",
         stderr);

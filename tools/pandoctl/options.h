@@ -13,7 +13,7 @@ namespace pando::ctl {
 // The values of all verbs' flags; command_line.cc says which verb takes which,
 // and what they mean.
 struct Options {
-  std::string address = "unix:/run/pando/pando.sock";
+  std::string address;  // filled before a verb is called
   // The machines of a fleet; empty: `address` alone.
   std::vector<std::string> addresses;
   double timeout_s = 10;

@@ -31,6 +31,7 @@ class Exchange;
 
 struct ConnectOptions {
   // "unix:/path", "/path" or "host:port".
+  // Empty: that of PANDO_ADDRESS, or the default socket.
   std::string address = {};
   // A name for operators, for example "sglang rank 0". At most 128 bytes.
   std::string name = {};

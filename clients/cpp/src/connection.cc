@@ -78,11 +78,12 @@ void Connection::OpenLane(const Session& session) {
 absl::Status Connection::AwaitOpened() {
   const absl::Status status = session_.AwaitOpened(endpoint_->timeout());
   if (status.ok()) return status;
-  const std::string refused = WhyUserIsRefused(options_.address);
+  const std::string refused = WhyUserIsRefused(endpoint_->address());
   return WithReason(
-      absl::Status(status.code(),
-                   absl::StrCat("open a session at ", options_.address, ": ",
-                                refused.empty() ? status.message() : refused)),
+      absl::Status(
+          status.code(),
+          absl::StrCat("open a session at ", endpoint_->address(), ": ",
+                       refused.empty() ? status.message() : refused)),
       ReasonOf(status));
 }
 
@@ -90,7 +91,7 @@ absl::StatusOr<Session> Connection::PresentSession() const {
   const Session present = session();
   if (present.id != 0) return present;
   return absl::UnavailableError(
-      absl::StrCat("no session at ", options_.address, " at present"));
+      absl::StrCat("no session at ", endpoint_->address(), " at present"));
 }
 
 absl::Status Connection::CheckSession(uint64_t session_id) const {

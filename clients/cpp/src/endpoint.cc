@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "clients/cpp/src/access.h"
 
@@ -51,6 +52,7 @@ absl::StatusOr<std::shared_ptr<const Endpoint>> Endpoint::Make(
     Options options) {
   ASSIGN_OR_RETURN(const ChannelCredentials credentials,
                    CredentialsOf(options.tls));
+  if (options.address.empty()) options.address = DefaultAddress();
   options.timeout = std::min(options.timeout, kLongest);
   std::shared_ptr<grpc::Channel> channel = MakeChannel(options, credentials);
   return std::shared_ptr<const Endpoint>(

@@ -185,7 +185,7 @@ class AsyncOperator(AsyncOperatorClient):
 
     def __init__(
         self,
-        address: str,
+        address: str = "",
         *,
         timeout: float = 5.0,
         tls: Tls | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 
+from pando_kv._default_address import default_address
 from pando_kv.tls import Tls
 
 # Seconds that close() waits for the server to end the session.
@@ -34,8 +35,13 @@ class Access:
     """Where pandod is, and what the client shows it."""
 
     address: str
+    """Empty: the default one, which is looked for now."""
     tls: Tls | None = None
     token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.address:
+            object.__setattr__(self, "address", default_address())
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...] | None:

@@ -171,7 +171,7 @@ class Operator(OperatorClient):
 
     def __init__(
         self,
-        address: str,
+        address: str = "",
         *,
         timeout: float = 5.0,
         tls: Tls | None = None,

@@ -55,7 +55,7 @@ class AsyncClient(AsyncOperatorClient):
 
     def __init__(
         self,
-        address: str,
+        address: str = "",
         *,
         name: str = "",
         timeout: float = 5.0,
@@ -64,9 +64,9 @@ class AsyncClient(AsyncOperatorClient):
         token: str | None = None,
         lane: bool = True,
     ) -> None:
-        """For "unix:/path", "/path" or "host:port"; made in the event loop.
+        """Made in the event loop.
 
-        `tls`, `token` and `lane` are as for `pando_kv.Client`.
+        `address`, `tls`, `token` and `lane` are as for `pando_kv.Client`.
         """
         self._sessions = SessionTracker(name, on_session_lost)
         self._connection = Connection(

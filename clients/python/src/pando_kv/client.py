@@ -79,7 +79,7 @@ class Client(OperatorClient):
 
     def __init__(
         self,
-        address: str,
+        address: str = "",
         *,
         name: str = "",
         timeout: float = 5.0,
@@ -89,7 +89,8 @@ class Client(OperatorClient):
         lane: bool = True,
         away_after: float | None = None,
     ) -> None:
-        """Opens a session at "unix:/path", "/path" or "host:port".
+        """Opens a session at "unix:/path", "/path" or "host:port"; without an address
+        at that of PANDO_ADDRESS, or at the default socket.
 
         `tls` is needed where pandod has a certificate, `token` where it recognises its
         callers by bearer tokens; only TLS keeps a token secret on the way. With `lane`

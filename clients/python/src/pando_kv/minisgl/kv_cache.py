@@ -31,14 +31,7 @@ _TIMEOUT = 30.0
 @functools.cache
 def session() -> Client:
     """The session of this process; opened by the first call."""
-    address = os.environ.get("PANDO_ADDRESS")
-    if not address:
-        raise ValueError(
-            "PANDO_ADDRESS must be the address of pandod, for example "
-            "unix:/run/pando/pando.sock"
-        )
     return Client(
-        address,
         name=f"mini-sglang {os.getpid()}",
         timeout=_TIMEOUT,
         away_after=SCHEDULER_PATIENCE,

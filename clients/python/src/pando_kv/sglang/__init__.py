@@ -1,20 +1,20 @@
 """SGLang over Pando, without a copy: its KV tensors are the mapped pool, its free pages
 are those that the session has reserved, and its prefix cache is Pando's index.
 
-Chosen by `--radix-cache-backend pando`, with the address in PANDO_ADDRESS;
-docs/engines-sglang.md says the rest. SGLang finds this package by its entry points and
-calls the two functions below in each of its processes. Importing it loads nothing of
-SGLang.
+Chosen by `--radix-cache-backend pando`; docs/engines-sglang.md says the rest. SGLang
+finds this package by its entry points and calls the two functions below in each of its
+processes. Importing it loads nothing of SGLang.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 TESTED_VERSIONS = ("0.5.22", "0.5.23")
 
 ADDRESS = "PANDO_ADDRESS"
-"""Where pandod listens, as `pando_kv.Client` takes it."""
+"""Where pandod listens, if not at the default socket."""
 MODEL = "PANDO_MODEL"
 """The model's name as pandod's --model has it, where it is not the served name."""
 TOKEN = "PANDO_TOKEN"
@@ -24,12 +24,14 @@ WAIT_MS = "PANDO_WAIT_MS"
 
 BACKEND = "pando"
 """The name after --radix-cache-backend."""
+_FLAG = "--radix-cache-backend"
 
 
 def activate() -> str | None:
     """Entry point `sglang.srt.platforms`: the class that gives SGLang its KV pool and
-    allocator. None, SGLang's own choice, where no address is set."""
-    if not os.environ.get(ADDRESS):
+    allocator. None, SGLang's own choice, where neither the address is set nor the
+    command line names the backend."""
+    if not os.environ.get(ADDRESS) and not _is_chosen(sys.argv):
         return None
     if os.environ.get("SGLANG_USE_CPU_ENGINE") == "1":
         return "pando_kv.sglang.platform:PandoCpuPlatform"
@@ -38,6 +40,15 @@ def activate() -> str | None:
     if torch.cuda.is_available() and torch.version.hip is None:
         return "pando_kv.sglang.platform:PandoCudaPlatform"
     return None
+
+
+def _is_chosen(arguments: list[str]) -> bool:
+    """Processes that SGLang spawns have the arguments of the first one, too."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        (flag, value) == (_FLAG, BACKEND) or flag == f"{_FLAG}={BACKEND}"
+        for flag, value in pairs
+    )
 
 
 def register() -> None:

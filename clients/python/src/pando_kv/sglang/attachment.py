@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pando_kv import Client, KvLayout, MappedPool
 from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._side_calls import wait_seconds
-from pando_kv.sglang import ADDRESS, BACKEND, MODEL, TOKEN, WAIT_MS
+from pando_kv.sglang import MODEL, TOKEN, WAIT_MS
 
 # For the start; a step waits no longer than SCHEDULER_PATIENCE.
 _TIMEOUT = 30.0
@@ -25,14 +25,7 @@ class Attachment:
 @functools.cache
 def session() -> Client:
     """The session of this process; opened by the first call."""
-    address = os.environ.get(ADDRESS)
-    if not address:
-        raise ValueError(
-            f"--radix-cache-backend {BACKEND} needs {ADDRESS}, the address of pandod, "
-            "in the environment, for example unix:/run/pando/pando.sock"
-        )
     return Client(
-        address,
         name=f"sglang {os.getpid()}",
         timeout=_TIMEOUT,
         away_after=SCHEDULER_PATIENCE,

@@ -101,14 +101,8 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         return value
 
     def _connect(self) -> Client:
-        address = self._option("pando_address", os.environ.get("PANDO_ADDRESS", ""))
-        if not address:
-            raise ValueError(
-                f"{CONNECTOR} needs the address of pandod: pando_address in "
-                "kv_connector_extra_config, or PANDO_ADDRESS"
-            )
         return Client(
-            address,
+            self._option("pando_address", ""),
             name=f"vllm {self.role.name.lower()} {os.getpid()}",
             timeout=_ZERO_TIMEOUT if self._is_zero_copy else _COPY_TIMEOUT,
             token=os.environ.get("PANDO_TOKEN") or None,
