@@ -12,7 +12,6 @@ DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
 # What the build on a machine uses, but the image does not need.
 NOT_IN_THE_IMAGE = {
-    "libsystemd-dev",
     "pkgconf",
     "python3",
     "python3-dev",

