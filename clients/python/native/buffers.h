@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "clients/python/native/stable_buffer.h"
+
 namespace pando::python {
 
 // A view of a Python object that holds contiguous uint32, such as a numpy

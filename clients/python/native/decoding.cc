@@ -152,8 +152,8 @@ PyObject* Codec::Decode(Bytes bytes) const {
   for (size_t i = 0; i < fields_.size(); ++i) {
     nb::object& value = values[i];
     if (!value.is_valid()) value = DefaultOf(fields_[i]);
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
-                     value.release().ptr());
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i),
+                    value.release().ptr());
   }
   return tuple.release().ptr();
 }

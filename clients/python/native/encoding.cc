@@ -96,11 +96,21 @@ nb::tuple TupleOf(PyObject* value) {
   return nb::borrow<nb::tuple>(tuple);
 }
 
-// The items of a tuple.
-std::span<PyObject*> ItemsOf(PyObject* tuple) {
-  return {PySequence_Fast_ITEMS(tuple),
-          static_cast<size_t>(PyTuple_GET_SIZE(tuple))};
-}
+// The items of a tuple, which outlives them.
+class Items {
+ public:
+  explicit Items(PyObject* tuple)
+      : tuple_(tuple), size_(static_cast<size_t>(PyTuple_Size(tuple))) {}
+
+  size_t size() const { return size_; }
+  PyObject* operator[](size_t i) const {
+    return PyTuple_GetItem(tuple_, static_cast<Py_ssize_t>(i));
+  }
+
+ private:
+  PyObject* const tuple_;
+  const size_t size_;
+};
 
 size_t TagSize(const Field& field) {
   return VarintSize(TagOf(field.number, WireType::kVarint));
@@ -135,7 +145,7 @@ void Encoding::Write(std::byte* out) { Write(codec_, values_, out); }
 
 size_t Encoding::SizeOf(const Codec& codec, PyObject* values) {
   if (!PyTuple_Check(values)) Raise(PyExc_TypeError, "needs a tuple");
-  const std::span<PyObject*> items = ItemsOf(values);
+  const Items items(values);
   if (items.size() > codec.fields_.size()) {
     Raise(PyExc_ValueError, "the message has fewer fields");
   }
@@ -173,10 +183,11 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
       size_t size = 0;
       const nb::tuple list = TupleOf(value);
       lists_.push_back(list);
-      for (PyObject* const item : ItemsOf(list.ptr())) {
+      const Items items(list.ptr());
+      for (size_t i = 0; i < items.size(); ++i) {
         const size_t place = message_sizes_.size();
         message_sizes_.push_back(0);
-        const size_t item_size = SizeOf(*field.message, item);
+        const size_t item_size = SizeOf(*field.message, items[i]);
         message_sizes_[place] = item_size;
         size += SizeOfBytes(field, item_size);
       }
@@ -188,12 +199,14 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
     }
     case Kind::kUint64s: {
       const nb::tuple list = TupleOf(value);
-      const std::span<PyObject*> items = ItemsOf(list.ptr());
+      const Items items(list.ptr());
       numbers_.push_back(items.size());
-      for (PyObject* const item : items) {
-        numbers_.push_back(Uint64Of(field, item));
+      for (size_t i = 0; i < items.size(); ++i) {
+        numbers_.push_back(Uint64Of(field, items[i]));
       }
-      return items.empty() ? 0 : SizeOfBytes(field, items.size_bytes());
+      return items.size() == 0
+                 ? 0
+                 : SizeOfBytes(field, items.size() * sizeof(uint64_t));
     }
   }
   return 0;
@@ -201,7 +214,7 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
 
 std::byte* Encoding::Write(const Codec& codec, PyObject* values,
                            std::byte* out) {
-  const std::span<PyObject*> items = ItemsOf(values);
+  const Items items(values);
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i] != Py_None) out = Write(codec.fields_[i], items[i], out);
   }
@@ -234,13 +247,15 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
       out = WriteVarint(message_sizes_[next_message_++],
                         WriteTag(field, WireType::kBytes, out));
       return Write(*field.message, value, out);
-    case Kind::kMessages:
-      for (PyObject* const item : ItemsOf(lists_[next_list_++].ptr())) {
+    case Kind::kMessages: {
+      const Items items(lists_[next_list_++].ptr());
+      for (size_t i = 0; i < items.size(); ++i) {
         out = WriteVarint(message_sizes_[next_message_++],
                           WriteTag(field, WireType::kBytes, out));
-        out = Write(*field.message, item, out);
+        out = Write(*field.message, items[i], out);
       }
       return out;
+    }
     case Kind::kUint32s: {
       const std::span<const std::byte> bytes = buffers_[next_buffer_++].bytes();
       if (bytes.empty()) return out;

@@ -81,7 +81,7 @@ nb::bytes Encode(const Codec& codec, nb::handle values) {
   nb::object bytes = nb::steal(PyBytes_FromStringAndSize(
       nullptr, static_cast<Py_ssize_t>(encoding.size())));
   if (!bytes.is_valid()) throw nb::python_error();
-  encoding.Write(reinterpret_cast<std::byte*>(PyBytes_AS_STRING(bytes.ptr())));
+  encoding.Write(reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())));
   return nb::cast<nb::bytes>(bytes);
 }
 
