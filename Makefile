@@ -34,7 +34,7 @@ help:
 	@echo "make demo-sglang, make demo-vllm"
 	@echo "                     two engines share one cache; installs the engine"
 	@echo "make build           pandod and everything else, optimised, in build/release"
-	@echo "make package         Debian packages and a Python wheel, in build/packages"
+	@echo "make package         Debian packages and Python wheels, in build/packages"
 	@echo "make test            all tests, under sanitizers too"
 	@echo "make check           formatting, layers, and what ruff and clang-tidy find"
 	@echo "make format          formats all sources (clang-format, ruff)"
@@ -65,8 +65,7 @@ package:
 	@cmake --build --preset release -j $(JOBS) \
 	  --target pandod pando-mover pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
-	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps \
-	  -w build/packages ./clients/python
+	@$(PYTHON) tools/wheels.py --programs build/release/bin --to build/packages
 
 demo:
 	@tools/setup.sh build

@@ -4,7 +4,7 @@
 # nothing when all is there already.
 #
 #   build     the programs, the clients and the demo
-#   package   the Debian packages of Pando
+#   package   the Debian packages and the wheels of Pando
 #   test      tests and benchmarks: also Prometheus, unpacked below build
 #   coverage  the coverage report
 #
@@ -77,6 +77,10 @@ for part in "$@"; do
       sources=(clients/python/{pyproject.toml,CMakeLists.txt,native/*}
         clients/lane/*.{h,cc} lane/*.h base/{methods,unique_fd}.h)
       install_python_packages build "${sources[*]}" -e clients/python
+      ;;
+    package)
+      install_python_packages package tools/setup/package.requirements \
+        -r tools/setup/package.requirements
       ;;
     test)
       install_python_packages test tools/setup/test.requirements \

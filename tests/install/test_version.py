@@ -24,8 +24,12 @@ def test_pandod_and_pandoctl_tell_it(pandod):
         assert client.stats().version == VERSION
 
 
-def test_the_python_package_has_it():
+def test_the_python_packages_have_it():
     assert pando_kv.__version__ == VERSION
+    server = (REPOSITORY / "deploy/wheel/src/pando_server/__init__.py").read_text()
+    assert f'__version__ = "{VERSION}"' in server
+    client = (REPOSITORY / "clients/python/pyproject.toml").read_text()
+    assert f'server = ["pando-server=={VERSION}"]' in client
 
 
 def test_what_is_installed_has_it(prefix):
