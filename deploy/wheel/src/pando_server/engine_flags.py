@@ -1,0 +1,103 @@
+"""What an engine's command needs to be put on a pool, from what pandod says of it.
+
+docs/engines.md has the same as a table.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FIRST_PORTS = {"sglang": 30000, "vllm": 8000}
+
+
+class UnknownEngineError(Exception):
+    """The command is none of an engine that Pando has an adapter for."""
+
+
+def engine_of(command: list[str]) -> str:
+    """For "vllm serve ..." or "python3 -m vllm.entrypoints.openai.api_server ..."."""
+    words = [Path(command[0]).name]
+    if "-m" in command[:-1]:
+        words.append(command[command.index("-m") + 1].split(".")[0])
+    for engine in FIRST_PORTS:
+        if engine in words:
+            return engine
+    raise UnknownEngineError(
+        f"'{command[0]}' is no engine; may be {' or '.join(FIRST_PORTS)}"
+    )
+
+
+def environment_for(address: str, pool: dict[str, Any]) -> dict[str, str]:
+    added = {"PANDO_ADDRESS": address}
+    if pool.get("model"):
+        added["PANDO_MODEL"] = pool["model"]
+    return added
+
+
+def flags_for(
+    command: list[str], pool: dict[str, Any], zero_copy: bool
+) -> dict[str, str]:
+    """The flags that the command lacks, in order; an empty value is none."""
+    engine = engine_of(command)
+    page_tokens = pool["layout"]["page_tokens"]
+    shards = len(pool["shards"])
+    if engine == "sglang":
+        tokens = (pool["capacity_pages"] - 1) * page_tokens
+        flags = {
+            "--radix-cache-backend": "pando",
+            "--page-size": str(page_tokens),
+            "--max-total-tokens": str(tokens),
+        }
+        sizes = ("--tp-size", "--tensor-parallel-size", "--tp")
+    else:
+        flags = {
+            "--block-size": str(page_tokens),
+            "--kv-transfer-config": _connector(pool, zero_copy),
+        }
+        if zero_copy:
+            flags |= {
+                "--num-gpu-blocks-override": str(pool["capacity_pages"]),
+                "--enable-prefix-caching": "",
+                "--no-async-scheduling": "",
+            }
+        sizes = ("--tensor-parallel-size", "-tp")
+    if shards > 1 and not any(_has(command, size) for size in sizes):
+        flags[sizes[0]] = str(shards)
+    return {flag: value for flag, value in flags.items() if not _has(command, flag)}
+
+
+def with_port(command: list[str], number: int) -> list[str]:
+    """The command of the engine of this number, whose port is counted up."""
+    first = FIRST_PORTS[engine_of(command)]
+    rest = []
+    arguments = iter(command)
+    for argument in arguments:
+        if argument == "--port":
+            first = int(next(arguments))
+        elif argument.startswith("--port="):
+            first = int(argument.partition("=")[2])
+        else:
+            rest.append(argument)
+    return [*rest, "--port", str(first + number)]
+
+
+def _connector(pool: dict[str, Any], zero_copy: bool) -> str:
+    extra: dict[str, Any] = {}
+    if pool["layout"].get("page_format"):
+        extra["pando_page_format"] = pool["layout"]["page_format"]
+    if zero_copy:
+        extra["pando_zero_copy"] = True
+    config: dict[str, Any] = {
+        "kv_connector": "PandoConnector",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+    }
+    if extra:
+        config["kv_connector_extra_config"] = extra
+    return json.dumps(config)
+
+
+def _has(command: list[str], flag: str) -> bool:
+    return any(part == flag or part.startswith(f"{flag}=") for part in command)

@@ -1,0 +1,86 @@
+"""Runs engines on the pool of a pandod."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from pando_server.engine_flags import (
+    UnknownEngineError,
+    engine_of,
+    environment_for,
+    flags_for,
+    with_port,
+)
+from pando_server.programs import path_of
+
+
+def run(options: argparse.Namespace) -> int:
+    """Returns the exit status of the first engine that ends; the others are ended."""
+    try:
+        engine_of(options.engine)
+    except UnknownEngineError as error:
+        print(f"pando run: {error}", file=sys.stderr)
+        return 2
+    status = _status(options.address)
+    if status is None:
+        print("pando run: start a pandod first, with `pando up`", file=sys.stderr)
+        return 1
+    pool = status["pool"]
+    added = environment_for(status["address"], pool)
+    flags = flags_for(options.engine, pool, options.zero_copy)
+    words = [word for pair in flags.items() for word in pair if word]
+    commands = [[*options.engine, *words]]
+    if options.n > 1:
+        commands = [
+            [*with_port(options.engine, number), *words] for number in range(options.n)
+        ]
+    for command in commands:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in added.items()]
+        print(*variables, shlex.join(command), flush=True)
+    return _run_all(commands, os.environ | added)
+
+
+def _status(address: str) -> dict[str, Any] | None:
+    """What pandod says of itself; where it does not answer, pandoctl has said why."""
+    where = ["--address", address] if address else []
+    asked = subprocess.run(
+        [path_of("pandoctl"), *where, "status", "-o", "json"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(asked.stdout) if asked.returncode == 0 else None
+
+
+def _run_all(commands: list[list[str]], environment: dict[str, str]) -> int:
+    engines: list[subprocess.Popen[bytes]] = []
+
+    def stop(*_: object) -> None:
+        for engine in engines:
+            engine.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        for command in commands:
+            engines.append(subprocess.Popen(command, env=environment))
+    except OSError as error:
+        print(f"pando run: {error}", file=sys.stderr)
+        stop()
+        return 1
+    pid, status = os.wait()
+    code = os.waitstatus_to_exitcode(status)
+    for engine in engines:
+        if engine.pid == pid:
+            engine.returncode = code
+    stop()
+    for engine in engines:
+        engine.wait()
+    # As a shell has it: 128 and the signal.
+    return code if code >= 0 else 128 - code

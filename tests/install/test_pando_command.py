@@ -1,0 +1,197 @@
+"""`pando up` and `pando run`, from the sources of pando_server and what was built."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from metrics_page import free_address, get
+from pando_kv import Client
+from pandod_process import REPOSITORY, binary, clean_environment
+
+PACKAGE = REPOSITORY / "deploy" / "wheel" / "src" / "pando_server"
+POOL = ("--pool-pages=11", "--layers=1", "--page-tokens=16", "--log-level=error")
+# Stands for an engine: says how it was called, and goes on until it is told to stop.
+ENGINE = f"""#!{sys.executable}
+import json, os, signal, sys
+names = ("PANDO_ADDRESS", "PANDO_MODEL")
+print(json.dumps([sys.argv[1:], {{n: os.environ.get(n) for n in names}}]), flush=True)
+if "--fail" in sys.argv:
+    sys.exit(7)
+signal.pause()
+"""
+Pando = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The package with its programs, as a wheel has it."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(PACKAGE, folder / "pando_server")
+    programs = folder / "pando_server" / "bin"
+    programs.mkdir()
+    for name in ("pandod", "pandoctl"):
+        (programs / name).symlink_to(binary().with_name(name))
+    for name in ("sglang", "vllm"):
+        engine = folder / name
+        engine.write_text(ENGINE)
+        engine.chmod(0o755)
+    return folder
+
+
+def command(*arguments: object) -> list[str]:
+    main = "import sys; from pando_server.command import main; sys.exit(main())"
+    return [sys.executable, "-c", main, *map(str, arguments)]
+
+
+def environment(site: Path, **more: str) -> dict[str, str]:
+    path = f"{site}{os.pathsep}{os.environ['PATH']}"
+    return clean_environment() | {"PYTHONPATH": str(site), "PATH": path} | more
+
+
+@pytest.fixture
+def pando(site) -> Pando:
+    def call(*arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments),
+            env=environment(site, **more),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return call
+
+
+@pytest.fixture
+def started(pando, tmp_path) -> Iterator[Callable[..., str]]:
+    """Starts pandods with `pando up`; the socket is that of the test."""
+    processes = []
+
+    def start(*options: str, http: str = "") -> str:
+        where = (f"--socket={tmp_path}/p.sock", f"--http={http}")
+        said = pando("up", *where, *POOL, *options, TMPDIR=str(tmp_path))
+        assert said.returncode == 0, said.stderr
+        processes.extend(map(int, re.findall(r"\(process (\d+)\)", said.stdout)))
+        return said.stdout
+
+    yield start
+    for process in processes:
+        os.kill(process, signal.SIGKILL)
+
+
+def test_up_starts_a_pandod_that_goes_on_and_says_where_it_is(started, tmp_path):
+    http = free_address()
+    said = started(http=http)
+    address = f"unix:{tmp_path}/p.sock"
+    assert f"pandod serves at {address}" in said
+    (console,) = re.findall(r"^console: (\S+)$", said, re.M)
+    assert console == f"http://{http}/console/"
+    assert get(http, "/console/")[0] == 200
+    (log,) = re.findall(r"^log: +(\S+)$", said, re.M)
+    assert Path(log).exists()
+    with Client(address) as client:
+        assert client.pool.capacity_pages == 11
+
+
+def test_up_starts_no_second_pandod(started, pando, tmp_path):
+    started()
+    again = pando("up", f"--socket={tmp_path}/p.sock", "--http=", *POOL)
+    assert again.returncode == 0
+    assert "serves already" in again.stdout
+
+
+def test_up_says_why_pandod_does_not_start(pando, tmp_path):
+    bad = pando("up", "--pool-pages=1")
+    assert bad.returncode == 2
+    assert "pool-pages is '1'" in bad.stderr
+    absent = f"--socket={tmp_path}/absent/p.sock"
+    refused = pando("up", absent, "--http=", *POOL, TMPDIR=str(tmp_path))
+    assert refused.returncode == 1
+    assert "does not exist" in refused.stderr
+
+
+def calls_of(said: str) -> list[tuple[list[str], dict[str, str]]]:
+    return [tuple(json.loads(line)) for line in said.splitlines() if line[:1] == "["]
+
+
+def run_failing(pando: Pando, tmp_path: Path, *arguments: str) -> tuple[str, list]:
+    """An engine that ends at once, so that `pando run` ends, too."""
+    said = pando("run", "--address", f"unix:{tmp_path}/p.sock", *arguments, "--fail")
+    assert said.returncode == 7, said.stderr
+    return said.stdout, calls_of(said.stdout)
+
+
+def test_run_adds_what_sglang_needs_and_prints_it(started, pando, tmp_path):
+    started("--model=m")
+    said, [(arguments, variables)] = run_failing(
+        pando, tmp_path, "--", "sglang", "serve", "--model-path", "m"
+    )
+    added = ["--radix-cache-backend", "pando", "--page-size", "16"]
+    tokens = ["--max-total-tokens", "160"]
+    assert arguments == ["serve", "--model-path", "m", "--fail", *added, *tokens]
+    address = f"unix:{tmp_path}/p.sock"
+    assert variables == {"PANDO_ADDRESS": address, "PANDO_MODEL": "m"}
+    assert said.startswith(f"PANDO_ADDRESS={address} PANDO_MODEL=m sglang serve ")
+
+
+def test_run_adds_what_vllm_needs(started, pando, tmp_path):
+    started("--page-bytes=64KiB", "--page-format=a b", "--pool-shards=2")
+    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "vllm", "serve", "m")
+    given = dict(zip(arguments[3::2], arguments[4::2], strict=True))
+    connector = json.loads(given.pop("--kv-transfer-config"))
+    assert given == {"--block-size": "16", "--tensor-parallel-size": "2"}
+    assert connector == {
+        "kv_connector": "PandoConnector",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {"pando_page_format": "a b"},
+    }
+    _, [(arguments, _)] = run_failing(
+        pando, tmp_path, "--zero-copy", "--", "vllm", "serve", "m"
+    )
+    assert arguments[arguments.index("--num-gpu-blocks-override") + 1] == "11"
+    assert {"--enable-prefix-caching", "--no-async-scheduling"} <= set(arguments)
+    assert '"pando_zero_copy": true' in " ".join(arguments)
+
+
+def test_run_leaves_what_is_given_as_it_is(started, pando, tmp_path):
+    started()
+    given = ["serve", "--page-size=8", "--max-total-tokens", "96"]
+    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "sglang", *given)
+    assert arguments == [*given, "--fail", "--radix-cache-backend", "pando"]
+
+
+def test_several_engines_have_consecutive_ports_and_end_together(
+    started, site, tmp_path
+):
+    started()
+    engine = ["vllm", "serve", "m", "--port", "9000"]
+    arguments = ("run", "-n", 2, "--address", f"unix:{tmp_path}/p.sock", "--", *engine)
+    with subprocess.Popen(
+        command(*arguments), env=environment(site), stdout=subprocess.PIPE, text=True
+    ) as running:
+        lines = [running.stdout.readline() for _ in range(4)]
+        calls = calls_of("".join(lines))
+        ports = sorted(a[a.index("--port") + 1] for a, _ in calls)
+        assert ports == ["9000", "9001"]
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == 128 + signal.SIGTERM
+
+
+def test_run_refuses_what_is_no_engine_and_where_no_pandod_answers(pando, tmp_path):
+    unknown = pando("run", "--", "nginx")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "'nginx' is no engine; may be sglang or vllm" in unknown.stderr
+    nowhere = pando("run", "--address", f"unix:{tmp_path}/no", "--", "vllm", "serve")
+    assert nowhere.returncode == 1
+    assert "start a pandod first, with `pando up`" in nowhere.stderr
+    assert pando("run").returncode == 2
+    assert pando().returncode == 0
+    assert pando("dance").returncode == 2
