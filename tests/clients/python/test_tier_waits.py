@@ -3,13 +3,14 @@
 import os
 import signal
 
+import numpy as np
 import pytest
 from eventually import eventually
 from metrics_page import MetricsPage
 from pando_kv import Client
 from pando_kv._side_calls import wait_seconds
 from pando_kv._tier_waits import TierWaits
-from pandod_process import PAGE_TOKENS, Pandod
+from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
 from tiered import PAGES, PROMPT, stalled_tier
 
 SECONDS = 60.0  # which no test needs
@@ -72,6 +73,41 @@ class Asking:
         return self.waits.holds(request_id, prompt)
 
 
+class Engine:
+    """A scheduler whose requests run one after the other, each for some steps."""
+
+    STEPS = 5
+
+    def __init__(self, client, prompts, **options):
+        self.asking = Asking(client, **options)
+        self.client = client
+        self.queue = {str(i): prompt for i, prompt in enumerate(prompts)}
+        self.cached = {}
+        self.running = None
+
+    def step(self):
+        self.asking.waits.keep(self.queue)
+        for request_id, prompt in list(self.queue.items()):
+            if not self.asking.holds(request_id, prompt) and self.running is None:
+                self.admit(request_id, prompt)
+        if self.running is not None:
+            match, steps = self.running
+            self.running = (match, steps - 1) if steps else self.finish(match)
+        return not self.queue and self.running is None
+
+    def admit(self, request_id, prompt):
+        match = self.client.match_prefix(
+            prompt, lock=True, reserve_tokens=prompt.size + PAGE_TOKENS
+        )
+        self.cached[request_id] = match.matched_tokens
+        del self.queue[request_id]
+        self.running = (match, self.STEPS)
+
+    def finish(self, match):
+        self.client.free_pages(match.reserved_page_ids)
+        self.client.unlock(match.lock)
+
+
 def nothing_is_held(client):
     stats = client.stats()
     return (stats.locks, stats.waiting_matches, stats.pages.reserved) == (0, 0, 0)
@@ -88,10 +124,14 @@ def test_a_request_is_held_until_its_prompt_is_loaded(
     asking = Asking(client)
     assert asking.holds()
     assert asking.waits.is_held("1")
-    assert not asking.holds("2", PROMPT + 1000)
+    eventually(lambda: not asking.holds("2", PROMPT + 1000))
     disk.go_on()
     eventually(lambda: not asking.holds())
     assert not asking.waits.is_held("1")
+    # It is locked until it is admitted.
+    assert client.stats().locks == 1
+    asking.waits.admitted("1")
+    assert not asking.holds()
     eventually(lambda: nothing_is_held(client))
     assert sum(hit_tokens(tiered).values()) == 0
     assert client.match_prefix(PROMPT).matched_tokens == PROMPT.size
@@ -109,6 +149,9 @@ def test_what_the_disk_has_nothing_to_add_to_is_one_call(
     asking = Asking(client)
     eventually(lambda: not asking.holds())
     assert client.stats().counters.matches == before + 1
+    # What is cached is not evicted for what others load.
+    assert client.stats().locks == is_cached
+    asking.waits.admitted("1")
     assert nothing_is_held(client)
     assert not asking.holds()
     assert asking.asked == 1
@@ -194,10 +237,63 @@ def test_who_finds_too_many_waiting_waits_once_there_is_room(
     assert not asking.holds("one more")
     disk.go_on()
     eventually(lambda: not any(asking.holds(str(i)) for i in range(MOST)))
+    asking.waits.keep({"one more"})
     eventually(lambda: nothing_is_held(client))
     assert client.evict(PAGES) == PAGES
     disk.stall()
     eventually(lambda: asking.holds("one more"))
+
+
+def test_loads_do_not_evict_each_other(tiered, client):
+    """Prompts on disk, twice as large as the pool together."""
+    pages = POOL_PAGES // 4
+    prompts = [np.arange(pages * PAGE_TOKENS) + 10_000 * i for i in range(8)]
+    for i, tokens in enumerate(prompts):
+        tiered.store(tokens, seed=i)
+    engine = Engine(client, prompts)
+    eventually(engine.step)
+    whole = pages * PAGE_TOKENS
+    assert list(engine.cached.values()) == [whole] * len(prompts)
+    eventually(lambda: engine.step() and nothing_is_held(client))
+
+
+def test_no_more_is_held_than_half_of_the_pool(tiered, client):
+    """The others stay in the queue, and come to their turn when some gave up."""
+    pages = POOL_PAGES // 4
+    prompts = [np.arange(pages * PAGE_TOKENS) + 10_000 * i for i in range(5)]
+    for i, tokens in enumerate(prompts):
+        tiered.store(tokens, seed=i)
+    asking = Asking(client)
+
+    def held():
+        return [asking.holds(str(i), tokens) for i, tokens in enumerate(prompts)]
+
+    eventually(lambda: held() == [False, False, True, True, True])
+    assert client.stats().pages.protected == 2 * pages
+    # One that no tier has does not stay with them.
+    eventually(lambda: not asking.holds("unknown", prompts[0] + 5_000))
+    asking.waits.admitted("0")
+    eventually(lambda: held() == [False, False, False, True, True])
+    assert client.stats().pages.protected == 2 * pages
+
+
+def test_prompts_that_begin_alike_are_held_together(tiered, client):
+    pages = POOL_PAGES // 4
+    tokens = np.arange(pages * PAGE_TOKENS)
+    tiered.store(tokens, seed=1)
+    asking = Asking(client)
+    names = [str(i) for i in range(4)]
+    eventually(lambda: not any(asking.holds(name, tokens) for name in names))
+    assert client.stats().pages.protected == pages
+    asking.waits.keep(())
+    eventually(lambda: nothing_is_held(client))
+
+
+def test_what_nobody_admits_is_held_no_longer_than_it_may_wait(tiered, client):
+    tiered.store(PROMPT, seed=1)
+    asking = Asking(client, seconds=1.0)
+    eventually(lambda: not asking.holds())
+    eventually(lambda: not asking.holds() and nothing_is_held(client))
 
 
 @pytest.mark.parametrize("value", [-1, 600_001, float("nan"), "5", True, None])

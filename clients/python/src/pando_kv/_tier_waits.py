@@ -7,31 +7,56 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from pando_kv._held_prefix import HeldPrefix
 from pando_kv._side_calls import SideCalls
 from pando_kv._wire import Uint32Array
-from pando_kv.client import Client
+from pando_kv.client import Client, Lock
 from pando_kv.errors import PandoError
-from pando_kv.results import Load, Namespace
+from pando_kv.results import Load, Match, Namespace, PendingOutcome
 
 _log = logging.getLogger("pando_kv")
 
 # What is cached of a request is found under these.
 Prompt = tuple[Uint32Array, Namespace | None]
 
+# What is loaded and not admitted yet is locked: at most one part of the pool of so
+# many, so that the rest is for those that run. pandod loads one part of _LOADS at once.
+_PARTS = 2
+_LOADS = 4
+# Between two questions whether there is room to load.
+_PAUSE = 0.02
+_IN_VAIN = (
+    PendingOutcome.GIVEN_UP,
+    PendingOutcome.OWNER_LOST,
+    PendingOutcome.TIMED_OUT,
+)
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False)
 class _Wait:
-    thread: threading.Thread
+    tokens: Uint32Array
+    namespace: Namespace | None
     until: float
+    thread: threading.Thread | None = None
+    is_over: bool = False
+    is_loading: bool = False  # or has loaded
+    is_loadable: bool = False  # its tier has some of it
+    refused: int = -1  # _ended then: there was no room for its prompt
+    held: HeldPrefix = field(default_factory=HeldPrefix)
 
 
 class TierWaits:
     """Asked about each request before it is matched; owned by a scheduler, whose thread
-    alone calls it. A wait leaves nothing behind but what was loaded, in the pool: the
-    match that follows finds it as it finds all else. For what another worker computes
-    nobody waits, as some publish it only at the end of their requests.
+    alone calls it. What is loaded for a request, or cached by then, is locked until it
+    is admitted or its time is up. So no more is loaded than there is room for: prompts
+    beyond that stay in the queue, if a tier of this machine has them, until others are
+    admitted. For what another worker computes nobody waits, as some publish it only at
+    the end of their requests.
     """
 
     def __init__(self, client: Client, seconds: float) -> None:
@@ -39,67 +64,164 @@ class TierWaits:
         self._client = client
         self._seconds = seconds
         self._calls = SideCalls()
-        self._waits: dict[str, _Wait | None] = {}  # None: it is over
+        self._waits: dict[str, _Wait] = {}
+        self._ended = 0  # counts the waits that have given room back
 
     def begin_step(self) -> None:
         self._calls.begin_step()
+        now = time.monotonic()
+        for wait in self._waits.values():
+            if now >= wait.until:
+                self._give_up(wait)
 
     def holds(self, request_id: str, prompt: Callable[[], Prompt]) -> bool:
         """Whether the request is to be left in the queue. When it is asked about for
         the first time, and there is room for one more, its wait begins."""
         if not self._seconds:
             return False
-        if request_id not in self._waits:
-            begun = self._begin(*prompt()) if self._calls.has_room() else None
-            if begun is None:
-                return False
-            self._waits[request_id] = begun
-        wait = self._waits[request_id]
+        wait = self._waits.get(request_id)
         if wait is None:
-            return False
-        if wait.thread.is_alive() and time.monotonic() < wait.until:
-            return True
-        self._waits[request_id] = None
-        return False
+            wait = self._begin(*prompt()) if self._calls.has_room() else None
+            if wait is None:
+                return False
+            self._waits[request_id] = wait
+        if not wait.is_over:
+            self._go_on(wait)
+        return not wait.is_over
 
     def is_held(self, request_id: str) -> bool:
         """What holds() said of it last."""
-        return self._waits.get(request_id) is not None
+        wait = self._waits.get(request_id)
+        return wait is not None and not wait.is_over
+
+    def admitted(self, request_id: str) -> None:
+        """It has locked its prompt itself."""
+        wait = self._waits.get(request_id)
+        if wait is not None:
+            self._give_up(wait)
 
     def forget(self, request_id: str) -> None:
         """It is over, or waits anew."""
-        self._waits.pop(request_id, None)
+        wait = self._waits.pop(request_id, None)
+        if wait is not None:
+            self._give_up(wait)
 
     def keep(self, request_ids: Container[str]) -> None:
         """Forgets all but these."""
         for request_id in [rid for rid in self._waits if rid not in request_ids]:
-            del self._waits[request_id]
+            self.forget(request_id)
 
     def _begin(self, tokens: Uint32Array, namespace: Namespace | None) -> _Wait | None:
         if not tokens.size:
             return None
-        until = time.monotonic() + self._seconds
-        thread = self._calls.begin(lambda: self._load(tokens, namespace, until))
-        return None if thread is None else _Wait(thread, until)
+        wait = _Wait(tokens, namespace, time.monotonic() + self._seconds)
+        wait.is_loading = self._has_room(wait)
+        self._call(wait)
+        return None if wait.thread is None else wait
 
-    def _load(
-        self, tokens: Uint32Array, namespace: Namespace | None, until: float
-    ) -> None:
-        """Neither match counts as a use, or as a hit: the one that follows does."""
+    def _call(self, wait: _Wait) -> None:
+        run = self._load if wait.is_loading else self._look_up
+        wait.thread = self._calls.begin(lambda: run(wait))
+
+    def _go_on(self, wait: _Wait) -> None:
+        if time.monotonic() >= wait.until:
+            self._give_up(wait)
+        elif wait.thread is not None and wait.thread.is_alive():
+            return
+        elif wait.is_loading:
+            wait.is_over = True
+            if not wait.held.is_there:
+                self._give_up(wait)
+        elif not wait.is_loadable:
+            wait.is_over = True
+        elif self._calls.has_room() and self._has_room(wait):
+            wait.is_loading = True
+            self._call(wait)
+
+    def _give_up(self, wait: _Wait) -> None:
+        wait.is_over = True
+        if wait.is_loading:
+            wait.is_loading = False
+            self._ended += 1
+        lock = wait.held.give_up()
+        if lock is not None:
+            with contextlib.suppress(PandoError):
+                self._client.unlock(lock)
+
+    def _has_room(self, wait: _Wait) -> bool:
+        """Whether its prompt may be held beside those of others."""
+        if wait.refused == self._ended:
+            return False
+        pool = self._client.pool
+        most = pool.capacity_pages // _PARTS * pool.layout.page_tokens
+        others = [other for other in self._waits.values() if other.is_loading]
+        if not others or _tokens_of([*others, wait]) <= most:
+            return True
+        wait.refused = self._ended
+        return False
+
+    # What follows runs in a thread of the wait. No match there counts as a use, or as a
+    # hit: the one that follows does.
+
+    def _look_up(self, wait: _Wait) -> None:
         try:
             found = self._client.match_prefix(
-                tokens, namespace=namespace, touch=False, load=Load.START
-            )
-            left = until - time.monotonic()
-            if not found.loadable_tokens or left <= 0:
-                return
-            loaded = self._client.match_prefix(
-                tokens, namespace=namespace, touch=False, lock=True, pending_wait=left
+                wait.tokens, namespace=wait.namespace, touch=False, load=Load.NO
             )
         except PandoError as error:
             _log.warning("pandod: %s; not waiting for its tier", error)
             return
-        # Without an answer the client goes on asking.
-        with contextlib.suppress(PandoError):
-            if loaded.lock is not None:
-                self._client.unlock(loaded.lock)
+        wait.is_loadable = found.loadable_tokens > 0
+
+    def _load(self, wait: _Wait) -> None:
+        try:
+            while self._load_more(wait) and wait.held.is_wanted_after(_PAUSE):
+                pass
+        except PandoError as error:
+            _log.warning("pandod: %s; not waiting for its tier", error)
+
+    def _load_more(self, wait: _Wait) -> bool:
+        """Waits for what is loaded. Whether there was no room for all of it."""
+        found = self._lock(wait, load=Load.START)
+        left = wait.until - time.monotonic()
+        if not found.loadable_tokens or left <= 0:
+            return False
+        loaded = self._lock(wait, pending_wait=left)
+        pool = self._client.pool
+        at_once = pool.capacity_pages // _LOADS * pool.layout.page_tokens
+        wanted = min(found.matched_tokens + found.loadable_tokens, at_once)
+        return loaded.matched_tokens < wanted and loaded.pending not in _IN_VAIN
+
+    def _lock(self, wait: _Wait, **options: Any) -> Match[Lock]:
+        """What is cached by now is held in the place of what was before."""
+        match = self._client.match_prefix(
+            wait.tokens, namespace=wait.namespace, touch=False, lock=True, **options
+        )
+        lock = match.lock
+        if lock is not None and match.matched_tokens:
+            lock = wait.held.put(lock)
+        if lock is not None:
+            # Without an answer the client goes on asking.
+            with contextlib.suppress(PandoError):
+                self._client.unlock(lock)
+        return match
+
+
+def _tokens_of(waits: list[_Wait]) -> int:
+    """Of their prompts, with what two begin with alike counted once."""
+    tokens = 0
+    for i, wait in enumerate(waits):
+        common = [
+            _common(wait.tokens, other.tokens)
+            for other in waits[:i]
+            if other.namespace == wait.namespace
+        ]
+        tokens += wait.tokens.size - max(common, default=0)
+    return tokens
+
+
+def _common(a: Uint32Array, b: Uint32Array) -> int:
+    """The tokens with which both begin."""
+    size = min(a.size, b.size)
+    differ = a[:size] != b[:size]
+    return int(np.argmax(differ)) if differ.any() else size

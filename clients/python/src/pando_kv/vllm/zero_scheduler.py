@@ -190,6 +190,7 @@ class ZeroScheduler:
             self._session.go_on(error)
             return None
         assert match.lock is not None
+        self._tier_waits.admitted(request.request_id)
         self._pool.add(match.reserved_page_ids)
         blocks = [self._pool.blocks[page] for page in match.page_ids.tolist()]
         self._pool.touch(blocks)
