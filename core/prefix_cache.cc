@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/journal/measurements.h"
-#include "core/match/insert.h"
-#include "core/match/match.h"
+#include "core/match/freeing.h"
+#include "core/match/repeats.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
@@ -107,58 +107,39 @@ PrefixCache::PrefixCache(const Options& options)
 
 PrefixCache::~PrefixCache() = default;
 
-template <typename T>
-absl::StatusOr<const T*> PrefixCache::FindAnswer(const Session& session,
-                                                 RequestId id) {
-  if (id == RequestId()) return nullptr;
-  ASSIGN_OR_RETURN(const T* const answer, session.answers.Find<T>(id));
-  if (answer != nullptr) ++parts_.journal.counters().repeated_requests;
-  return answer;
-}
-
-template <typename T>
-void PrefixCache::KeepAnswer(Session& session, RequestId id, const T& answer) {
-  if (id != RequestId()) parts_.sessions.KeepAnswer(session, id, answer);
-}
-
-absl::Status PrefixCache::CheckAdmits() const {
-  if (!is_draining_) return absl::OkStatus();
-  return MakeError(Reason::kDraining,
-                   "the server is shutting down and admits nothing new");
-}
-
 void PrefixCache::BeginDrain() {
   Hold hold(this);
-  is_draining_ = true;
+  parts_.is_draining = true;
+}
+
+Matching PrefixCache::Start(const MatchRequest& request) const {
+  return Matching(request, page_tokens(), capacity_pages());
+}
+
+Inserting PrefixCache::Start(const InsertRequest& request) const {
+  return Inserting(request, page_tokens());
+}
+
+Allocation PrefixCache::Start(const AllocateRequest& request) const {
+  return Allocation(request, quotas_.ClassOf(request.ns), capacity_pages());
 }
 
 absl::StatusOr<MatchResult> PrefixCache::Match(const MatchRequest& request) {
-  RETURN_IF_ERROR(CheckMatch(request));
-  MatchResult result;
-  result.pages.reserve(request.tokens.size() / options_.page_tokens);
-  result.reserved.reserve(
-      std::min(PagesFor(request.reserve_tokens, options_.page_tokens),
-               options_.capacity_pages));
-  {
-    Hold hold(this, Operation::kMatch);
-    Session* session = nullptr;
-    if (request.lock) {
-      ASSIGN_OR_RETURN(session, parts_.sessions.Get(request.session));
-      ASSIGN_OR_RETURN(const MatchResult* const first,
-                       FindAnswer<MatchResult>(*session, request.request_id));
-      if (first != nullptr) return Repeated(WithRoom(*first));
-      RETURN_IF_ERROR(CheckAdmits());
-    }
-    RETURN_IF_ERROR(MatchAndLock(parts_, request, session, result));
-    result.room = Room();
-    if (result.wait != WaitId()) return result;
-    if (request.lock) KeepAnswer(*session, request.request_id, result);
-  }
-  if (result.reserved.empty()) return result;
-  HeldPrompt prompt = CopyPrompt(request, result);
-  Hold hold(this);
-  HoldPrompt(parts_, request, result, std::move(prompt));
-  return result;
+  return Run(Start(request)).Take();
+}
+
+absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
+  return Run(Start(request)).Take();
+}
+
+absl::StatusOr<AllocateResult> PrefixCache::Allocate(
+    const AllocateRequest& request) {
+  return Run(Start(request)).Take();
+}
+
+absl::Status PrefixCache::Free(SessionId session, std::span<const PageId> pages,
+                               RequestId request_id) {
+  return Run(Freeing(session, pages, request_id)).status();
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
@@ -184,45 +165,15 @@ bool PrefixCache::CancelWait(WaitId wait) {
   return parts_.pending.Cancel(wait);
 }
 
-absl::StatusOr<InsertResult> PrefixCache::Insert(const InsertRequest& request) {
-  RETURN_IF_ERROR(CheckHints(request));
-  RETURN_IF_ERROR(CheckAnchor(request));
-  InsertSource source{.lookahead = LookaheadOf(request.ns)};
-  if (request.anchor != LockId() || request.request_id != RequestId()) {
-    Hold hold(this);
-    ASSIGN_OR_RETURN(const Session* const session,
-                     parts_.sessions.Get(request.session));
-    ASSIGN_OR_RETURN(const InsertResult* const first,
-                     FindAnswer<InsertResult>(*session, request.request_id));
-    if (first != nullptr) return Repeated(WithRoom(*first));
-    ASSIGN_OR_RETURN(source, FindInsertSource(parts_, request, *session));
-  }
-  // Made, and if it is not needed freed, outside the mutex.
-  ASSIGN_OR_RETURN(SegmentRef segment,
-                   MakeSegment(request, source, options_.page_tokens));
-  InsertResult result;
-  result.canonical_pages.reserve(request.pages.size());
-
-  Hold hold(this, Operation::kInsert);
-  ASSIGN_OR_RETURN(Session* const session,
-                   parts_.sessions.Get(request.session));
-  ASSIGN_OR_RETURN(const InsertResult* const first,
-                   FindAnswer<InsertResult>(*session, request.request_id));
-  if (first != nullptr) return Repeated(WithRoom(*first));
-  RETURN_IF_ERROR(Publish(parts_, request, source, *session, segment, result));
-  result.room = Room();
-  KeepAnswer(*session, request.request_id, result);
-  return result;
-}
-
 absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   Hold hold(this, Operation::kLock);
   ASSIGN_OR_RETURN(Session* const session,
                    parts_.sessions.Get(request.session));
-  ASSIGN_OR_RETURN(const LockResult* const first,
-                   FindAnswer<LockResult>(*session, request.request_id));
+  ASSIGN_OR_RETURN(
+      const LockResult* const first,
+      FindAnswer<LockResult>(parts_, *session, request.request_id));
   if (first != nullptr) return *first;
-  RETURN_IF_ERROR(CheckAdmits());
+  RETURN_IF_ERROR(CheckAdmits(parts_));
   const PrefixQuery query{
       .ns = request.ns, .tokens = request.tokens, .after = request.after};
   ASSIGN_OR_RETURN(const FoundPrefix found,
@@ -239,7 +190,7 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
       parts_.tree.BeginRequest(PromptTokens(query), result.locked_tokens);
   parts_.tree.Touch(end, {.request = &lock.request});
   if (!end.is_root()) result.handle = HandleTo(parts_.tree, EndOf(end));
-  KeepAnswer(*session, request.request_id, result);
+  KeepAnswer(parts_, *session, request.request_id, result);
   return result;
 }
 
@@ -253,10 +204,10 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
     Hold hold(this, Operation::kUnlock);
     ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
     ASSIGN_OR_RETURN(const Unlocked* const first,
-                     FindAnswer<Unlocked>(*session, request_id));
+                     FindAnswer<Unlocked>(parts_, *session, request_id));
     if (first != nullptr) return absl::OkStatus();
     RETURN_IF_ERROR(parts_.sessions.BeginRelease(*session, ids));
-    KeepAnswer(*session, request_id, Unlocked());
+    KeepAnswer(parts_, *session, request_id, Unlocked());
     ids = ReleaseSome(parts_, *session, ids);
   }
   while (!ids.empty()) {
@@ -268,56 +219,8 @@ absl::Status PrefixCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<AllocateResult> PrefixCache::Allocate(
-    const AllocateRequest& request) {
-  const uint32_t min_pages = request.min_pages.value_or(request.pages);
-  if (min_pages > request.pages) {
-    return MakeError(
-        Reason::kInvalidField,
-        absl::StrCat("min_pages is ", min_pages,
-                     "; must be at most pages, which is ", request.pages));
-  }
-  AllocateResult result;
-  result.pages.reserve(std::min(request.pages, options_.capacity_pages));
-  const uint32_t quota_class = quotas_.ClassOf(request.ns);
-  Hold hold(this, Operation::kAllocate);
-  ASSIGN_OR_RETURN(Session* const session,
-                   parts_.sessions.Get(request.session));
-  ASSIGN_OR_RETURN(const AllocateResult* const first,
-                   FindAnswer<AllocateResult>(*session, request.request_id));
-  if (first != nullptr) return Repeated(WithRoom(*first));
-  if (!session->holds_anything()) RETURN_IF_ERROR(CheckAdmits());
-  const uint32_t most = std::min(parts_.sessions.MaxMorePages(*session),
-                                 parts_.budget.MaxMorePages(quota_class));
-  const uint32_t pages = std::max(min_pages, std::min(request.pages, most));
-  RETURN_IF_ERROR(parts_.sessions.CheckMorePages(*session, pages));
-  RETURN_IF_ERROR(parts_.budget.CheckRoom(pages, quota_class, 0));
-  parts_.budget.Reserve(pages, quota_class, session->reserved, result.pages);
-  result.room = Room();
-  KeepAnswer(*session, request.request_id, result);
-  return result;
-}
-
-PageRoom PrefixCache::Room() const {
-  return {.free = parts_.pool.count(PageState::kFree),
-          .evictable = parts_.tree.evictable_pages()};
-}
-
-absl::Status PrefixCache::Free(SessionId session_id,
-                               std::span<const PageId> pages,
-                               RequestId request_id) {
-  Hold hold(this, Operation::kFree);
-  ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
-  ASSIGN_OR_RETURN(const Freed* const first,
-                   FindAnswer<Freed>(*session, request_id));
-  if (first != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(parts_.pool.CheckReserved(session->reserved, pages));
-  for (PageId page : pages) parts_.holdings.FreePage(*session, page);
-  KeepAnswer(*session, request_id, Freed());
-  return absl::OkStatus();
-}
-
 bool PrefixCache::Step(SteppedWork& work) {
+  work.Prepare();
   Hold hold(this, work.operation());
   return work.Step(parts_);
 }

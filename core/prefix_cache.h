@@ -20,6 +20,9 @@
 #include "core/journal/event_log.h"
 #include "core/journal/stats.h"
 #include "core/kept_bytes.h"
+#include "core/match/allocation.h"
+#include "core/match/inserting.h"
+#include "core/match/matching.h"
 #include "core/operators/invariants.h"
 #include "core/operators/tree_copy.h"
 #include "core/parts/cache_parts.h"
@@ -174,8 +177,14 @@ class PrefixCache {
   // the first call.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // Work for operators. It is done in steps, so that other calls run in
-  // between. A caller with other work takes the steps itself:
+  // Match, Insert, Allocate and, as Freeing, Free take steps, so that other
+  // calls run in between; few pages take one. A caller with other work takes
+  // the steps itself. What the request refers to outlives them.
+  Matching Start(const MatchRequest& request) const;
+  Inserting Start(const InsertRequest& request) const;
+  Allocation Start(const AllocateRequest& request) const;
+
+  // Work for operators, in steps, too:
   //
   //   LockListing listing(limit, session);
   //   while (!cache.Step(listing)) ServeOthers();
@@ -248,34 +257,15 @@ class PrefixCache {
   // to take the mutex.
   class Hold;
 
-  // DRAINING once BeginDrain was called.
-  absl::Status CheckAdmits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes from the sessions that have ended what they held, in steps.
   void FinishEnds();
-  // The answer that an earlier call of the session with this id got; null when
-  // this call is the first.
-  template <typename T>
-  absl::StatusOr<const T*> FindAnswer(const Session& session, RequestId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Stores the answer of a call with this id, if it has one.
-  template <typename T>
-  void KeepAnswer(Session& session, RequestId id, const T& answer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(SessionId id, uint64_t bytes);
-  PageRoom Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The answer of an earlier call, but with the room that there is now.
-  template <typename T>
-  T WithRoom(T answer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    answer.room = Room();
-    return answer;
-  }
 
   const Options options_;
   const QuotaClasses quotas_;
 
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);
-  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<InvariantCheck> check_ ABSL_GUARDED_BY(mutex_);  // under way
 };
 

@@ -248,7 +248,8 @@ void Server::MakeServices() {
       options_.max_tokens_per_request, epoch_);
   if (tiers_ != nullptr) prefix_cache_service_->set_loader(tiers_->loads());
   pool_service_ = std::make_unique<PoolService>(
-      &cache_, memory_.get(), verifier_.get(), description, epoch_);
+      &cache_, &stepped_calls_, memory_.get(), verifier_.get(), description,
+      epoch_);
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
       SessionService::Config{.pool = description,

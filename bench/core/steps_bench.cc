@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "bench/core/workload.h"
 #include "core/journal/event_log.h"
+#include "core/match/freeing.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
@@ -106,6 +107,40 @@ void BM_StepsOfReleaseLocks(benchmark::State& state) {
   const auto cache = MakeWideCache();
   LockLeaves(*cache);
   RecordWork(state, *cache, LockRelease(SessionNumber(1)));
+}
+// The calls of workers with many pages, which evict a million leaves.
+void BM_StepsOfAllocate(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordWork(state, *cache,
+             cache->Start(AllocateRequest{
+                 .session = kSession, .ns = kNamespace, .pages = kLeaves}));
+}
+void BM_StepsOfMatch(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  const std::vector<Token> prompt = Tokens(kLeaves + 1, 1'000'000);
+  RecordWork(
+      state, *cache,
+      cache->Start(MatchRequest{.session = kSession,
+                                .ns = kNamespace,
+                                .tokens = prompt,
+                                .lock = true,
+                                .reserve_tokens = kLeaves * kPageTokens}));
+}
+void BM_StepsOfFree(benchmark::State& state) {
+  const auto cache = MakeCache(kPageTokens, kLeaves);
+  const auto pages = cache->Allocate({kSession, kNamespace, kLeaves})->pages;
+  RecordWork(state, *cache, Freeing(kSession, pages, {}));
+}
+// A prompt of a million pages of one token.
+void BM_StepsOfInsert(benchmark::State& state) {
+  const auto cache = MakeCache(1, kLeaves);
+  const auto pages = cache->Allocate({kSession, kNamespace, kLeaves})->pages;
+  const std::vector<Token> prompt = Tokens(1, kLeaves);
+  RecordWork(state, *cache,
+             cache->Start(InsertRequest{.session = kSession,
+                                        .ns = kNamespace,
+                                        .tokens = prompt,
+                                        .pages = pages}));
 }
 // What the end of a session does in steps, one after the other.
 template <typename F>
@@ -263,6 +298,10 @@ BENCHMARK(BM_StepsOfCheckInvariants)->Iterations(1);
 BENCHMARK(BM_StepsOfDumpTree)->Iterations(1);
 BENCHMARK(BM_StepsOfListLocks)->Iterations(1);
 BENCHMARK(BM_StepsOfReleaseLocks)->Iterations(1);
+BENCHMARK(BM_StepsOfAllocate)->Iterations(1);
+BENCHMARK(BM_StepsOfMatch)->Iterations(1);
+BENCHMARK(BM_StepsOfFree)->Iterations(1);
+BENCHMARK(BM_StepsOfInsert)->Iterations(1);
 BENCHMARK(BM_StepsOfFreeQuarantine)->Iterations(1);
 BENCHMARK(BM_StepsOfSessionEnd)->Iterations(1);
 BENCHMARK(BM_InsertsOfAMillionLeaves)->Iterations(1);

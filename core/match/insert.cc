@@ -16,53 +16,6 @@ std::span<const Token> TokensOf(const SegmentRef& segment) {
   return {segment->tokens(), segment->token_count()};
 }
 
-// Where an insert begins.
-struct Target {
-  LockRecord* anchor;  // null: none
-  Namespace* ns;       // null: nothing is cached in it
-  TreePosition start;
-};
-
-absl::StatusOr<Target> FindTarget(const CacheParts& parts,
-                                  const InsertRequest& request,
-                                  const Session& session) {
-  if (request.anchor != LockId()) {
-    ASSIGN_OR_RETURN(
-        LockRecord* const anchor,
-        parts.sessions.GetLock(session, request.anchor, Subject::kAnchor));
-    Node& start = *anchor->node;
-    if (request.ns != NamespaceKey() && request.ns != *start.ns->key) {
-      return MakeError(Reason::kNamespaceMismatch, Subject::kNamespace,
-                       "it is not the namespace of the lock");
-    }
-    return Target{anchor, start.ns, EndOf(start)};
-  }
-  if (request.after != PrefixHandle()) {
-    ASSIGN_OR_RETURN(const TreePosition start,
-                     FindHandle(parts.tree, request.ns, request.after));
-    return Target{nullptr, start.node->ns, start};
-  }
-  Namespace* ns = parts.tree.FindNamespace(request.ns);
-  return Target{nullptr, ns, ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
-}
-
-// In a bigram namespace the last unit before the tokens ends with the first of
-// them. Other tokens would make pages that no prompt can ever match.
-absl::Status CheckContinuation(const Target& target, const SegmentRef& segment,
-                               uint32_t page_tokens) {
-  if (!segment || target.ns == nullptr || target.start.pages() == 0 ||
-      target.ns->lookahead() == 0) {
-    return absl::OkStatus();
-  }
-  const Node& node = *target.start.node;
-  const Token last = node.tokens(
-      page_tokens)[size_t{target.start.pages_in_node} * page_tokens];
-  if (segment->tokens()[0] == last) return absl::OkStatus();
-  return MakeError(Reason::kInvalidField, Subject::kTokens,
-                   "the first token is not the last one of the prefix that the "
-                   "insert continues");
-}
-
 // How many of the pages that the insert lists first are the cache's own there:
 // nearly always the whole overlap.
 size_t CountCanonical(const InsertRequest& request,
@@ -92,7 +45,7 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
 // What is known of the request of an insert by now. One that no admission came
 // before begins with it.
 RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
-                     const Target& target, uint32_t cached_pages) {
+                     const InsertTarget& target, uint32_t cached_pages) {
   const uint32_t page_tokens = parts.page_tokens();
   RequestFacts facts;
   if (target.anchor != nullptr) facts = target.anchor->request;
@@ -120,7 +73,8 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
                          Session& session, SegmentRef& segment,
                          TreePosition position, size_t existing,
                          RequestFacts& facts) {
-  const bool is_chunk = request.lock_action == LockAction::kRelock;
+  const bool is_chunk =
+      request.lock_action == LockAction::kRelock || request.is_part;
   const Use use{.is_hit = !is_chunk,
                 .priority = request.priority,
                 .request = facts.tick > 0 ? &facts : nullptr};
@@ -254,38 +208,98 @@ absl::StatusOr<InsertSource> FindInsertSource(const CacheParts& parts,
   return source;
 }
 
+absl::StatusOr<InsertTarget> FindTarget(const CacheParts& parts,
+                                        const InsertRequest& request,
+                                        const Session& session) {
+  if (request.anchor != LockId()) {
+    ASSIGN_OR_RETURN(
+        LockRecord* const anchor,
+        parts.sessions.GetLock(session, request.anchor, Subject::kAnchor));
+    Node& start = *anchor->node;
+    if (request.ns != NamespaceKey() && request.ns != *start.ns->key) {
+      return MakeError(Reason::kNamespaceMismatch, Subject::kNamespace,
+                       "it is not the namespace of the lock");
+    }
+    return InsertTarget{anchor, start.ns, EndOf(start)};
+  }
+  if (request.after != PrefixHandle()) {
+    ASSIGN_OR_RETURN(const TreePosition start,
+                     FindHandle(parts.tree, request.ns, request.after));
+    return InsertTarget{nullptr, start.node->ns, start};
+  }
+  Namespace* ns = parts.tree.FindNamespace(request.ns);
+  return InsertTarget{nullptr, ns,
+                      ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
+}
+
+// In a bigram namespace the last unit before the tokens ends with the first of
+// them. Other tokens would make pages that no prompt can ever match.
+absl::Status CheckContinuation(const InsertTarget& target, Token first,
+                               uint32_t page_tokens) {
+  if (target.ns == nullptr || target.start.pages() == 0 ||
+      target.ns->lookahead() == 0) {
+    return absl::OkStatus();
+  }
+  const Node& node = *target.start.node;
+  const Token last = node.tokens(
+      page_tokens)[size_t{target.start.pages_in_node} * page_tokens];
+  if (first == last) return absl::OkStatus();
+  return MakeError(Reason::kInvalidField, Subject::kTokens,
+                   "the first token is not the last one of the prefix that the "
+                   "insert continues");
+}
+
+absl::Status CheckAlignment(const InsertRequest& request, uint32_t lookahead,
+                            uint32_t page_tokens) {
+  const size_t tokens = request.prompt_tokens + request.tokens.size();
+  const uint32_t whole_pages = WholePages(lookahead, tokens, page_tokens);
+  if (request.pages.size() == whole_pages) return absl::OkStatus();
+  return MakeError(
+      Reason::kInvalidAlignment, Subject::kPages,
+      absl::StrCat(request.pages.size(), " ids, but ", tokens, " tokens are ",
+                   whole_pages, " whole pages of ", page_tokens,
+                   lookahead > 0 ? " pairs of neighbouring tokens" : ""));
+}
+
+SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
+                       uint32_t page_tokens, size_t first_page, size_t pages) {
+  if (pages == 0) return SegmentRef();
+  const size_t begin = first_page * page_tokens;
+  const size_t end =
+      begin + SpelledTokens(source.lookahead, pages, page_tokens);
+  const auto part = [&](std::span<const Token> tokens, size_t offset) {
+    const size_t from =
+        std::min(tokens.size(), begin - std::min(begin, offset));
+    const size_t to = std::min(tokens.size(), end - std::min(end, offset));
+    return tokens.subspan(from, to - from);
+  };
+  return SegmentRef::Copy(
+      part(source.prompt.remaining().first(request.prompt_tokens), 0),
+      part(request.tokens, request.prompt_tokens),
+      request.pages.subspan(first_page, pages));
+}
+
 absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
                                        uint32_t page_tokens) {
-  const uint32_t lookahead = source.lookahead;
-  const size_t tokens = request.prompt_tokens + request.tokens.size();
-  const uint32_t whole_pages = WholePages(lookahead, tokens, page_tokens);
-  if (request.pages.size() != whole_pages) {
-    return MakeError(
-        Reason::kInvalidAlignment, Subject::kPages,
-        absl::StrCat(request.pages.size(), " ids, but ", tokens, " tokens are ",
-                     whole_pages, " whole pages of ", page_tokens,
-                     lookahead > 0 ? " pairs of neighbouring tokens" : ""));
-  }
-  if (request.pages.empty()) return SegmentRef();
-  const size_t count =
-      SpelledTokens(lookahead, request.pages.size(), page_tokens);
-  const std::span<const Token> held = source.prompt.remaining().first(
-      std::min<size_t>(request.prompt_tokens, count));
-  return SegmentRef::Copy(held, request.tokens.first(count - held.size()),
-                          request.pages);
+  RETURN_IF_ERROR(CheckAlignment(request, source.lookahead, page_tokens));
+  return MakeSegment(request, source, page_tokens, 0, request.pages.size());
 }
 
 absl::Status Publish(CacheParts& parts, const InsertRequest& request,
                      const InsertSource& source, Session& session,
                      SegmentRef& segment, InsertResult& result) {
-  ASSIGN_OR_RETURN(const Target target, FindTarget(parts, request, session));
+  ASSIGN_OR_RETURN(const InsertTarget target,
+                   FindTarget(parts, request, session));
   if (request.prompt_tokens > 0 && target.anchor->prompt != source.prompt) {
     return MakeError(Reason::kLockMoved, Subject::kAnchor,
                      absl::StrCat("lock ", request.anchor.value(),
                                   " was moved by another call meanwhile"));
   }
-  RETURN_IF_ERROR(CheckContinuation(target, segment, parts.page_tokens()));
+  if (segment) {
+    RETURN_IF_ERROR(
+        CheckContinuation(target, segment->tokens()[0], parts.page_tokens()));
+  }
   std::vector<PageId>& canonical = result.canonical_pages;
   TreePosition position = target.start;
   if (target.ns != nullptr && segment) {
@@ -306,8 +320,10 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   if (target.anchor != nullptr) target.anchor->request = facts;
   if (position.node != nullptr) {
     Node& end = position.LastWholeNode();
-    if (request.lock_action != LockAction::kRelock) parts.journal.NoteHit(end);
-    TakeHints(parts, request, end);
+    if (request.lock_action != LockAction::kRelock && !request.is_part) {
+      parts.journal.NoteHit(end);
+    }
+    if (!request.is_part) TakeHints(parts, request, end);
   }
   if (position.node != nullptr && position.pages() > 0) {
     result.handle = HandleTo(parts.tree, position);
@@ -324,7 +340,7 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   if (request.lock_action == LockAction::kUnlock) {
     parts.holdings.ReleaseLock(*target.anchor, LockEnd::kUnlocked);
   }
-  ++parts.journal.counters().inserts;
+  if (!request.is_part) ++parts.journal.counters().inserts;
   return absl::OkStatus();
 }
 

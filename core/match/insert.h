@@ -14,9 +14,10 @@
 
 namespace pando {
 
-// The steps of PrefixCache::Insert. The tokens are copied outside the mutex,
-// before the step that publishes them. Some of them may be held by the anchor,
-// so a first step under the mutex fetches what the copy needs:
+// The parts of PrefixCache::Insert, which Inserting puts together. The tokens
+// are copied outside the mutex, before the step that publishes them. Some of
+// them may be held by the anchor, so a first step under the mutex fetches what
+// the copy needs:
 //
 //   CheckHints(request)                      no mutex
 //   CheckAnchor(request)                     no mutex
@@ -39,11 +40,33 @@ absl::StatusOr<InsertSource> FindInsertSource(const CacheParts& parts,
                                               const InsertRequest& request,
                                               const Session& session);
 
-// The whole pages of an insert; none when it has no whole page.
-// INVALID_ALIGNMENT when it does not have one page id for each.
+// Where an insert begins. Null: no anchor; nothing is cached in the namespace.
+struct InsertTarget {
+  LockRecord* anchor;
+  Namespace* ns;
+  TreePosition start;
+};
+absl::StatusOr<InsertTarget> FindTarget(const CacheParts& parts,
+                                        const InsertRequest& request,
+                                        const Session& session);
+
+// INVALID_ALIGNMENT unless the insert has one page id for each whole page.
+absl::Status CheckAlignment(const InsertRequest& request, uint32_t lookahead,
+                            uint32_t page_tokens);
+
+// The tokens of `pages` pages of an insert, after its first ones, and the ids.
+SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
+                       uint32_t page_tokens, size_t first_page, size_t pages);
+
+// The whole pages of an insert; none when it has no whole page. Fails as
+// CheckAlignment does.
 absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
                                        uint32_t page_tokens);
+
+// Whether the tokens that the insert sends continue those before it.
+absl::Status CheckContinuation(const InsertTarget& target, Token first,
+                               uint32_t page_tokens);
 
 // Adds the part of `segment` that is not cached yet. An error changes nothing;
 // LOCK_MOVED when the anchor no longer holds the prompt of `source`. May swap

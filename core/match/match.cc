@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/nodes/step_sizes.h"
 #include "core/requests/errors.h"
 #include "core/tree/prefix_search.h"
 
@@ -64,8 +65,8 @@ absl::Status CheckAdmission(CacheParts& parts, const FoundPrefix& found,
                                 held_back);
 }
 
-// Takes the lock and the pages that CheckAdmission allows. Returns the node
-// that is locked.
+// Takes the lock and the first of the pages that CheckAdmission allows. Returns
+// the node that is locked.
 Node& Admit(CacheParts& parts, const FoundPrefix& found,
             const MatchRequest& request, Session& session,
             const Admission& admission, MatchResult& result) {
@@ -81,8 +82,9 @@ Node& Admit(CacheParts& parts, const FoundPrefix& found,
   parts.sessions.CountPrompt(lock, admission.held_tokens);
   result.lock = SessionTable::IdOf(lock);
   if (request.touch) parts.tree.Touch(end, {.request = &lock.request});
-  parts.budget.Reserve(admission.missing_pages, admission.quota_class,
-                       session.reserved, result.reserved);
+  parts.budget.Reserve(std::min(admission.missing_pages, kStepReservedPages),
+                       admission.quota_class, session.reserved,
+                       result.reserved);
   if (!result.reserved.empty()) {
     parts.pending.Mark(lock, TokensAfter(result.matched_tokens, request),
                        parts.pool.reservation(result.reserved.front()));
@@ -112,7 +114,8 @@ absl::Status CheckMatch(const MatchRequest& request) {
 }
 
 absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
-                          Session* session, MatchResult& result) {
+                          Session* session, MatchResult& result,
+                          MatchedReservation& reservation) {
   const PrefixQuery query = QueryOf(request);
   ASSIGN_OR_RETURN(const FoundPrefix found,
                    FindPrefix(parts.tree, query, &result.pages));
@@ -141,6 +144,7 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
   uint32_t loaded_pages = 0;
   if (session != nullptr) {
     end = EndOf(Admit(parts, found, request, *session, admission, result));
+    reservation = {admission.quota_class, admission.missing_pages};
   } else if (request.touch && found.ns != nullptr) {
     parts.journal.NoteReuse(end.LastWholeNode(), parts.tree.time());
     parts.tree.Touch(end.LastWholeNode());

@@ -9,17 +9,25 @@
 
 namespace pando {
 
-// The steps of PrefixCache::Match.
+// The parts of PrefixCache::Match, which Matching puts together.
 
 // INVALID_FIELD when the request asks without a lock for what needs one.
 absl::Status CheckMatch(const MatchRequest& request);
 
+// The pages that a match reserves. There is room for all of them when it
+// begins, but it reserves no more than one step's worth of them.
+struct MatchedReservation {
+  uint32_t quota_class = 0;
+  uint32_t pages = 0;
+};
+
 // Finds the longest cached prefix; on request locks it for `session` (null: no
-// lock is asked for) and reserves pages for the rest, or begins to wait. An
-// error changes nothing. Fills in `result`, whose vectors the caller has given
-// enough capacity, so that nothing is allocated under the mutex.
+// lock is asked for) and begins to reserve pages for the rest, or begins to
+// wait. An error changes nothing. Fills in `result`, whose vectors the caller
+// has given enough capacity, so that nothing is allocated under the mutex.
 absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
-                          Session* session, MatchResult& result);
+                          Session* session, MatchResult& result,
+                          MatchedReservation& reservation);
 
 // A lock holds the tokens after the match that its reserved pages have room
 // for. CopyPrompt copies them outside the mutex; HoldPrompt then gives the copy

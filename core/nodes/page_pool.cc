@@ -91,6 +91,10 @@ absl::Status PagePool::WhyRefused(const PageOwner& owner, PageId page) const {
                      absl::StrCat("page ", page.value(),
                                   " is not reserved by this session"));
   }
+  return ListedTwice(page);
+}
+
+absl::Status PagePool::ListedTwice(PageId page) {
   return MakeError(Reason::kDuplicatePage,
                    absl::StrCat("page ", page.value(), " is listed twice"));
 }

@@ -105,6 +105,9 @@ class PagePool {
   absl::Status CheckReserved(const PageOwner& owner,
                              std::span<const PageId> pages);
 
+  // DUPLICATE_PAGE.
+  static absl::Status ListedTwice(PageId page);
+
   // Adds a sentence for each invariant that does not hold at `page`.
   void AppendViolations(PageId page,
                         std::vector<std::string>& violations) const;

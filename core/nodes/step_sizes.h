@@ -14,6 +14,8 @@ inline constexpr uint32_t kStepEntries = 1'000;
 inline constexpr uint32_t kStepReleases =
     512;  // of locks, and of nodes from locks
 inline constexpr uint32_t kStepFreedPages = 2'048;
+inline constexpr uint32_t kStepReservedPages = 1'024;
+inline constexpr uint32_t kStepInsertedPages = 4'096;
 
 }  // namespace pando
 

@@ -44,6 +44,7 @@ struct CacheParts {
   PendingPages pending;
   PageBudget budget{&quota_classes, &tree, &pool, &journal};
   SessionHoldings holdings{&tree, &pool, &sessions, &pending, &journal};
+  bool is_draining = false;  // nothing new is admitted
 };
 
 }  // namespace pando

@@ -98,12 +98,20 @@ absl::Status PageBudget::CheckRoom(uint32_t pages, uint32_t quota_class,
 // cached.
 absl::Status PageBudget::CheckMayCache(std::span<const PageId> pages,
                                        uint32_t quota_class) {
+  return CheckMayJoin(CountJoining(pages, quota_class), quota_class);
+}
+
+uint32_t PageBudget::CountJoining(std::span<const PageId> pages,
+                                  uint32_t quota_class) const {
+  if (!limits_[quota_class].cap_pages.has_value()) return 0;
+  return static_cast<uint32_t>(std::ranges::count_if(pages, [&](PageId page) {
+    return pool_->quota_class(page) != quota_class;
+  }));
+}
+
+absl::Status PageBudget::CheckMayJoin(uint32_t joining, uint32_t quota_class) {
   const std::optional<uint32_t> cap = limits_[quota_class].cap_pages;
   if (!cap.has_value()) return absl::OkStatus();
-  uint32_t joining = 0;
-  for (PageId page : pages) {
-    if (pool_->quota_class(page) != quota_class) ++joining;
-  }
   const uint32_t used = UsedPages(quota_class);
   if (joining == 0 || uint64_t{used} + joining <= *cap) {
     return absl::OkStatus();
@@ -119,6 +127,14 @@ absl::Status PageBudget::CheckMayCache(std::span<const PageId> pages,
 void PageBudget::Reserve(uint32_t pages, uint32_t quota_class, PageOwner& owner,
                          std::vector<PageId>& out) {
   if (pages == 0) return;
+  const uint32_t evicted = MakeRoomAndReserve(pages, quota_class, owner, out);
+  ++journal_->measured().allocations;
+  if (evicted > 0) ++journal_->measured().allocations_after_eviction;
+}
+
+uint32_t PageBudget::MakeRoomAndReserve(uint32_t pages, uint32_t quota_class,
+                                        PageOwner& owner,
+                                        std::vector<PageId>& out) {
   uint32_t evicted = 0;
   if (const auto cap = limits_[quota_class].cap_pages; cap.has_value()) {
     const uint32_t used = UsedPages(quota_class) + pages;
@@ -138,8 +154,7 @@ void PageBudget::Reserve(uint32_t pages, uint32_t quota_class, PageOwner& owner,
   }
   pool_->Reserve(pages, quota_class, owner, out);
   journal_->counters().allocated_pages += pages;
-  ++journal_->measured().allocations;
-  if (evicted > 0) ++journal_->measured().allocations_after_eviction;
+  return evicted;
 }
 
 uint32_t PageBudget::Evict(uint32_t pages, EvictionReason reason) {

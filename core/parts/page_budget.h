@@ -58,11 +58,21 @@ class PageBudget {
   // them that are reserved for another class would take it over its cap.
   absl::Status CheckMayCache(std::span<const PageId> pages,
                              uint32_t quota_class);
+  // The same in parts: how many of `pages` are reserved for another class, and
+  // whether so many of all pages may join this one.
+  uint32_t CountJoining(std::span<const PageId> pages,
+                        uint32_t quota_class) const;
+  absl::Status CheckMayJoin(uint32_t joining, uint32_t quota_class);
 
   // Reserves `pages` for `owner`, evicting as needed, and appends them to
   // `out`. REQUIRES: CheckRoom says so.
   void Reserve(uint32_t pages, uint32_t quota_class, PageOwner& owner,
                std::vector<PageId>& out);
+  // The same for more pages of an allocation that has begun with Reserve.
+  void ReserveMore(uint32_t pages, uint32_t quota_class, PageOwner& owner,
+                   std::vector<PageId>& out) {
+    MakeRoomAndReserve(pages, quota_class, owner, out);
+  }
 
   // Evicts up to `pages` pages, none that takes a class below its floor.
   // Returns how many it did.
@@ -88,6 +98,9 @@ class PageBudget {
   // The free pages, plus the pages that may be evicted for a class, less
   // `held_back` pages of its own.
   uint64_t PoolRoom(uint32_t quota_class, uint32_t held_back) const;
+  // Returns how many pages it evicted.
+  uint32_t MakeRoomAndReserve(uint32_t pages, uint32_t quota_class,
+                              PageOwner& owner, std::vector<PageId>& out);
   // Evicts up to `pages`, at most allowances_[c] of class c.
   uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages,

@@ -22,13 +22,6 @@ struct Freed {};
 using Answer = std::variant<MatchResult, InsertResult, LockResult,
                             AllocateResult, Unlocked, Freed>;
 
-// The first answer, marked as that of a repeat.
-template <typename T>
-T Repeated(T first) {
-  first.is_repeat = true;
-  return first;
-}
-
 // Keeps the answers to the last calls of one session that had a request id, so
 // that a call which is sent again gets its first answer and is not carried out
 // twice. The number of answers and of page ids in them is bounded: the oldest

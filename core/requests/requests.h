@@ -113,6 +113,8 @@ struct InsertRequest {
   uint32_t retain_seconds = 0;
   // The pages were not computed, but come back from a tier.
   bool is_load = false;
+  // More of the same insert follows: see Inserting.
+  bool is_part = false;
   RequestId request_id = {};
 };
 

@@ -11,6 +11,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -51,6 +52,8 @@ struct Session {
   uint32_t lock_count = 0;
   uint64_t kept_bytes = 0;  // of SessionLimits::max_kept_bytes
   Answers answers;
+  // The request ids of calls that take their steps.
+  absl::flat_hash_set<RequestId> under_way;
   // Who may write to its reserved pages.
   Writers writers;
   // Set while the liveness stream is broken: when the session is lost.

@@ -36,10 +36,15 @@ class CallInBatch final : public ServedCall<Request, Response>,
     return batch_.Keep(cache, session);
   }
   void Start() override { this->Begin(); }
+  void TakeStep() override { this->Resume(); }
   bool IsAnswered() const override { return is_answered_; }
   void End() override { this->Cancel(); }
 
  private:
+  bool OnStep() override {
+    calls_->KeepStep(this);
+    return true;
+  }
   void Send(const absl::Status& status) override {
     is_answered_ = true;
     if (!status.ok()) *response_->mutable_error() = ToStatusMessage(status);
@@ -63,6 +68,7 @@ class UnknownCall final : public BatchedCall {
         Reason::kInvalidField, "request is not set, or not known here"));
     calls_->Answered();
   }
+  void TakeStep() override {}
   bool IsAnswered() const override { return true; }
   void End() override {}
 
@@ -120,9 +126,14 @@ BatchedCalls::~BatchedCalls() {
 SteppedCalls::Progress BatchedCalls::Step() {
   using Progress = SteppedCalls::Progress;
   const StepTime time;
-  while (begun_ < calls_.size()) {
-    calls_[begun_++]->Start();
-    if (begun_ < calls_.size() && time.is_over()) return Progress::kMore;
+  while (stepping_ != nullptr || begun_ < calls_.size()) {
+    if (stepping_ != nullptr) {
+      std::exchange(stepping_, nullptr)->TakeStep();
+    } else {
+      calls_[begun_++]->Start();
+    }
+    const bool has_more = stepping_ != nullptr || begun_ < calls_.size();
+    if (has_more && time.is_over()) return Progress::kMore;
   }
   waits_ = unanswered_ > 0;
   return waits_ ? Progress::kWaits : Progress::kDone;

@@ -27,14 +27,17 @@ class BatchedCall {
  public:
   virtual ~BatchedCall() = default;
   virtual void Start() = 0;
+  // Takes the next step of one that has begun.
+  virtual void TakeStep() = 0;
   virtual bool IsAnswered() const = 0;
   // Answers the call now, because its caller is gone.
   virtual void End() = 0;
 };
 
 // Carries out the calls of one batch. Each gets the answer that it would have
-// got alone. They begin in order, some in each step, so that others are served
-// between them. Used in the turn.
+// got alone. They are carried out in order, some in each step, so that others
+// are served between them; one that takes steps ends before the next begins.
+// Used in the turn.
 class BatchedCalls final : public SteppedCalls::Work {
  public:
   // All outlive this. `batch` is resumed when the last call was answered that
@@ -46,16 +49,19 @@ class BatchedCalls final : public SteppedCalls::Work {
   // begun never do.
   ~BatchedCalls() override;
 
-  // Begins some of the calls.
+  // Carries out some of the calls.
   SteppedCalls::Progress Step() override;
 
-  // A call of the batch reports here that it was answered.
+  // A call of the batch reports here that it has a step to take, and that it
+  // was answered.
+  void KeepStep(BatchedCall* call) { stepping_ = call; }
   void Answered();
 
  private:
   WaitingCall& batch_;
   std::vector<std::unique_ptr<BatchedCall>> calls_;
   size_t begun_ = 0;
+  BatchedCall* stepping_ = nullptr;
   size_t unanswered_;
   bool waits_ = false;
 };

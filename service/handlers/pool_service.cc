@@ -1,12 +1,14 @@
 #include "service/handlers/pool_service.h"
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "core/match/freeing.h"
 #include "core/requests/errors.h"
 #include "service/handlers/serve_data_path.h"
 #include "service/handlers/wire.h"
@@ -16,6 +18,23 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxModelDigestBytes = 256;
+
+// The work of one FreePages, with the pages that it names.
+struct FreeCall final : SteppedCalls::Work {
+  FreeCall(PrefixCache* c, const v1::FreePagesRequest& request)
+      : cache(c),
+        pages(PagesOf(request.page_ids())),
+        work(SessionId(request.session_id()), pages,
+             RequestId(request.request_id())) {}
+  SteppedCalls::Progress Step() override {
+    return SteppedCalls::TakeSteps(*cache, work);
+  }
+  bool Abandon() override { return work.Abandon(); }
+
+  PrefixCache* const cache;
+  const std::vector<PageId> pages;
+  Freeing work;
+};
 
 }  // namespace
 
@@ -82,39 +101,47 @@ absl::Status PoolService::CheckModelDigest(const std::string& digest) const {
                       digest, model_digest_));
 }
 
-absl::Status PoolService::AllocatePages(const v1::AllocatePagesRequest& request,
-                                        v1::AllocatePagesResponse& response) {
+std::optional<absl::Status> PoolService::AllocatePages(
+    const v1::AllocatePagesRequest& request,
+    v1::AllocatePagesResponse& response, WaitingCall& call) {
   if (request.pages() == 0) {
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }
   ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
   std::optional<uint32_t> min_pages;
   if (request.has_min_pages()) min_pages = request.min_pages();
-  ASSIGN_OR_RETURN(
-      const AllocateResult result,
-      cache_->Allocate({.session = SessionId(request.session_id()),
-                        .ns = ns,
-                        .pages = request.pages(),
-                        .min_pages = min_pages,
-                        .request_id = RequestId(request.request_id())}));
-  // The pages of a repeat may be cached by now.
-  if (verifier_ != nullptr && !result.is_repeat) {
-    verifier_->Reserved(result.pages);
-  }
-  AppendPages(result.pages, response.mutable_page_ids());
-  response.set_free_pages(result.room.free);
-  response.set_evictable_pages(result.room.evictable);
-  return absl::OkStatus();
+  return stepped_->AnswerFromCache<Allocation>(
+      call,
+      [&] {
+        return cache_->Start(
+            AllocateRequest{.session = SessionId(request.session_id()),
+                            .ns = ns,
+                            .pages = request.pages(),
+                            .min_pages = min_pages,
+                            .request_id = RequestId(request.request_id())});
+      },
+      [&](Allocation& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const AllocateResult result, done.Take());
+        // The pages of a repeat may be cached by now.
+        if (verifier_ != nullptr && !result.is_repeat) {
+          verifier_->Reserved(result.pages);
+        }
+        AppendPages(result.pages, response.mutable_page_ids());
+        response.set_free_pages(result.room.free);
+        response.set_evictable_pages(result.room.evictable);
+        return absl::OkStatus();
+      });
 }
 
-absl::Status PoolService::FreePages(const v1::FreePagesRequest& request,
-                                    v1::FreePagesResponse&) {
+std::optional<absl::Status> PoolService::FreePages(
+    const v1::FreePagesRequest& request, v1::FreePagesResponse&,
+    WaitingCall& call) {
   if (request.page_ids().empty()) {
     return MakeError(Reason::kEmptyRequest, "page_ids is empty");
   }
-  return cache_->Free(SessionId(request.session_id()),
-                      PagesOf(request.page_ids()),
-                      RequestId(request.request_id()));
+  return stepped_->Answer<FreeCall>(
+      call, [&] { return std::make_unique<FreeCall>(cache_, request); },
+      [](FreeCall& done) { return done.work.status(); });
 }
 
 }  // namespace pando

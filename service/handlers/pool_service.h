@@ -10,6 +10,7 @@
 #include "pando/v1/pool.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/page_verifier.h"
 #include "service/rpc/async_service.h"
@@ -22,11 +23,12 @@ namespace pando {
 // one: the KV in the pool is of that model.
 class PoolService {
  public:
-  // `cache`, `memory` and `verifier` outlive the service; `verifier` may be
-  // null: no pages are verified.
-  PoolService(PrefixCache* cache, MemorySocket* memory, PageVerifier* verifier,
-              v1::PoolDescription description, uint64_t epoch)
+  // All outlive the service; `verifier` may be null: no pages are verified.
+  PoolService(PrefixCache* cache, SteppedCalls* stepped, MemorySocket* memory,
+              PageVerifier* verifier, v1::PoolDescription description,
+              uint64_t epoch)
       : cache_(cache),
+        stepped_(stepped),
         memory_(memory),
         verifier_(verifier),
         description_(std::move(description)),
@@ -44,15 +46,19 @@ class PoolService {
   absl::Status AttachPool(const v1::AttachPoolRequest& request,
                           v1::AttachPoolResponse& response,
                           const WaitingCall& call);
-  absl::Status AllocatePages(const v1::AllocatePagesRequest& request,
-                             v1::AllocatePagesResponse& response);
-  absl::Status FreePages(const v1::FreePagesRequest& request,
-                         v1::FreePagesResponse& response);
+  // Both return none between two steps.
+  std::optional<absl::Status> AllocatePages(
+      const v1::AllocatePagesRequest& request,
+      v1::AllocatePagesResponse& response, WaitingCall& call);
+  std::optional<absl::Status> FreePages(const v1::FreePagesRequest& request,
+                                        v1::FreePagesResponse& response,
+                                        WaitingCall& call);
 
  private:
   absl::Status CheckModelDigest(const std::string& digest) const;
 
   PrefixCache* const cache_;
+  SteppedCalls* const stepped_;
   MemorySocket* const memory_;
   PageVerifier* const verifier_;
   const v1::PoolDescription description_;

@@ -32,6 +32,17 @@ absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
   return absl::OkStatus();
 }
 
+// The session for which a call locks or loads.
+SessionId SessionOf(const v1::MatchPrefixRequest& request) {
+  return request.lock() || request.load() == v1::LOAD_START
+             ? SessionId(request.session_id())
+             : SessionId();
+}
+
+PendingMatches::Name NameOf(const v1::MatchPrefixRequest& request) {
+  return {SessionId(request.session_id()), RequestId(request.request_id())};
+}
+
 // What the answer says about the page after the match.
 v1::PendingOutcome OutcomeOf(
     const MatchResult& result,
@@ -163,6 +174,40 @@ class PrefixCacheService::Scoring final : public SteppedCalls::Work {
   absl::Status status_;
 };
 
+// The work of one MatchPrefix, with what it knows of tiers and waits.
+struct PrefixCacheService::MatchCall final : SteppedCalls::Work {
+  MatchCall(PrefixCache* c, NamespaceKey in) : cache(c), ns(std::move(in)) {}
+  SteppedCalls::Progress Step() override {
+    return SteppedCalls::TakeSteps(*cache, *work);
+  }
+  bool Abandon() override { return work->Abandon(); }
+
+  PrefixCache* const cache;
+  const NamespaceKey ns;
+  std::optional<PendingMatches::Waited> waited = {};
+  std::optional<LookedUp> looked_up = {};
+  std::optional<Matching> work = {};  // set before the first step
+};
+
+// The work of one Insert, with the pages that it names.
+struct PrefixCacheService::InsertCall final : SteppedCalls::Work {
+  InsertCall(PrefixCache* c, const v1::InsertRequest& request, NamespaceKey in)
+      : cache(c),
+        ns(std::move(in)),
+        pages(PagesOf(request.page_ids())),
+        free_pages(PagesOf(request.free_page_ids())) {}
+  SteppedCalls::Progress Step() override {
+    return SteppedCalls::TakeSteps(*cache, *work);
+  }
+  bool Abandon() override { return work->Abandon(); }
+
+  PrefixCache* const cache;
+  const NamespaceKey ns;
+  const std::vector<PageId> pages;
+  const std::vector<PageId> free_pages;
+  std::optional<Inserting> work;  // set before the first step
+};
+
 void PrefixCacheService::AddMethodsTo(DataPath& data_path) {
   AddDataPathMethods<v1::PrefixCache>(this, data_path);
 }
@@ -178,15 +223,27 @@ void PrefixCacheService::Register(RpcServer& server, RpcMetrics& metrics,
 std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     const v1::MatchPrefixRequest& request, v1::MatchPrefixResponse& response,
     WaitingCall& call) {
+  std::unique_ptr<MatchCall> begun;
+  if (!stepped_->IsUnderWay(call)) {
+    ASSIGN_OR_RETURN(begun, BeginMatch(request, call));
+    if (begun == nullptr) return std::nullopt;
+  }
+  return stepped_->Answer<MatchCall>(
+      call, [&] { return std::move(begun); },
+      [&](MatchCall& done) { return Answer(request, done, response, call); });
+}
+
+absl::StatusOr<std::unique_ptr<PrefixCacheService::MatchCall>>
+PrefixCacheService::BeginMatch(const v1::MatchPrefixRequest& request,
+                               WaitingCall& call) {
   const bool waits = request.pending_wait_ms() > 0;
-  const PendingMatches::Name name(request.session_id(), request.request_id());
   std::optional<PendingMatches::Waited> waited;
   std::optional<LookedUp> looked_up;  // of a call that has waited
   if (waits) {
     waited = pending_->End(call);
     if (waited.has_value()) looked_up = waited->looked_up;
   } else {
-    pending_->GiveUp(name);
+    pending_->GiveUp(NameOf(request));
   }
   if (loader_ != nullptr && !looked_up.has_value()) {
     looked_up = loader_->End(call);
@@ -198,12 +255,9 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   RETURN_IF_ERROR(CheckMatch(request));
   ASSIGN_OR_RETURN(const std::span<const Token> tokens,
                    TokensOf(request.tokens(), max_tokens_));
-  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(const std::optional<LoadAction> load, LoadActionOf(request));
-  const SessionId session = request.lock() || load == LoadAction::kStart
-                                ? SessionId(request.session_id())
-                                : SessionId();
   if (!looked_up.has_value() &&
       (waits || (loader_ != nullptr && load.has_value()))) {
     looked_up = {.deadline =
@@ -217,30 +271,39 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
                                  .after = after};
       ASSIGN_OR_RETURN(
           const bool is_looked_up,
-          LookUp(call, session, query, *load, looked_up->deadline));
-      if (is_looked_up) return std::nullopt;
+          LookUp(call, SessionOf(request), query, *load, looked_up->deadline));
+      if (is_looked_up) return nullptr;
     }
   }
-  ASSIGN_OR_RETURN(
-      const MatchResult result,
-      cache_->Match(
-          {.session = session,
-           .ns = ns,
-           .tokens = tokens,
-           .max_tokens = MaxTokensOf(request),
-           .lock = request.lock(),
-           .reserve_tokens = request.reserve_tokens(),
-           .touch = !request.has_touch() || request.touch(),
-           .after = after,
-           .wait = waits && !(waited.has_value() &&
-                              waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
-           .request_id = RequestId(request.request_id())}));
+  auto match = std::make_unique<MatchCall>(cache_, std::move(ns));
+  match->work.emplace(cache_->Start(MatchRequest{
+      .session = SessionOf(request),
+      .ns = match->ns,
+      .tokens = tokens,
+      .max_tokens = MaxTokensOf(request),
+      .lock = request.lock(),
+      .reserve_tokens = request.reserve_tokens(),
+      .touch = !request.has_touch() || request.touch(),
+      .after = after,
+      .wait = waits && !(waited.has_value() &&
+                         waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
+      .request_id = RequestId(request.request_id())}));
+  match->waited = waited;
+  match->looked_up = std::move(looked_up);
+  return match;
+}
+
+std::optional<absl::Status> PrefixCacheService::Answer(
+    const v1::MatchPrefixRequest& request, MatchCall& done,
+    v1::MatchPrefixResponse& response, WaitingCall& call) {
+  ASSIGN_OR_RETURN(const MatchResult result, done.work->Take());
   if (result.wait != WaitId()) {
-    if (absl::Status kept = call.Keep(*cache_, session); !kept.ok()) {
+    if (absl::Status kept = call.Keep(*cache_, SessionOf(request));
+        !kept.ok()) {
       cache_->CancelWait(result.wait);
       return kept;
     }
-    pending_->Begin(call, name, result.wait, *looked_up);
+    pending_->Begin(call, NameOf(request), result.wait, *done.looked_up);
     return std::nullopt;
   }
   Verify(result);
@@ -251,9 +314,10 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
   if (result.handle != PrefixHandle()) {
     FillHandle(result.handle, epoch_, response.mutable_handle());
   }
-  response.set_pending(OutcomeOf(result, waited));
-  if (looked_up.has_value()) {
-    FillLoadable(looked_up->kept_of_first(), result.matched_tokens, response);
+  response.set_pending(OutcomeOf(result, done.waited));
+  if (done.looked_up.has_value()) {
+    FillLoadable(done.looked_up->kept_of_first(), result.matched_tokens,
+                 response);
   }
   response.set_free_pages(result.room.free);
   response.set_evictable_pages(result.room.evictable);
@@ -361,36 +425,53 @@ absl::StatusOr<PrefixScore> PrefixCacheService::Score(
                         .after = after});
 }
 
-absl::Status PrefixCacheService::Insert(const v1::InsertRequest& request,
-                                        v1::InsertResponse& response) {
+std::optional<absl::Status> PrefixCacheService::Insert(
+    const v1::InsertRequest& request, v1::InsertResponse& response,
+    WaitingCall& call) {
+  std::unique_ptr<InsertCall> begun;
+  if (!stepped_->IsUnderWay(call)) {
+    ASSIGN_OR_RETURN(begun, BeginInsert(request));
+  }
+  return stepped_->Answer<InsertCall>(
+      call, [&] { return std::move(begun); },
+      [&](InsertCall& done) { return Answer(done, response); });
+}
+
+absl::StatusOr<std::unique_ptr<PrefixCacheService::InsertCall>>
+PrefixCacheService::BeginInsert(const v1::InsertRequest& request) {
   ASSIGN_OR_RETURN(const std::span<const Token> tokens,
                    TokensOf(request.tokens(), max_tokens_));
-  ASSIGN_OR_RETURN(const NamespaceKey ns, NamespaceOf(request.namespace_()));
+  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
   ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
   ASSIGN_OR_RETURN(const LockAction action,
                    LockActionOf(request.lock_action()));
   ASSIGN_OR_RETURN(const ExpectedReuse expected_reuse,
                    ExpectedReuseOf(request.expected_reuse()));
-  const std::vector<PageId> pages = PagesOf(request.page_ids());
-  const std::vector<PageId> free_pages = PagesOf(request.free_page_ids());
-  ASSIGN_OR_RETURN(
-      const InsertResult result,
-      cache_->Insert({.session = SessionId(request.session_id()),
-                      .ns = ns,
-                      .tokens = tokens,
-                      .pages = pages,
-                      .anchor = LockId(request.lock_id()),
-                      .lock_action = action,
-                      .keep_duplicates = request.keep_duplicates(),
-                      .free_pages = free_pages,
-                      .prompt_tokens = request.prompt_tokens(),
-                      .after = after,
-                      .priority = request.priority(),
-                      .output_tokens = OutputTokensOf(request),
-                      .expected_reuse = expected_reuse,
-                      .retain_seconds = request.retain_seconds(),
-                      .request_id = RequestId(request.request_id())}));
-  Verify(pages, result);
+  auto insert = std::make_unique<InsertCall>(cache_, request, std::move(ns));
+  insert->work.emplace(cache_->Start(
+      InsertRequest{.session = SessionId(request.session_id()),
+                    .ns = insert->ns,
+                    .tokens = tokens,
+                    .pages = insert->pages,
+                    .anchor = LockId(request.lock_id()),
+                    .lock_action = action,
+                    .keep_duplicates = request.keep_duplicates(),
+                    .free_pages = insert->free_pages,
+                    .prompt_tokens = request.prompt_tokens(),
+                    .after = after,
+                    .priority = request.priority(),
+                    .output_tokens = OutputTokensOf(request),
+                    .expected_reuse = expected_reuse,
+                    .retain_seconds = request.retain_seconds(),
+                    .request_id = RequestId(request.request_id())}));
+  return insert;
+}
+
+absl::Status PrefixCacheService::Answer(InsertCall& done,
+                                        v1::InsertResponse& response) {
+  ASSIGN_OR_RETURN(const InsertResult result, done.work->Take());
+  // Parts of a long one may be evicted by now.
+  if (!done.work->has_many_pages()) Verify(done.pages, result);
   response.set_existing_tokens(result.existing_tokens);
   AppendPages(result.canonical_pages, response.mutable_canonical_page_ids());
   response.set_freed_duplicates(result.freed_duplicates);

@@ -58,8 +58,10 @@ class PrefixCacheService {
   std::optional<absl::Status> MatchPrefixes(
       const v1::MatchPrefixesRequest& request,
       v1::MatchPrefixesResponse& response, WaitingCall& call);
-  absl::Status Insert(const v1::InsertRequest& request,
-                      v1::InsertResponse& response);
+  // Returns none between two steps.
+  std::optional<absl::Status> Insert(const v1::InsertRequest& request,
+                                     v1::InsertResponse& response,
+                                     WaitingCall& call);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
   absl::Status Unlock(const v1::UnlockRequest& request,
                       v1::UnlockResponse& response);
@@ -70,6 +72,20 @@ class PrefixCacheService {
 
  private:
   class Scoring;
+  struct MatchCall;
+  struct InsertCall;
+
+  // Null: the call waits until its prompt has been looked up.
+  absl::StatusOr<std::unique_ptr<MatchCall>> BeginMatch(
+      const v1::MatchPrefixRequest& request, WaitingCall& call);
+  // None: the call waits for a page that another call computes.
+  std::optional<absl::Status> Answer(const v1::MatchPrefixRequest& request,
+                                     MatchCall& done,
+                                     v1::MatchPrefixResponse& response,
+                                     WaitingCall& call);
+  absl::StatusOr<std::unique_ptr<InsertCall>> BeginInsert(
+      const v1::InsertRequest& request);
+  absl::Status Answer(InsertCall& done, v1::InsertResponse& response);
 
   // Whether the call waits until its prompt has been looked up in a tier.
   // Nothing is loaded for a session that is gone.

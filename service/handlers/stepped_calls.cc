@@ -16,7 +16,17 @@ void SteppedCalls::ResumeSoon(WaitingCall& call) {
   next_step_->Request();
 }
 
+void SteppedCalls::TakeRest(std::unique_ptr<Work> work) {
+  abandoned_.push_back(std::move(work));
+  next_step_->Request();
+}
+
 void SteppedCalls::ResumeNext() {
+  if (!abandoned_.empty()) {
+    if (abandoned_.front()->Step() == Progress::kDone) abandoned_.pop_front();
+    if (!abandoned_.empty() || !turns_.empty()) next_step_->Request();
+    return;
+  }
   WaitingCall* const call = turns_.front();
   turns_.pop_front();
   if (under_way_.contains(call)) call->Resume();

@@ -2,7 +2,6 @@
 #define PANDO_SERVICE_HANDLERS_STEPPED_CALLS_H_
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "core/prefix_cache.h"
 #include "os/turn_actions.h"
+#include "service/handlers/step_time.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/unary_call.h"
 
@@ -36,6 +36,9 @@ class SteppedCalls {
     virtual ~Work() = default;
     // Does a bounded part.
     virtual Progress Step() = 0;
+    // The caller is gone, and its messages are about to go. Returns whether
+    // there are steps to take nevertheless.
+    virtual bool Abandon() { return false; }
   };
 
   // Both outlive this; `server` has not started yet.
@@ -43,16 +46,29 @@ class SteppedCalls {
       : cache_(cache),
         next_step_(server->AddWakeup([this] { ResumeNext(); })) {}
 
+  // Takes steps of the cache's work for as long as a step of a handler may
+  // take. Most calls are over then.
+  static Progress TakeSteps(PrefixCache& cache, SteppedWork& work) {
+    const StepTime time;
+    while (!cache.Step(work)) {
+      if (time.is_over()) return Progress::kMore;
+    }
+    return Progress::kDone;
+  }
+
   // For a handler, which is run again for each step. `begin` makes the work
   // when the call arrives; `finish` fills in the answer when the work is done.
   // Returns none while there is more to do, and CANCELLED when the caller is
-  // gone; the steps taken until then are not undone.
-  template <typename W>
-  std::optional<absl::Status> Answer(
-      WaitingCall& call, const std::function<std::unique_ptr<W>()>& begin,
-      const std::function<absl::Status(W&)>& finish) {
+  // gone; the steps taken until then are undone only if the work abandons
+  // them.
+  template <typename W, typename Begin, typename Finish>
+  std::optional<absl::Status> Answer(WaitingCall& call, Begin begin,
+                                     Finish finish) {
     std::unique_ptr<Work> work = Take(call);
-    if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
+    if (call.is_cancelled()) {
+      if (work != nullptr && work->Abandon()) TakeRest(std::move(work));
+      return absl::CancelledError("the caller is gone");
+    }
     if (work == nullptr) work = begin();
     const Progress progress = work->Step();
     if (progress == Progress::kDone) return finish(static_cast<W&>(*work));
@@ -62,10 +78,9 @@ class SteppedCalls {
   }
 
   // The same for SteppedWork of the cache, which `begin` returns.
-  template <typename W>
-  std::optional<absl::Status> AnswerFromCache(
-      WaitingCall& call, const std::function<W()>& begin,
-      const std::function<absl::Status(W&)>& finish) {
+  template <typename W, typename Begin, typename Finish>
+  std::optional<absl::Status> AnswerFromCache(WaitingCall& call, Begin begin,
+                                              Finish finish) {
     return Answer<CacheWork<W>>(
         call, [&] { return std::make_unique<CacheWork<W>>(cache_, begin()); },
         [&](CacheWork<W>& done) { return finish(done.work); });
@@ -80,9 +95,8 @@ class SteppedCalls {
   template <typename W>
   struct CacheWork final : Work {
     CacheWork(PrefixCache* c, W w) : cache(c), work(std::move(w)) {}
-    Progress Step() override {
-      return cache->Step(work) ? Progress::kDone : Progress::kMore;
-    }
+    Progress Step() override { return TakeSteps(*cache, work); }
+    bool Abandon() override { return work.Abandon(); }
 
     PrefixCache* const cache;
     W work;
@@ -92,6 +106,8 @@ class SteppedCalls {
   std::unique_ptr<Work> Take(WaitingCall& call);
   // Runs the handler again after others had the turn.
   void ResumeSoon(WaitingCall& call);
+  // Takes the steps that are left of work that nobody is to be told of.
+  void TakeRest(std::unique_ptr<Work> work);
   void ResumeNext();
 
   PrefixCache* const cache_;
@@ -100,6 +116,8 @@ class SteppedCalls {
   // The calls in the order of their next steps. One that is not under way any
   // more is skipped.
   std::deque<WaitingCall*> turns_;
+  // Goes first, so that callers who go away over and over leave little of it.
+  std::deque<std::unique_ptr<Work>> abandoned_;
 };
 
 }  // namespace pando

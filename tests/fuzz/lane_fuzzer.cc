@@ -206,7 +206,7 @@ class HostileWorker {
   SteppedCalls stepped_{&cache_, &rpc_};
   PrefixCacheService prefixes_{&cache_, &pending_,  &stepped_,
                                nullptr, kMaxTokens, kEpoch};
-  PoolService pool_{&cache_, nullptr, nullptr, v1::PoolDescription(), kEpoch};
+  PoolService pool_{&cache_, &stepped_, nullptr, nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{
       &cache_,
       &self_check_,

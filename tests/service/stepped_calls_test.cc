@@ -81,16 +81,18 @@ class SteppedCallsTest : public testing::Test {
     prefixes_.AddMethodsTo(data_path_);
     pool_.AddMethodsTo(data_path_);
     admin_.Register(server_, metrics_, data_path_);
+    pool_.Register(server_, metrics_, data_path_);
     prefixes_.Register(server_, metrics_, data_path_);
     batches_.Register(server_, metrics_, data_path_);
     const std::string path = folder_ + "/grpc.sock";
     EXPECT_TRUE(
-        server_.Start({.socket = {path}, .max_receive_bytes = 1 << 20}).ok());
+        server_.Start({.socket = {path}, .max_receive_bytes = 1 << 22}).ok());
     const auto channel =
         grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials());
     admin_stub_ = v1::Admin::NewStub(channel);
     prefix_stub_ = v1::PrefixCache::NewStub(channel);
     data_path_stub_ = v1::DataPath::NewStub(channel);
+    pool_stub_ = v1::PagePool::NewStub(channel);
   }
   ~SteppedCallsTest() override {
     server_.Shutdown(absl::ZeroDuration());
@@ -217,6 +219,7 @@ class SteppedCallsTest : public testing::Test {
   std::unique_ptr<v1::Admin::Stub> admin_stub_;
   std::unique_ptr<v1::PrefixCache::Stub> prefix_stub_;
   std::unique_ptr<v1::DataPath::Stub> data_path_stub_;
+  std::unique_ptr<v1::PagePool::Stub> pool_stub_;
   // The services hold streams of the server, which is gone before them.
   CallPolicy policy_;
   std::unique_ptr<RpcServer> owned_server_ =
@@ -228,7 +231,7 @@ class SteppedCallsTest : public testing::Test {
                       &stepped_,
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   PrefixCacheService prefixes_{&cache_, nullptr, &stepped_, nullptr, 1'000, 1};
-  PoolService pool_{&cache_, nullptr, nullptr, {}, 1};
+  PoolService pool_{&cache_, &stepped_, nullptr, nullptr, {}, 1};
   DataPathService batches_{&policy_, &cache_, &stepped_, nullptr, false};
 };
 
@@ -244,6 +247,72 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileAnOperatorEvicts) {
           prefix_stub_->async()->Evict(context, request, response, done);
         });
   }));
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhilePagesAreAllocatedAndFreed) {
+  using AllocateCall =
+      Call<v1::AllocatePagesRequest, v1::AllocatePagesResponse>;
+  using FreeCall = Call<v1::FreePagesRequest, v1::FreePagesResponse>;
+  std::shared_ptr<AllocateCall> allocated;
+  EXPECT_TRUE(SeveralAreServedWhile([&] {
+    if (allocated != nullptr) {  // another attempt
+      cache_.CloseSession(session_);
+      cache_.OpenSession(session_, "one");
+      Fill();
+    }
+    allocated = std::make_shared<AllocateCall>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_session_id(session_.value());
+          request->set_pages(kPages);
+          pool_stub_->async()->AllocatePages(context, request, response, done);
+        });
+    return allocated;
+  }));
+  ASSERT_EQ(allocated->response.page_ids_size(), static_cast<int>(kPages));
+  FreeCall freed([&](auto* context, auto* request, auto* response, auto done) {
+    request->set_session_id(session_.value());
+    *request->mutable_page_ids() = allocated->response.page_ids();
+    pool_stub_->async()->FreePages(context, request, response, done);
+  });
+  EXPECT_TRUE(freed.Wait().ok());
+  EXPECT_EQ(cache_.Stats().pages.free, kPages);
+}
+
+TEST_F(SteppedCallsTest, AnAllocationWhoseCallerIsGoneGivesBackItsPages) {
+  using AllocateCall =
+      Call<v1::AllocatePagesRequest, v1::AllocatePagesResponse>;
+  {
+    AllocateCall call(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_session_id(session_.value());
+          request->set_pages(kPages);
+          pool_stub_->async()->AllocatePages(context, request, response, done);
+        });
+    while (cache_.Stats().pages.reserved == 0 && !call.is_over()) continue;
+    call.context.TryCancel();
+    if (call.Wait().ok()) GTEST_SKIP() << "it was over before";
+  }
+  while (cache_.Stats().pages.reserved > 0) EvictedPages();
+  EXPECT_GT(cache_.Stats().pages.free, 0u);
+}
+
+// A batch of which one call takes steps carries out the next one after it.
+TEST_F(SteppedCallsTest, ABatchGoesOnWhenItsLongCallIsOver) {
+  v1::BatchRequest batch;
+  for (const uint32_t pages : {kPages - 10, 10u}) {
+    auto* const allocate = batch.add_requests()->mutable_allocate_pages();
+    allocate->set_session_id(session_.value());
+    allocate->set_pages(pages);
+  }
+  auto* const refused = batch.add_requests()->mutable_allocate_pages();
+  refused->set_session_id(session_.value());
+  refused->set_pages(1);
+  const auto call = StartBatch(batch);
+  ASSERT_TRUE(call->Wait().ok());
+  EXPECT_EQ(call->response.responses(0).allocate_pages().page_ids_size(),
+            static_cast<int>(kPages) - 10);
+  EXPECT_EQ(call->response.responses(1).allocate_pages().page_ids_size(), 10);
+  EXPECT_TRUE(call->response.responses(2).has_error());
 }
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {

@@ -1,0 +1,54 @@
+#ifndef PANDO_CORE_MATCH_ALLOCATION_H_
+#define PANDO_CORE_MATCH_ALLOCATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "core/parts/stepped_work.h"
+#include "core/requests/requests.h"
+#include "core/sessions/session_table.h"
+
+namespace pando {
+
+// PrefixCache::Allocate. Reserves some pages in each step, evicting as needed,
+// so that nobody else gets what it has made room for. Others may take the rest
+// of the room meanwhile; then it gives back what it has. A failed call has
+// evicted nothing, unless that happened.
+class Allocation final : public SteppedWork {
+ public:
+  // `quota_class` is that of the request's namespace.
+  Allocation(const AllocateRequest& request, uint32_t quota_class,
+             uint32_t capacity_pages);
+
+  bool Step(CacheParts& parts) override;
+  std::optional<Operation> operation() const override {
+    return Operation::kAllocate;
+  }
+  // Gives back what was reserved.
+  bool Abandon() override;
+  // REQUIRES: the last Step returned true.
+  absl::StatusOr<AllocateResult> Take();
+
+ private:
+  enum class Stage { kBegin, kReserve, kGiveBack };
+
+  absl::Status Begin(CacheParts& parts, Session& session);
+  bool Reserve(CacheParts& parts, Session& session);
+  bool Finish(CacheParts& parts, Session& session);
+
+  const SessionId session_;
+  const uint32_t quota_class_;
+  const uint32_t most_;
+  const uint32_t least_;
+  const RequestId request_id_;
+  Stage stage_ = Stage::kBegin;
+  uint32_t wanted_ = 0;
+  absl::Status status_;
+  AllocateResult result_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_MATCH_ALLOCATION_H_

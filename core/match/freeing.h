@@ -1,0 +1,50 @@
+#ifndef PANDO_CORE_MATCH_FREEING_H_
+#define PANDO_CORE_MATCH_FREEING_H_
+
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "core/match/page_steps.h"
+#include "core/parts/stepped_work.h"
+#include "core/sessions/session_table.h"
+
+namespace pando {
+
+// PrefixCache::Free: checks all pages, some in each step, then frees them in
+// the same way.
+class Freeing final : public SteppedWork {
+ public:
+  // The pages outlive this.
+  Freeing(SessionId session, std::span<const PageId> pages,
+          RequestId request_id)
+      : session_(session), pages_(pages), request_id_(request_id) {}
+
+  bool Step(CacheParts& parts) override;
+  std::optional<Operation> operation() const override {
+    return Operation::kFree;
+  }
+  // Frees all the same, if it has begun to.
+  bool Abandon() override;
+  // REQUIRES: the last Step returned true.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  enum class Stage { kBegin, kCheck, kFree, kStop };
+
+  bool Begin(CacheParts& parts, Session& session);
+  bool Check(CacheParts& parts, Session& session);
+  bool Free(CacheParts& parts, Session& session);
+
+  const SessionId session_;
+  std::span<const PageId> pages_;  // that are left
+  const RequestId request_id_;
+  Stage stage_ = Stage::kBegin;
+  size_t checked_ = 0;
+  ListedPages listed_;
+  absl::Status status_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_MATCH_FREEING_H_
