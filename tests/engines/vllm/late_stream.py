@@ -18,10 +18,15 @@ class LateStream:
         self.waited_for = 0  # copies that a step had to come after
         self._under_way: deque[LateEvent] = deque()
 
-    def queue(self, copies: Callable[[], None]) -> LateEvent:
+    def begin_step(self) -> None:
+        pass
+
+    def load(self, copies: Callable[[], None]) -> LateEvent:
         event = LateEvent(self, copies)
         self._under_way.append(event)
         return event
+
+    save = load
 
     def finish(self, event: LateEvent) -> None:
         """With all that was queued before."""

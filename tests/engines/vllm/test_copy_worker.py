@@ -1,7 +1,5 @@
 """The copy mode in vLLM's workers, without vLLM's model."""
 
-import contextlib
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ from pando_kv import Client
 from pando_kv.vllm import copy_layers
 from pando_kv.vllm.copy_layers import CopyLayers
 from pando_kv.vllm.copy_plan import Copy, CopyPlan
-from pando_kv.vllm.copy_stream import stream_of
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages, format_of
 from torch.utils._python_dispatch import TorchDispatchMode
 from vllm.v1.kv_cache_interface import (
@@ -148,45 +145,3 @@ def test_a_format_tells_element_types_and_shapes_apart():
 def test_quantized_kv_must_state_its_format(dtype):
     with pytest.raises(ValueError, match="pando_page_format"):
         format_of(torch.zeros((2, 4), dtype=dtype))
-
-
-class NamedStream:
-    """What is asked of a stream of a GPU, which is not there."""
-
-    def __init__(self, name, said):
-        self.name = name
-        self.said = said
-
-    def wait_stream(self, other):
-        self.said.append(f"{self.name} after {other.name}")
-
-    def record_event(self):
-        self.said.append(f"event of {self.name}")
-        return "event"
-
-
-@pytest.mark.parametrize(
-    ("is_own", "expected"),
-    [
-        (False, ["copies on steps", "event of steps"]),
-        (True, ["own after steps", "copies on own", "event of own"]),
-    ],
-)
-def test_copies_of_a_gpu_come_after_the_steps_that_are_queued(
-    monkeypatch, is_own, expected
-):
-    said = []
-    current = [NamedStream("steps", said)]
-
-    @contextlib.contextmanager
-    def on(stream):
-        current.append(stream)
-        yield
-        current.pop()
-
-    monkeypatch.setattr(torch.cuda, "Stream", lambda device: NamedStream("own", said))
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current[-1])
-    monkeypatch.setattr(torch.cuda, "stream", on)
-    stream = stream_of(torch.device("cuda"), is_own)
-    event = stream.queue(lambda: said.append(f"copies on {current[-1].name}"))
-    assert (said, event) == (expected, "event")

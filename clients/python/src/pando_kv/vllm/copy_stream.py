@@ -1,8 +1,9 @@
 """Where a worker's copies are queued, and how they and the steps wait for each other.
 
 A GPU does what one stream is given in order. Copies are queued either among the steps,
-or on a stream of their own, which begins them when the steps queued before are over. On
-a CPU they are done at once.
+or on a stream of their own. There a save begins when its step is over, but a load,
+which vLLM queues after the step that others compute meanwhile, when the steps before
+that are. On a CPU copies are done at once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ class Event(Protocol):
 class CopyStream(Protocol):
     """Owned by a worker; its thread alone calls it."""
 
-    def queue(self, copies: Callable[[], None]) -> Event:
+    def begin_step(self) -> None:
+        """Before anything of the next step is queued."""
+        ...
+
+    def load(self, copies: Callable[[], None]) -> Event:
+        """They come after the steps before the one that has begun: it neither reads nor
+        writes what they write to. `copies` does not raise."""
+        ...
+
+    def save(self, copies: Callable[[], None]) -> Event:
         """They come after the steps that are queued by now. `copies` does not raise."""
         ...
 
@@ -57,28 +67,49 @@ class Over:
 
 
 class _InLine:
-    def queue(self, copies: Callable[[], None]) -> Event:
+    def begin_step(self) -> None:
+        pass
+
+    def load(self, copies: Callable[[], None]) -> Event:
         copies()
         return Over()
+
+    save = load
 
 
 class _StreamOfSteps:
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
-    def queue(self, copies: Callable[[], None]) -> Event:
+    def begin_step(self) -> None:
+        pass
+
+    def load(self, copies: Callable[[], None]) -> Event:
         copies()
         event: Event = torch.cuda.current_stream(self._device).record_event()
         return event
+
+    save = load
 
 
 class _OwnStream:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device)
+        self._before = torch.cuda.current_stream(device).record_event()
 
-    def queue(self, copies: Callable[[], None]) -> Event:
+    def begin_step(self) -> None:
+        self._before = torch.cuda.current_stream(self._device).record_event()
+
+    def load(self, copies: Callable[[], None]) -> Event:
+        self._stream.wait_event(self._before)
+        return self._queue(copies)
+
+    def save(self, copies: Callable[[], None]) -> Event:
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        return self._queue(copies)
+
+    def _queue(self, copies: Callable[[], None]) -> Event:
         with torch.cuda.stream(self._stream):
             copies()
         event: Event = self._stream.record_event()

@@ -124,6 +124,8 @@ class CopyWorker:
         for each in self._under_way:
             if not plan.overwritten.isdisjoint(each.numbers):
                 each.event.wait()
+        if self._stream is not None:
+            self._stream.begin_step()
 
     def load(self, plan: CopyPlan) -> None:
         if plan.lost_loads:
@@ -133,7 +135,8 @@ class CopyWorker:
             return
         event: Event = Over()
         if self._is_ready(plan):
-            event = self._queue(plan.loads, CopyLayers.load, self._refuse)
+            copies = self._copies(plan.loads, CopyLayers.load, self._refuse)
+            event = self._stream_of_copies().load(copies)
         else:
             self._refuse(plan.loads)
         self._begin(plan.loads, event)
@@ -143,7 +146,8 @@ class CopyWorker:
             return
         event: Event = Over()
         if self._is_ready(plan):
-            event = self._queue(plan.saves, CopyLayers.save, self._failed.update)
+            copies = self._copies(plan.saves, CopyLayers.save, self._failed.update)
+            event = self._stream_of_copies().save(copies)
         else:
             self._failed.update(plan.saves)
         self._under_way.append(_UnderWay(list(plan.saves), event))
@@ -215,18 +219,22 @@ class CopyWorker:
         for each in self._under_way:
             each.event.synchronize()
 
-    def _queue(
+    def _stream_of_copies(self) -> CopyStream:
+        assert self._stream is not None
+        return self._stream
+
+    def _copies(
         self,
         copies: dict[int, Copy],
         copy: Callable[[CopyLayers, list[int], list[int]], None],
         fail: Callable[[dict[int, Copy]], object],
-    ) -> Event:
+    ) -> Callable[[], None]:
         """All at once: what is launched does not depend on how many requests there are.
         A part of copies that fail may be under way, too: there is an end to wait for in
         any case."""
         page_ids = [page for each in copies.values() for page in each.page_ids]
         block_ids = [block for each in copies.values() for block in each.block_ids]
-        assert self._layers is not None and self._stream is not None
+        assert self._layers is not None
         layers = self._layers
 
         def copy_all() -> None:
@@ -236,7 +244,7 @@ class CopyWorker:
                 _log.exception("copies failed")
                 fail(copies)
 
-        return self._stream.queue(copy_all)
+        return copy_all
 
 
 def _blocks_of(name: str, kv: torch.Tensor, blocks: int) -> torch.Tensor:
