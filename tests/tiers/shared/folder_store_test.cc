@@ -1,3 +1,4 @@
+// What only a folder has; remote_store_contract_test.cc has what each store has.
 #include "tiers/shared/folder_store.h"
 
 #include <unistd.h>
@@ -85,23 +86,6 @@ class FolderStoreTest : public testing::Test {
   std::unique_ptr<FolderStore> store_;
 };
 
-TEST_F(FolderStoreTest, WhatOnePutsAnotherGets) {
-  ASSERT_TRUE(Put(3).ok());
-  const std::unique_ptr<FolderStore> other = Open(1);
-  std::vector<std::byte> value(kValueBytes);
-  ASSERT_TRUE(Get(*other, 3, value).ok());
-  EXPECT_EQ(value, ValueOf(3));
-  EXPECT_TRUE(absl::IsNotFound(Get(*other, 4, value)));
-  EXPECT_TRUE(absl::IsNotFound(Get(*Open(2), 3, value)));
-}
-
-TEST_F(FolderStoreTest, BlocksAreCountedUpToTheFirstThatIsMissing) {
-  for (const size_t number : {0, 1, 2, 4}) ASSERT_TRUE(Put(number).ok());
-  EXPECT_EQ(CountPresent(5), 3u);
-  EXPECT_EQ(CountPresent(2), 2u);
-  EXPECT_EQ(CountPresent(5, kOtherNs), 0u);
-}
-
 TEST_F(FolderStoreTest, WhatHasNoTimeIsNotDone) {
   ASSERT_TRUE(Put(0).ok());
   const absl::Time past = MonotonicNow() - absl::Nanoseconds(1);
@@ -146,25 +130,6 @@ TEST_F(FolderStoreTest, TouchSaysWhatIsThereAndWhatIsAheadIsUsedLater) {
   EXPECT_GT(fs::last_write_time(files[1]), fs::last_write_time(files[2]));
   EXPECT_GT(fs::last_write_time(files[2]),
             fs::file_time_type::clock::now() - std::chrono::hours(1));
-}
-
-TEST_F(FolderStoreTest, ErasedBlocksAreGone) {
-  for (size_t i = 0; i < 3; ++i) ASSERT_TRUE(Put(i).ok());
-  EXPECT_TRUE(store_->Erase(KeyOf(1)).ok());
-  EXPECT_TRUE(store_->Erase(KeyOf(1)).ok());
-  EXPECT_EQ(CountPresent(3), 1u);
-}
-
-TEST_F(FolderStoreTest, ANamespaceIsErasedOrAll) {
-  ASSERT_TRUE(Put(0, kNs).ok());
-  ASSERT_TRUE(Put(0, kOtherNs).ok());
-  EXPECT_TRUE(store_->EraseAll(kNs).ok());
-  EXPECT_TRUE(store_->EraseAll(kNs).ok());
-  EXPECT_EQ(CountPresent(1, kNs), 0u);
-  EXPECT_EQ(CountPresent(1, kOtherNs), 1u);
-  EXPECT_TRUE(store_->EraseAll(std::nullopt).ok());
-  EXPECT_EQ(CountPresent(1, kOtherNs), 0u);
-  EXPECT_TRUE(Put(0).ok());
 }
 
 TEST_F(FolderStoreTest, WhatWasErasedIsFreedByAnyProcess) {
