@@ -111,6 +111,7 @@ def test_no_library_is_inside_that_pando_does_not_use(wheels):
         ]
 
 
+@pytest.mark.timeout(1200)  # a system may have to be made first
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_they_serve_where_there_was_only_python(wheels, tmp_path, system):
     skip_without_sandboxes()

@@ -77,21 +77,14 @@ def root_of(system: str) -> Path:
 def _make(system: str, suite: str, script: str, keys: str, root: Path) -> None:
     part = root.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
-    # Without a mirror debootstrap takes the one of its script.
-    made = subprocess.run(
-        [
-            *("debootstrap", "--variant=minbase", f"--keyring={keys}"),
-            *(
-                "--include=python3-venv,ca-certificates",
-                suite,
-                part,
-                "",
-                SCRIPTS / script,
-            ),
-        ],
-        capture_output=True,
-        text=True,
-    )
+    # Its mounts end with it, also where it is interrupted. Without a mirror it takes
+    # the one of its script. In Ubuntu python3-venv is in the second component.
+    components = "main,universe" if keys == UBUNTU_KEYS else "main"
+    command = ["unshare", "--mount", "debootstrap", "--variant=minbase"]
+    command += [f"--keyring={keys}", f"--components={components}"]
+    command += ["--include=python3-venv,ca-certificates"]
+    command += [suite, str(part), "", str(SCRIPTS / script)]
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         last = (made.stdout + made.stderr).strip().splitlines()[-1:]
         pytest.skip(f"{system} cannot be made here: {' '.join(last)}")
