@@ -21,4 +21,5 @@ find "$packages/pando_kv" -xtype l -delete
 ln -sfn "$repository"/clients/python/src/pando_kv/* \
   "${installed[0]}"/pando_kv/_native*.so "$packages/pando_kv"
 ln -sfn "${installed[0]}"/pando_kv-*.dist-info "$packages/pando_kv.dist-info"
+ln -sfn "${installed[0]}/nanobind_backend" "$packages/nanobind_backend"
 PYTHONPATH=$packages:$repository/tests:$repository/tests/support exec "$python" "$@"
