@@ -10,8 +10,8 @@ namespace pando {
 
 // Sends assignments as in sd_notify(3), one a line, to the service manager that
 // started the process (systemd, or a program that speaks its protocol). Has no
-// effect when there is none. The protocol is a datagram; libsystemd, which speaks
-// it, too, brings five libraries that pandod has no use for.
+// effect when there is none. The protocol is a datagram; libsystemd, which
+// speaks it, too, brings five libraries that pandod has no use for.
 void TellServiceManager(const std::string& assignments);
 
 // How soon after the last sign of life, "WATCHDOG=1", it kills the process;

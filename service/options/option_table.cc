@@ -295,6 +295,9 @@ std::vector<OptionSpec> MakeOptionTable() {
       List("pool-devices", &Options::pool_devices, "LIST",
            "GPU of each shard, by ordinal or UUID, separated by commas; if "
            "empty, 0, 1 and so on"),
+      Text("model-config", &Options::model_config, "FOLDER",
+           "Folder of a model whose config.json says layers, heads, head-size "
+           "and dtype, where these are not given"),
       Number("page-tokens", &Options::page_tokens, 1, kMaxUint32,
              "Tokens of a page"),
       Number("layers", &Options::layers, 1, kMaxUint32, "Layers of the model"),

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/unknown_name.h"
+#include "service/options/model_config.h"
 #include "service/options/option_checks.h"
 #include "service/options/option_printing.h"
 #include "service/options/option_table.h"
@@ -235,7 +236,15 @@ class Parser {
       if (order[i] != option) continue;
       return i < variables_ ? EnvironmentName(name) : "--" + name;
     }
-    return option->count() > 0 ? ConfigPath() : "default";
+    if (option->count() > 0) return ConfigPath();
+    return IsOfModel(name) && given("model-config") ? "--model-config"
+                                                    : "default";
+  }
+
+  // Whether --model-config says what the option does not.
+  static bool IsOfModel(const std::string& name) {
+    return name == "layers" || name == "heads" || name == "head-size" ||
+           name == "dtype";
   }
 
   std::string ConfigPath() const {
@@ -282,6 +291,25 @@ absl::Status CheckExclusions(const Parser& parser, Options& options) {
   return absl::OkStatus();
 }
 
+// Sets what the model's file says and the user does not.
+absl::Status ReadModel(const Parser& parser, Options& options) {
+  if (options.model_config.empty()) return absl::OkStatus();
+  if (parser.given("page-bytes")) {
+    return absl::InvalidArgumentError(
+        "page-bytes and model-config are both given; a page is described by "
+        "its bytes or by its heads");
+  }
+  ASSIGN_OR_RETURN(const ModelConfig model,
+                   ReadModelConfig(options.model_config));
+  if (!parser.given("layers")) options.layers = model.layers;
+  if (!parser.given("head-size")) options.head_size = model.head_size;
+  if (!parser.given("dtype")) options.dtype = model.dtype;
+  if (parser.given("heads")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(options.heads,
+                   HeadsOfShard(model.kv_heads, options.pool_shards));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 KvShape ShapeOf(const Options& options) {
@@ -314,6 +342,7 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   absl::StatusOr<CommandLine> line = parser.Parse(std::move(arguments));
   if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
   RETURN_IF_ERROR(CheckExclusions(parser, line->options));
+  RETURN_IF_ERROR(ReadModel(parser, line->options));
   RETURN_IF_ERROR(CompleteOptions(line->options));
   line->print = parser.Printed(line->options);
   line->check_start = parser.checks_config();

@@ -56,6 +56,9 @@ struct Options {
   std::string pool_memory = "host";
   // The device of each shard; for cuda only.
   std::vector<std::string> pool_devices;
+  // A folder whose config.json says layers, heads, head_size and dtype, where
+  // these are not given; empty: none.
+  std::string model_config;
   uint32_t page_tokens = 16;
   uint32_t layers = 32;
   uint32_t kv_planes = 2;

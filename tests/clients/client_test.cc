@@ -291,7 +291,14 @@ TEST_F(ClientTest, AWorkerWithAnotherLayoutIsRefused) {
   layout.dtype = DType::kBFloat16;
   EXPECT_THAT(attach().status(), FailsWith("LAYOUT_MISMATCH"));
   EXPECT_EQ(attach().status().message(),
-            "dtype=bfloat16, but the pool has dtype=float32");
+            "dtype=bfloat16, but the pool has dtype=float32; a pool that fits: "
+            "pandod --pool-bytes 266240 --layers 2 --kv-planes 2 --heads 2 "
+            "--head-size 8 --dtype bfloat16 --page-tokens 16 --model 'llama'");
+  layout.heads = 4;
+  EXPECT_THAT(
+      std::string(attach().status().message()),
+      testing::StartsWith("heads=4, dtype=bfloat16, but the pool has "
+                          "heads=2, dtype=float32; a pool that fits: "));
 }
 
 TEST_F(ClientTest, AWorkerWithAnotherModelIsRefused) {
@@ -299,7 +306,8 @@ TEST_F(ClientTest, AWorkerWithAnotherModelIsRefused) {
   EXPECT_TRUE(client->AttachPool({.model = "llama"}).ok());
   const absl::Status refused = client->AttachPool({.model = ";"}).status();
   EXPECT_THAT(refused, FailsWith("LAYOUT_MISMATCH"));
-  EXPECT_EQ(refused.message(), "model=;, but the pool has model=llama");
+  EXPECT_THAT(std::string(refused.message()),
+              testing::StartsWith("model=;, but the pool has model=llama; "));
 }
 
 TEST_F(ClientTest, ErrorsCarryTheServersReason) {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/kv_layout.h"
 
 namespace pando {
@@ -45,6 +47,59 @@ kv::Layout ToBase(const KvLayout& layout) {
   return out;
 }
 
+bool IsStride(std::string_view field) {
+  return field.substr(0, field.find('=')).ends_with("_stride");
+}
+
+// As a shell reads it.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+// The command of a pandod whose pool is as large as this one, where it is.
+std::string FittingPandod(const KvLayout& stated, std::string_view model,
+                          const PoolDescription& pool) {
+  std::string line = absl::StrCat("pandod --pool-bytes ",
+                                  pool.capacity_pages * pool.page_bytes);
+  const auto is_on_gpu = [](const Shard& shard) {
+    return shard.device != "host";
+  };
+  if (std::ranges::any_of(pool.shards, is_on_gpu)) {
+    absl::StrAppend(&line, " --pool-memory cuda");
+  }
+  if (pool.shards.size() > 1) {
+    absl::StrAppend(&line, " --pool-shards ", pool.shards.size());
+  }
+  absl::StrAppend(&line, " --layers ", stated.layers);
+  if (stated.dtype == DType::kOpaque) {
+    absl::StrAppend(&line, " --page-bytes ",
+                    stated.layers * stated.piece_bytes);
+  } else {
+    absl::StrAppend(&line, " --kv-planes ", stated.kv_planes, " --heads ",
+                    stated.heads, " --head-size ", stated.head_size,
+                    " --dtype ",
+                    std::string(kv::DTypeName(ToBase(stated.dtype))));
+  }
+  absl::StrAppend(&line, " --page-tokens ", stated.page_tokens);
+  if (stated.order != LayoutOrder::kLayerFirst) {
+    absl::StrAppend(&line, " --layout-order ",
+                    std::string(kv::LayoutOrderName(ToBase(stated.order))));
+  }
+  if (!stated.page_format.empty()) {
+    absl::StrAppend(&line, " --page-format ", Quoted(stated.page_format));
+  }
+  if (!model.empty()) absl::StrAppend(&line, " --model ", Quoted(model));
+  return line;
+}
+
 }  // namespace
 
 KvLayout KvLayout::WithStrides(uint32_t capacity_pages) const {
@@ -71,9 +126,22 @@ std::string LayoutDifference(const KvLayout& stated, std::string_view model,
   const std::vector<std::string> ours = kv::AgreedFields(ToBase(stated), model);
   const std::vector<std::string> theirs =
       kv::AgreedFields(ToBase(pool.layout), pool.model);
-  const auto [a, b] = std::ranges::mismatch(ours, theirs);
-  if (a == ours.end()) return "";
-  return absl::StrFormat("%s, but the pool has %s", *a, *b);
+  std::vector<std::string> stated_fields;
+  std::vector<std::string> pool_fields;
+  // Strides follow from the other fields, and are told where these agree.
+  for (const bool with_strides : {false, true}) {
+    for (size_t i = 0; i < ours.size(); ++i) {
+      if (ours[i] == theirs[i] || IsStride(ours[i]) != with_strides) continue;
+      stated_fields.push_back(ours[i]);
+      pool_fields.push_back(theirs[i]);
+    }
+    if (!stated_fields.empty()) break;
+  }
+  if (stated_fields.empty()) return "";
+  return absl::StrFormat("%s, but the pool has %s; a pool that fits: %s",
+                         absl::StrJoin(stated_fields, ", "),
+                         absl::StrJoin(pool_fields, ", "),
+                         FittingPandod(stated, model, pool));
 }
 
 }  // namespace client

@@ -1,6 +1,7 @@
 """The synchronous client against a real pandod."""
 
 import gc
+import shlex
 
 import numpy as np
 import pytest
@@ -458,6 +459,58 @@ def test_a_worker_of_another_layout_is_refused_and_told_what_differs(
     }
     layout = KvLayout.make(**fields | other)
     with pytest.raises(LayoutMismatchError, match=says):
+        client.attach_pool(expected_layout=layout)
+
+
+def test_a_worker_that_does_not_fit_is_told_all_that_differs_and_the_pandod_that_would(
+    client, tmp_path
+):
+    layout = KvLayout.make(
+        capacity_pages=POOL_PAGES,
+        layers=3,
+        heads=4,
+        head_size=8,
+        dtype="bfloat16",
+        page_tokens=32,
+        page_format="a b",
+    )
+    with pytest.raises(LayoutMismatchError) as refused:
+        client.attach_pool(expected_layout=layout, model="other")
+    fields, _, line = refused.value.message.partition("; a pool that fits: ")
+    assert fields == (
+        "layers is 3, the pool's is 2; heads is 4, the pool's is 2; "
+        "dtype is 'bfloat16', the pool's is 'float32'; "
+        "page_tokens is 32, the pool's is 16; page_format is 'a b', the pool's is ''; "
+        "model is 'other', the pool's is ''"
+    )
+    # The line is that of a pandod that such a worker attaches to.
+    _, *flags = shlex.split(line)
+    given = dict(zip(flags[::2], flags[1::2], strict=True))
+    options = {name.strip("-").replace("-", "_"): v for name, v in given.items()}
+    folder = tmp_path / "f"
+    folder.mkdir()
+    with serving(folder, pool_pages=None, **options) as fitting:
+        with Client(fitting.address) as worker:
+            pages = worker.pool.capacity_pages
+            again = KvLayout.make(
+                capacity_pages=pages,
+                layers=3,
+                heads=4,
+                head_size=8,
+                dtype="bfloat16",
+                page_tokens=32,
+                page_format="a b",
+            )
+            worker.attach_pool(expected_layout=again, model="other").close()
+
+
+def test_a_worker_with_opaque_pages_is_told_of_a_pool_with_such_pages(client):
+    layout = KvLayout.opaque(
+        capacity_pages=POOL_PAGES, layers=2, page_bytes=4096, page_tokens=PAGE_TOKENS
+    )
+    with pytest.raises(
+        LayoutMismatchError, match=r"--layers 2 --page-bytes 4096 --pag"
+    ):
         client.attach_pool(expected_layout=layout)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 from dataclasses import dataclass
 from typing import Any
 
 from pando_kv._call import Call, namespace_values
+from pando_kv._fitting_pool import difference
 from pando_kv._methods import (
     ALLOCATE_PAGES,
     FREE_PAGES,
@@ -116,10 +116,9 @@ def attach_pool(
     if expected_layout is not None or model is not None:
         layout = expected_layout or pool.layout
         stated_model = pool.model if model is None else model
-        _require_same(
-            vars(layout) | {"model": stated_model},
-            vars(pool.layout) | {"model": pool.model},
-        )
+        # The server compares fingerprints, and so cannot say what differs.
+        if differing := difference(layout, stated_model, pool):
+            raise LayoutMismatchError("LAYOUT_MISMATCH", differing)
         fingerprint = layout.fingerprint(stated_model)
     request = pool_pb2.AttachPoolRequest(
         session_id=session.session_id,
@@ -142,18 +141,3 @@ def _attach(session: Session, request: pool_pb2.AttachPoolRequest) -> Call[Attac
         return AttachGrant(session, response.token, response.memory_socket)
 
     return Call(plain(_SERVICE + "AttachPool"), request.SerializeToString(), parse)
-
-
-def _require_same(stated: dict[str, object], of_pool: dict[str, object]) -> None:
-    """The server compares fingerprints, and so cannot say what differs."""
-    for field, value in stated.items():
-        if value != of_pool[field]:
-            raise LayoutMismatchError(
-                "LAYOUT_MISMATCH",
-                f"{field} is {_plain(value)!r}, "
-                f"the pool's is {_plain(of_pool[field])!r}",
-            )
-
-
-def _plain(value: object) -> object:
-    return value.value if isinstance(value, enum.Enum) else value

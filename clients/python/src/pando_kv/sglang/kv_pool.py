@@ -96,9 +96,8 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
             )
         except LayoutMismatchError as error:
             raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}; start "
-                "pandod with what the engine has (docs/engines-sglang.md), or the "
-                f"engine with {wanted}"
+                f"this engine does not fit the pool of pandod: {error.message}. For "
+                f"the pool that there is, the engine needs {wanted}"
             ) from error
         if self.size != tokens:
             raise ValueError(

@@ -109,9 +109,7 @@ class CopyWorker:
             )
         except LayoutMismatchError as error:
             raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}; one "
-                f"that fits has --layers {layers} --page-bytes {layers * layer_bytes} "
-                f"--page-tokens {block_tokens} --page-format '{self._page_format}'"
+                f"this engine does not fit the pool of pandod: {error.message}"
             ) from error
         views = self._pool.torch()
         pages = [views.opaque_pages(layer, self._shard) for layer in range(layers)]

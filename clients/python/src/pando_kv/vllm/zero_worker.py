@@ -123,10 +123,7 @@ class ZeroWorker:
             ).close()
         except LayoutMismatchError as error:
             raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}; one "
-                f"that fits has --layers {self._layers} --page-bytes {page_bytes} "
-                f"--page-tokens {block_tokens} --layout-order {order.value} "
-                f"--page-format '{page_format}'"
+                f"this engine does not fit the pool of pandod: {error.message}"
             ) from error
 
 
