@@ -13,14 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/eviction_policies.h"
 #include "base/status_macros.h"
 #include "replay/replays.h"
 
 namespace pando::replay {
 namespace {
-
-constexpr const char* kPolicies[] = {"lru",  "lfu",      "fifo", "mru",
-                                     "filo", "priority", "slru", "reuse"};
 
 // Makes this process, and all that it starts, run on the first CPU it may use.
 absl::Status PinToOneCpu() {
@@ -125,7 +123,8 @@ void AddProcesses(CLI::App& app, Options& options) {
 std::string Complete(Options& options) {
   if (options.policies == std::vector<std::string>{"all"}) {
     options.policies.clear();
-    options.policies.assign(std::begin(kPolicies), std::end(kPolicies));
+    options.policies.assign(kEvictionPolicyNames.begin(),
+                            kEvictionPolicyNames.end());
   }
   const bool is_many =
       options.policies.size() > 1 || options.pool_tokens.size() > 1;

@@ -213,12 +213,16 @@ OptionSpec Time(std::string name, absl::Duration Options::*field,
       }};
 }
 
-// A field with a parser and printer of its own.
+// One value of an enum, of which `last` is the last one that may be chosen.
 template <typename T>
-OptionSpec Named(std::string name, T Options::*field, std::string value_name,
+OptionSpec Named(std::string name, T Options::*field, T last,
                  absl::StatusOr<T> (*parse)(std::string_view),
                  std::string_view (*print)(T), std::string help) {
-  return {name, value_name, help,
+  std::vector<std::string> choices;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    choices.emplace_back(print(static_cast<T>(i)));
+  }
+  return {name, absl::StrJoin(choices, "|"), help,
           [=](const std::string& text, Options& options) {
             absl::StatusOr<T> value = parse(text);
             if (value.ok()) options.*field = *value;
@@ -306,10 +310,9 @@ std::vector<OptionSpec> MakeOptionTable() {
       Number("heads", &Options::heads, 1, kMaxUint32, "KV heads of one shard"),
       Number("head-size", &Options::head_size, 1, kMaxUint32,
              "Elements of a head"),
-      Named("dtype", &Options::dtype,
-            "float32|float16|bfloat16|float8_e4m3|float8_e5m2", ParseDType,
-            DTypeName, "Element type of the KV"),
-      Named("layout-order", &Options::layout_order, "layer_first|page_first",
+      Named("dtype", &Options::dtype, DType::kFloat8E5M2, ParseDType, DTypeName,
+            "Element type of the KV"),
+      Named("layout-order", &Options::layout_order, LayoutOrder::kPageFirst,
             ParseLayoutOrder, LayoutOrderName,
             "What is contiguous in memory: a layer, or a page"),
       Bytes("page-bytes", &Options::page_bytes,
@@ -322,7 +325,7 @@ std::vector<OptionSpec> MakeOptionTable() {
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
       Live(Named("eviction-policy", &Options::eviction_policy,
-                 "lru|lfu|fifo|mru|filo|priority|slru|reuse",
+                 static_cast<EvictionPolicyKind>(kEvictionPolicies - 1),
                  ParseEvictionPolicy, EvictionPolicyName,
                  "Which pages are evicted first")),
       Switch("learn-reuse", &Options::learn_reuse,

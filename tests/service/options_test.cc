@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/default_socket.h"
+#include "base/eviction_policies.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/options/option_table.h"
@@ -33,6 +35,15 @@ TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
   EXPECT_EQ(options.pool_pages, 4096u);
   EXPECT_EQ(options.session_grace, absl::Seconds(2));
   EXPECT_EQ(options.dtype, DType::kBFloat16);
+}
+
+TEST_F(OptionsTest, ThePoliciesThatMayBeChosenAreThoseOfTheList) {
+  const std::vector<std::string> names(kEvictionPolicyNames.begin(),
+                                       kEvictionPolicyNames.end());
+  for (const OptionSpec& spec : OptionTable()) {
+    if (spec.name != "eviction-policy") continue;
+    EXPECT_EQ(spec.value_name, absl::StrJoin(names, "|"));
+  }
 }
 
 // Every option is set in each of the ways.

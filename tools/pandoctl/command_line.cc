@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/eviction_policies.h"
 #include "base/unknown_name.h"
 #include "tools/pandoctl/completion.h"
 #include "tools/pandoctl/exit_code.h"
@@ -16,8 +17,8 @@ namespace pando::ctl {
 namespace {
 
 const std::vector<std::string> kFormats = {"table", "json", "yaml"};
-const std::vector<std::string> kPolicies = {
-    "lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"};
+const std::vector<std::string> kPolicies(kEvictionPolicyNames.begin(),
+                                         kEvictionPolicyNames.end());
 const std::vector<std::string> kShells = {"bash", "zsh"};
 
 // What stands in --help for the value of an option.

@@ -1,0 +1,16 @@
+#ifndef PANDO_BASE_EVICTION_POLICIES_H_
+#define PANDO_BASE_EVICTION_POLICIES_H_
+
+#include <array>
+#include <string_view>
+
+namespace pando {
+
+// The names of the eviction policies, for programs that know nothing of the
+// core. In the order of its EvictionPolicyKind; options_test compares them.
+inline constexpr auto kEvictionPolicyNames = std::to_array<std::string_view>(
+    {"lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"});
+
+}  // namespace pando
+
+#endif  // PANDO_BASE_EVICTION_POLICIES_H_
