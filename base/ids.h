@@ -37,6 +37,21 @@ using RequestId = StrongId<struct RequestIdTag, uint64_t>;
 // Names a namespace to operators. Numbers count up from 1 as namespaces appear.
 using NamespaceNumber = StrongId<struct NamespaceNumberTag, uint64_t>;
 
+// Names a kind of blocks: what one engine layout stores. Numbers count up from
+// 1 and are not used again while pandod runs; 0 is none.
+using KindNumber = StrongId<struct KindNumberTag, uint32_t>;
+
+// Names a block lock. Its client chooses it; unique in the session, not 0.
+using BlockLockId = StrongId<struct BlockLockIdTag, uint64_t>;
+
+// The same for a reservation of blocks. Its names are apart from those of
+// locks.
+using ReservationId = StrongId<struct ReservationIdTag, uint64_t>;
+
+// Where a block lies: the number of a unit of kPlaceBytes in the block memory.
+// The highest numbers say why there is none (core/requests/block_requests.h).
+using BlockPlace = StrongId<struct BlockPlaceTag, uint32_t>;
+
 }  // namespace pando
 
 #endif  // PANDO_BASE_IDS_H_

@@ -99,7 +99,7 @@ PrefixCache::PrefixCache(const Options& options)
       quotas_(options.quota_classes),
       parts_(options.page_tokens, options.capacity_pages,
              options.eviction_policy, &quotas_, options.reuse,
-             options.first_told_hit) {
+             options.first_told_hit, options.blocks) {
   parts_.sessions.SetLimits(options.session_limits);
   parts_.budget.SetQuotas(options.quota_classes);
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
@@ -322,8 +322,10 @@ void PrefixCache::WriterGone(WriterId writer) {
 
 void PrefixCache::FinishEnds() {
   for (bool has_more = true; has_more;) {
+    std::vector<std::unique_ptr<KindIndex>> garbage;  // outlives the hold
     Hold hold(this);
     has_more = parts_.holdings.EndStep();
+    garbage = parts_.blocks.kinds().TakeGarbage();
   }
 }
 
@@ -332,6 +334,7 @@ ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
   {
     Hold hold(this);
     parts_.journal.set_time(now);
+    parts_.blocks.set_time(now);
     parts_.tree.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
     parts_.holdings.Expire(quarantine);
   }
@@ -395,7 +398,9 @@ CacheStats PrefixCache::Stats() {
 bool PrefixCache::IsIdle() {
   Hold hold(this);
   return parts_.sessions.lock_count() == 0 &&
-         parts_.pool.count(PageState::kReserved) == 0;
+         parts_.pool.count(PageState::kReserved) == 0 &&
+         parts_.block_holds.lock_count() == 0 &&
+         parts_.block_holds.reservation_count() == 0;
 }
 
 std::optional<std::vector<std::string>> PrefixCache::CheckInvariantsStep() {

@@ -27,6 +27,7 @@
 #include "core/operators/tree_copy.h"
 #include "core/parts/cache_parts.h"
 #include "core/parts/stepped_work.h"
+#include "core/requests/block_requests.h"
 #include "core/requests/operator_results.h"
 #include "core/requests/requests.h"
 #include "core/requests/session_limits.h"
@@ -74,6 +75,7 @@ class PrefixCache {
     // Events tell of the hits of a page from this one on: inserts of other
     // requests that contain it. 0: of none.
     uint32_t first_told_hit = 0;
+    BlockOptions blocks = {};
     // Called for each wait that ends, unless it was cancelled. It is called
     // outside the mutex, by the thread that ended the wait, maybe before the
     // Match that began the wait has returned. Must be set when matches wait.
@@ -192,10 +194,14 @@ class PrefixCache {
   // See eviction_work.h, listings.h, explanation.h and tree_dump.h; and
   // proto/pando/v1/admin.proto for what is told.
   bool Step(SteppedWork& work);
-  // Takes all steps, and returns the finished work.
+  // Takes all steps.
+  void Finish(SteppedWork& work) {
+    while (!Step(work)) continue;
+  }
+  // The same, and returns the finished work.
   template <typename Work>
   Work Run(Work work) {
-    while (!Step(work)) continue;
+    Finish(work);
     return work;
   }
   // EvictionWork: returns how many pages it evicted.
@@ -257,7 +263,8 @@ class PrefixCache {
   // to take the mutex.
   class Hold;
 
-  // Takes from the sessions that have ended what they held, in steps.
+  // Takes from the sessions that have ended what they held, and from the kinds
+  // of blocks that have ended their memory, in steps.
   void FinishEnds();
   void Release(SessionId id, uint64_t bytes);
 

@@ -10,7 +10,7 @@
 #include "absl/hash/hash.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/nodes/steady_index.h"
+#include "core/eviction/ghost_ring.h"
 #include "core/requests/eviction_reason.h"
 #include "core/requests/namespace_key.h"
 
@@ -22,8 +22,7 @@ namespace pando {
 // themselves are not kept. Two runs whose fingerprints are equal by chance are
 // taken for one.
 //
-// Owned by CacheJournal; not thread-safe. Each call is O(1), and nothing grows
-// by copying all that there is; the memory is bounded.
+// Owned by CacheJournal; not thread-safe. Each call is O(1).
 class GhostList {
  public:
   // The place of a page is what comes before it: the end of a node, or the
@@ -37,38 +36,24 @@ class GhostList {
   // token more than the page holds.
   static uint64_t Fingerprint(std::span<const Token> page);
 
-  struct Ghost {
-    EvictionReason reason;
-    absl::Time evicted_at;
-  };
+  using Ghost = GhostRing<EvictionReason>::Ghost;
 
-  static constexpr uint32_t kMaxGhosts = 65'536;
-
-  GhostList() { records_.reserve(kMaxGhosts); }
-  GhostList(const GhostList&) = delete;
-  GhostList& operator=(const GhostList&) = delete;
+  static constexpr uint32_t kMaxGhosts = GhostRing<EvictionReason>::kMaxGhosts;
 
   // Remembers an evicted run whose first page was at `place`. When the list is
   // full, the oldest run is forgotten.
   void Add(Place place, uint64_t fingerprint, EvictionReason reason,
-           absl::Time now);
+           absl::Time now) {
+    ring_.Add({place, fingerprint}, reason, now);
+  }
 
   // The run that began with this page at `place` and was evicted last.
-  std::optional<Ghost> Find(Place place, uint64_t fingerprint) const;
+  std::optional<Ghost> Find(Place place, uint64_t fingerprint) const {
+    return ring_.Find({place, fingerprint});
+  }
 
  private:
-  using Key = std::pair<Place, uint64_t>;
-  struct Record {
-    Key key;
-    Ghost ghost;
-  };
-
-  // The index of the newest record with this key, or SteadyIndex::kNone.
-  uint32_t FindNewest(const Key& key) const;
-
-  std::vector<Record> records_;  // a ring
-  uint32_t next_ = 0;            // its oldest, once it is full
-  SteadyIndex newest_;           // indexes of records: the newest of each key
+  GhostRing<EvictionReason> ring_;
 };
 
 }  // namespace pando

@@ -80,6 +80,11 @@ class SteadyIndex {
 
   size_t size() const { return size_; }
   size_t buckets() const { return buckets_.size(); }
+  // Of memory.
+  size_t bytes() const {
+    return buckets_.size() * (sizeof(Bucket) + sizeof(buckets_[0])) +
+           directory_.size() * sizeof(directory_[0]);
+  }
 
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   static constexpr uint32_t kCells = 512;  // of a bucket

@@ -52,7 +52,10 @@ bool InvariantCheck::Step() {
       go_on(CheckNamespaces(), Stage::kSessions);
       break;
     case Stage::kSessions:
-      go_on(CheckSessions(), Stage::kTotals);
+      go_on(CheckSessions(), Stage::kBlocks);
+      break;
+    case Stage::kBlocks:
+      go_on(blocks_.Step(parts_, violations_), Stage::kTotals);
       break;
     case Stage::kTotals:
       CheckTotals();

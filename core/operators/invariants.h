@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/nodes/cache_audit.h"
+#include "core/operators/block_check.h"
 #include "core/parts/cache_parts.h"
 
 namespace pando {
@@ -41,6 +42,7 @@ class InvariantCheck {
     kPages,
     kNamespaces,
     kSessions,
+    kBlocks,
     kTotals,
   };
 
@@ -62,6 +64,7 @@ class InvariantCheck {
 
   CacheParts& parts_;
   CacheAudit audit_;
+  BlockCheck blocks_;
   Stage stage_ = Stage::kLocks;
   uint32_t next_ = 0;               // the next cell or page of the stage
   NamespaceNumber last_namespace_;  // the last one that was checked

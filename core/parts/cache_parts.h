@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "base/ids.h"
+#include "core/blocks/block_holds.h"
+#include "core/blocks/block_table.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/quota_classes.h"
 #include "core/journal/cache_journal.h"
@@ -25,14 +27,19 @@ struct CacheParts {
   // `classes` outlives this.
   CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
              EvictionPolicyKind policy, const QuotaClasses* classes,
-             const ReuseOptions& reuse, uint32_t first_told_hit)
+             const ReuseOptions& reuse, uint32_t first_told_hit,
+             const BlockOptions& block_options)
       : quota_classes(*classes),
         tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
         pool(capacity_pages, classes->count()),
         journal(capacity_pages, classes->count(), first_told_hit),
-        pending(&tree, capacity_pages) {}
+        pending(&tree, capacity_pages),
+        blocks(block_options) {}
   CacheParts(const CacheParts&) = delete;
   CacheParts& operator=(const CacheParts&) = delete;
+
+  // DRAINING once nothing new is admitted.
+  absl::Status CheckAdmits() const;
 
   uint32_t page_tokens() const { return tree.page_tokens(); }
 
@@ -43,8 +50,12 @@ struct CacheParts {
   SessionTable sessions;
   PendingPages pending;
   PageBudget budget{&quota_classes, &tree, &pool, &journal};
-  SessionHoldings holdings{&tree, &pool, &sessions, &pending, &journal};
-  bool is_draining = false;  // nothing new is admitted
+  BlockTable blocks;
+  BlockHolds block_holds{&blocks};
+  SessionHoldings holdings{&tree,    &pool,   &sessions,   &pending,
+                           &journal, &blocks, &block_holds};
+  // Nothing new is admitted any more.
+  bool is_draining = false;
 };
 
 }  // namespace pando

@@ -64,6 +64,10 @@ constexpr std::array kReasons = {
                 absl::StatusCode::kPermissionDenied},
     ReasonEntry{Reason::kSessionRefused, "SESSION_REFUSED",
                 absl::StatusCode::kPermissionDenied},
+    ReasonEntry{Reason::kKindUnknown, "KIND_UNKNOWN",
+                absl::StatusCode::kNotFound},
+    ReasonEntry{Reason::kNoBlockMemory, "NO_BLOCK_MEMORY",
+                absl::StatusCode::kFailedPrecondition},
 };
 
 const ReasonEntry& EntryOf(Reason reason) {

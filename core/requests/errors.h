@@ -34,6 +34,8 @@ enum class Reason {
   kRoleRefused,
   kNamespaceRefused,
   kSessionRefused,
+  kKindUnknown,
+  kNoBlockMemory,
 };
 
 // The argument that an error is about, in the words of requests.h and
@@ -58,6 +60,14 @@ enum class Subject {
   kMaxLocks,
   kMaxReservedPages,
   kMaxKeptBytes,
+  kKinds,
+  kBlockKeys,
+  kBlockLock,
+  kReservation,
+  kIndices,
+  kMaxBlockLocks,
+  kMaxReservedBlocks,
+  kBlockExtent,
 };
 
 // "POOL_EXHAUSTED" and so on.

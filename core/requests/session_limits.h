@@ -10,8 +10,12 @@ struct SessionLimits {
   uint32_t max_locks = 0;
   uint32_t max_reserved_pages = 0;
   // Memory that is kept for it: prompts that its locks hold (HeldPrompt),
-  // stored answers, and what KeptBytes stand for.
+  // stored answers, places of its block locks and reservations, open kinds, and
+  // what KeptBytes stand for.
   uint64_t max_kept_bytes = 0;
+  // Blocks, each counted as often as it is locked or reserved.
+  uint32_t max_block_locks = 0;
+  uint32_t max_reserved_blocks = 0;
 };
 
 }  // namespace pando

@@ -38,6 +38,7 @@ Quarantine::Part Quarantine::TakePages(SessionNumber owner, size_t most) {
   batch->pages.resize(batch->pages.size() - part.pages.size());
   if (batch->pages.empty()) {
     part.owner = batch->owner;
+    part.blocks = std::move(batch->blocks);
     batches_.erase(batch);
   }
   return part;
@@ -46,6 +47,15 @@ Quarantine::Part Quarantine::TakePages(SessionNumber owner, size_t most) {
 const Quarantine::Batch* Quarantine::BatchAfter(SessionNumber number) const {
   const auto next = After(number);
   return next == batches_.end() ? nullptr : &*next;
+}
+
+Quarantine::BlockCounts Quarantine::block_counts() const {
+  BlockCounts counts;
+  for (const Batch& batch : batches_) {
+    counts.locked += batch.blocks->locked;
+    counts.reserved += batch.blocks->reserved;
+  }
+  return counts;
 }
 
 uint32_t Quarantine::page_count() const {

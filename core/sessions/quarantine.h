@@ -3,19 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/blocks/block_holds.h"
 #include "core/sessions/writers.h"
 
 namespace pando {
 
 // The reserved pages of lost sessions whose writers may still be writing to
-// them. While a writer is known to live, nobody else gets the pages, however
-// long that takes. A time limit holds only for writers that cannot be watched.
+// them, and the blocks that they have locked or reserved. While a writer is
+// known to live, nobody else gets them, however long that takes. A time limit
+// holds only for writers that cannot be watched.
 //
 // Owned by SessionHoldings; not thread-safe.
 class Quarantine {
@@ -29,6 +32,7 @@ class Quarantine {
     absl::Time since;
     absl::Time until;  // for the writers that are not watched
     std::vector<PageId> pages;
+    std::unique_ptr<BlockOwner> blocks;
 
     // A writer is known to live, so that no time limit frees the pages.
     bool is_held() const { return !writers.living().empty(); }
@@ -37,6 +41,7 @@ class Quarantine {
   // Some pages of a batch.
   struct Part {
     std::vector<PageId> pages;
+    std::unique_ptr<BlockOwner> blocks;  // with the last pages
     // Set when these were the last pages of the batch: the session that owned
     // them.
     std::optional<SessionId> owner;
@@ -59,6 +64,11 @@ class Quarantine {
   uint32_t batch_count() const {
     return static_cast<uint32_t>(batches_.size());
   }
+  struct BlockCounts {
+    uint64_t locked = 0;  // each block as often as it is locked
+    uint64_t reserved = 0;
+  };
+  BlockCounts block_counts() const;
   uint32_t page_count() const;
   uint32_t held_page_count() const;
 

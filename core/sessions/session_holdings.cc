@@ -99,7 +99,7 @@ void SessionHoldings::Expire(absl::Duration quarantine) {
     }
   });
   for (Session* session : lost) {
-    if (session->writers.MayWrite() && !session->reserved.pages.empty()) {
+    if (session->writers.MayWrite() && session->holds_what_is_written()) {
       End(*session, {.of_locks = LockEnd::kSessionLost,
                      .quarantined_until = now + quarantine});
     } else {
@@ -109,15 +109,21 @@ void SessionHoldings::Expire(absl::Duration quarantine) {
 }
 
 uint32_t SessionHoldings::FreeQuarantine(SessionNumber number, uint32_t most) {
-  const Quarantine::Part part = quarantine_.TakePages(number, most);
+  Quarantine::Part part = quarantine_.TakePages(number, most);
   pool_->FreeQuarantined(part.pages);
-  if (part.owner.has_value()) expired_.gone.push_back(*part.owner);
-  return static_cast<uint32_t>(part.pages.size());
+  auto freed = static_cast<uint32_t>(part.pages.size());
+  if (part.owner.has_value()) {
+    expired_.gone.push_back(*part.owner);
+    freed += part.blocks->locked + part.blocks->reserved;
+    released_.push_back(std::move(part.blocks));
+  }
+  return freed;
 }
 
-void SessionHoldings::FreeBatches(std::span<const Quarantine::Batch> batches) {
-  for (const Quarantine::Batch& batch : batches) {
+void SessionHoldings::FreeBatches(std::vector<Quarantine::Batch> batches) {
+  for (Quarantine::Batch& batch : batches) {
     pool_->FreeQuarantined(batch.pages);
+    released_.push_back(std::move(batch.blocks));
     expired_.gone.push_back(batch.owner);
   }
 }
@@ -129,20 +135,26 @@ void SessionHoldings::End(Session& session, const SessionEnd& end) {
 
 bool SessionHoldings::EndStep() {
   uint32_t work = kStepReleases;
+  if (!ReleaseFromQuarantine(work)) return true;
   while (work > 0) {
     Session* const session = sessions_->first_ended();
-    if (session == nullptr) return false;
+    if (session == nullptr) break;
     if (!ReleaseLocks(*session, session->end->of_locks, work)) return true;
     if (const auto until = session->end->quarantined_until; until.has_value()) {
-      QuarantineReserved(*session, *until);
-    } else if (!FreeReserved(*session, work)) {
+      if (!QuarantineRest(*session, *until, work)) return true;
+    } else if (!FreeReserved(*session, work) ||
+               !ReleaseBlocks(*session, work)) {
       return true;
     }
     NoteEnded(*session);
     sessions_->EraseFirstEnded();
     work -= std::min(work, 1u);
   }
-  return sessions_->first_ended() != nullptr;
+  if (blocks_->FreeEnded(work) || sessions_->first_ended() != nullptr) {
+    return true;
+  }
+  blocks_->kinds().DeleteUnused();
+  return false;
 }
 
 bool SessionHoldings::ReleaseLocks(Session& session, LockEnd end,
@@ -165,7 +177,15 @@ bool SessionHoldings::FreeReserved(Session& session, uint32_t& work) {
   return true;
 }
 
-void SessionHoldings::QuarantineReserved(Session& session, absl::Time until) {
+bool SessionHoldings::ReleaseBlocks(Session& session, uint32_t& work) {
+  blocks_->kinds().CloseAll(session.blocks->kinds);
+  return block_holds_->ReleaseAll(*session.blocks, work);
+}
+
+bool SessionHoldings::QuarantineRest(Session& session, absl::Time until,
+                                     uint32_t& work) {
+  if (!block_holds_->DetachAll(*session.blocks, work)) return false;
+  blocks_->kinds().CloseAll(session.blocks->kinds);
   journal_->counters().quarantined_pages += session.reserved.pages.size();
   quarantine_.Add({.owner = session.id,
                    .number = session.number,
@@ -173,7 +193,29 @@ void SessionHoldings::QuarantineReserved(Session& session, absl::Time until) {
                    .writers = session.writers,
                    .since = journal_->time(),
                    .until = until,
-                   .pages = pool_->Quarantine(session.reserved)});
+                   .pages = pool_->Quarantine(session.reserved),
+                   .blocks = std::move(session.blocks)});
+  return true;
+}
+
+bool SessionHoldings::ReleaseFromQuarantine(uint32_t& work) {
+  while (!released_.empty()) {
+    if (work == 0 || !block_holds_->ReleaseAll(*released_.front(), work)) {
+      return false;
+    }
+    work -= std::min(work, 1u);
+    released_.pop_front();
+  }
+  return true;
+}
+
+Quarantine::BlockCounts SessionHoldings::released_counts() const {
+  Quarantine::BlockCounts counts;
+  for (const auto& owner : released_) {
+    counts.locked += owner->locked;
+    counts.reserved += owner->reserved;
+  }
+  return counts;
 }
 
 void SessionHoldings::NoteEnded(const Session& session) {

@@ -2,6 +2,8 @@
 #define PANDO_CORE_SESSIONS_SESSION_HOLDINGS_H_
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,6 +11,8 @@
 
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/blocks/block_holds.h"
+#include "core/blocks/block_table.h"
 #include "core/journal/cache_journal.h"
 #include "core/journal/measurements.h"
 #include "core/nodes/page_pool.h"
@@ -22,7 +26,9 @@ namespace pando {
 
 // How sessions get and lose locks and reserved pages: a session gives them
 // back, an operator takes them away, or the session ends. Keeps the session
-// table, the tree, the page pool and the pending pages in step.
+// table, the tree, the page pool and the pending pages in step. With the end of
+// a session its blocks go, too; else calls take and give them back by
+// BlockHolds.
 //
 // A lock may have locked a long path, and a session may hold much. So that
 // nobody waits for all of that, releasing is cut into parts by an amount of
@@ -33,12 +39,15 @@ class SessionHoldings {
  public:
   // All outlive this.
   SessionHoldings(RadixTree* tree, PagePool* pool, SessionTable* sessions,
-                  PendingPages* pending, CacheJournal* journal)
+                  PendingPages* pending, CacheJournal* journal,
+                  BlockTable* blocks, BlockHolds* block_holds)
       : tree_(tree),
         pool_(pool),
         sessions_(sessions),
         pending_(pending),
-        journal_(journal) {}
+        journal_(journal),
+        blocks_(blocks),
+        block_holds_(block_holds) {}
 
   LockRecord& TakeLock(Session& session, Node& node);
   // Moves a lock to a node below its own. The page that was pending after its
@@ -67,17 +76,21 @@ class SessionHoldings {
   // Ends the sessions that are lost by now (CacheJournal::time), and frees the
   // pages in quarantine that nobody writes to any more.
   void Expire(absl::Duration quarantine);
-  // Takes a bounded part of their locks and pages from sessions that have
-  // ended. Returns whether there is more of that.
+  // Takes a bounded part of their locks, pages and blocks from sessions that
+  // have ended, and of their memory from kinds that have. Returns whether there
+  // is more of that.
   bool EndStep();
   // The sessions that ended without being closed, and for which EndStep has
   // nothing more to do, since the last call.
   ExpiredSessions TakeExpired() { return std::exchange(expired_, {}); }
   // Frees at most `most` of the pages that a lost session has in quarantine,
-  // even if a writer lives. Returns how many.
+  // even if a writer lives, and with the last ones its blocks. Returns how many
+  // pages, and a block hold counts as one.
   uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
 
   const Quarantine& quarantine() const { return quarantine_; }
+  // The blocks that have left quarantine and are not released yet.
+  Quarantine::BlockCounts released_counts() const;
 
  private:
   friend class DamagedCache;  // tests break what CheckInvariants finds
@@ -90,17 +103,26 @@ class SessionHoldings {
   // Both return whether they are done, as `work` was enough.
   bool ReleaseLocks(Session& session, LockEnd end, uint32_t& work);
   bool FreeReserved(Session& session, uint32_t& work);
-  void QuarantineReserved(Session& session, absl::Time until);
+  bool ReleaseBlocks(Session& session, uint32_t& work);
+  // Puts its reserved pages and its blocks into quarantine. Returns whether it
+  // is done.
+  bool QuarantineRest(Session& session, absl::Time until, uint32_t& work);
+  // Blocks that have left quarantine are released by EndStep.
+  bool ReleaseFromQuarantine(uint32_t& work);
   // The first of the ended sessions holds nothing any more.
   void NoteEnded(const Session& session);
-  void FreeBatches(std::span<const Quarantine::Batch> batches);
+  void FreeBatches(std::vector<Quarantine::Batch> batches);
 
   RadixTree* const tree_;
   PagePool* const pool_;
   SessionTable* const sessions_;
   PendingPages* const pending_;
   CacheJournal* const journal_;
+  BlockTable* const blocks_;
+  BlockHolds* const block_holds_;
   Quarantine quarantine_;
+  // They were in quarantine, and are being released.
+  std::deque<std::unique_ptr<BlockOwner>> released_;
   ExpiredSessions expired_;
 };
 

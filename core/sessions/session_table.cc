@@ -16,6 +16,7 @@ Session& SessionTable::Open(SessionId id, std::string client_name,
   session->client_name = std::move(client_name);
   session->opened_at = now;
   session->number = SessionNumber(++opened_);
+  session->blocks->number = session->number;
   auto [it, is_new] = sessions_.emplace(id, std::move(session));
   CHECK(is_new);
   by_number_[it->second->number] = it->second.get();
@@ -61,6 +62,7 @@ void SessionTable::End(Session& session, const SessionEnd& end) {
 void SessionTable::EraseFirstEnded() {
   Session& session = *ended_.front();
   CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
+  CHECK(session.blocks == nullptr || !session.blocks->holds_anything());
   ReleaseBytes(session, session.kept_bytes);
   ended_.pop_front();
 }
@@ -149,6 +151,13 @@ void SessionTable::ReleaseBytes(Session& session, uint64_t bytes) {
   kept_bytes_ -= bytes;
 }
 
+void SessionTable::CountBlockBytes(Session& session) {
+  ReleaseBytes(session, session.counted_block_bytes);
+  session.counted_block_bytes =
+      session.blocks->bytes + session.blocks->kinds.size() * kOpenKindBytes;
+  KeepBytes(session, session.counted_block_bytes);
+}
+
 void SessionTable::MoveLock(LockRecord& lock, Node& node) {
   if (IsAudited(lock)) {
     audit_->RemoveLock(*lock.node);
@@ -210,6 +219,25 @@ absl::Status SessionTable::CheckMoreBytes(const Session& session,
       Reason::kSessionLimit, Subject::kMaxKeptBytes,
       absl::StrCat("the call needs ", bytes, " bytes, and ", session.kept_bytes,
                    " are kept for the session; the limit is ", limit));
+}
+
+absl::Status SessionTable::CheckMoreLockedBlocks(const Session& session) const {
+  const uint32_t limit = limits_.max_block_locks;
+  if (limit == 0 || session.blocks->locked < limit) return absl::OkStatus();
+  return MakeError(
+      Reason::kSessionLimit, Subject::kMaxBlockLocks,
+      absl::StrCat("the session has locked ", session.blocks->locked,
+                   " blocks; the limit is ", limit));
+}
+
+absl::Status SessionTable::CheckMoreReservedBlocks(
+    const Session& session) const {
+  const uint32_t limit = limits_.max_reserved_blocks;
+  if (limit == 0 || session.blocks->reserved < limit) return absl::OkStatus();
+  return MakeError(
+      Reason::kSessionLimit, Subject::kMaxReservedBlocks,
+      absl::StrCat("the session has reserved ", session.blocks->reserved,
+                   " blocks; the limit is ", limit));
 }
 
 }  // namespace pando

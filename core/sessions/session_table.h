@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/blocks/block_holds.h"
 #include "core/journal/measurements.h"
 #include "core/nodes/cache_audit.h"
 #include "core/nodes/node.h"
@@ -51,6 +52,8 @@ struct Session {
   LockRecord* first_lock = nullptr;
   uint32_t lock_count = 0;
   uint64_t kept_bytes = 0;  // of SessionLimits::max_kept_bytes
+  std::unique_ptr<BlockOwner> blocks = std::make_unique<BlockOwner>();
+  uint64_t counted_block_bytes = 0;  // of blocks->bytes, in kept_bytes
   Answers answers;
   // The request ids of calls that take their steps.
   absl::flat_hash_set<RequestId> under_way;
@@ -62,7 +65,12 @@ struct Session {
   std::optional<SessionEnd> end;
 
   bool holds_anything() const {
-    return lock_count > 0 || !reserved.pages.empty();
+    return lock_count > 0 || !reserved.pages.empty() ||
+           blocks->holds_anything();
+  }
+  // What its writers may still be writing to, or reading, when it is lost.
+  bool holds_what_is_written() const {
+    return !reserved.pages.empty() || blocks->holds_anything();
   }
 };
 
@@ -131,7 +139,8 @@ class SessionTable {
   Session* first_ended() const {
     return ended_.empty() ? nullptr : ended_.front().get();
   }
-  // Deletes first_ended(). REQUIRES: it has no locks and no reserved pages.
+  // Deletes first_ended(). REQUIRES: it has no locks and no reserved pages, and
+  // holds no blocks.
   void EraseFirstEnded();
 
   LockRecord& AddLock(Session& session, Node& node, absl::Time now);
@@ -166,6 +175,8 @@ class SessionTable {
   // Counts what is kept for the session elsewhere, and no longer.
   void KeepBytes(Session& session, uint64_t bytes);
   void ReleaseBytes(Session& session, uint64_t bytes);
+  // Counts what the session's holds of blocks take now.
+  void CountBlockBytes(Session& session);
 
   // The limits hold for sessions that are open already, too. A session that has
   // more than a lower limit keeps it, and gets no more.
@@ -177,6 +188,9 @@ class SessionTable {
   // The most pages that CheckMorePages lets the session reserve.
   uint32_t MaxMorePages(const Session& session) const;
   absl::Status CheckMoreBytes(const Session& session, uint64_t bytes) const;
+  // The same for one more block that is locked, or reserved.
+  absl::Status CheckMoreLockedBlocks(const Session& session) const;
+  absl::Status CheckMoreReservedBlocks(const Session& session) const;
 
   uint32_t session_count() const {
     return static_cast<uint32_t>(sessions_.size());

@@ -40,10 +40,23 @@ std::string_view FieldOf(Subject subject) {
       return "page_ids";
     case Subject::kLocks:
       return "lock_ids";
+    case Subject::kKinds:
+      return "kinds";
+    case Subject::kBlockKeys:
+      return "keys";
+    case Subject::kBlockLock:
+      return "lock";
+    case Subject::kReservation:
+      return "reservation";
+    case Subject::kIndices:
+      return "indices";
     case Subject::kNone:
     case Subject::kMaxLocks:
     case Subject::kMaxReservedPages:
     case Subject::kMaxKeptBytes:
+    case Subject::kMaxBlockLocks:
+    case Subject::kMaxReservedBlocks:
+    case Subject::kBlockExtent:
       break;
   }
   return "";
@@ -59,6 +72,12 @@ std::string_view OptionOf(Subject subject) {
       return "--max-reserved-pages-per-session";
     case Subject::kMaxKeptBytes:
       return "--max-kept-bytes-per-session";
+    case Subject::kMaxBlockLocks:
+      return "--max-block-locks-per-session";
+    case Subject::kMaxReservedBlocks:
+      return "--max-reserved-blocks-per-session";
+    case Subject::kBlockExtent:
+      return "--block-extent";
     default:
       return "";
   }

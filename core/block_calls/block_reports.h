@@ -1,0 +1,50 @@
+#ifndef PANDO_CORE_BLOCK_CALLS_BLOCK_REPORTS_H_
+#define PANDO_CORE_BLOCK_CALLS_BLOCK_REPORTS_H_
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "core/block_calls/block_call.h"
+#include "core/parts/stepped_work.h"
+#include "core/requests/block_requests.h"
+
+namespace pando {
+
+// BlockCache::Stats, in one step.
+class BlockCensus : public SteppedWork {
+ public:
+  bool Step(CacheParts& parts) override;
+  BlockStats Take() { return std::move(stats_); }
+
+ private:
+  BlockStats stats_;
+};
+
+// BlockCache::Explain. Who writes a block is looked for in steps.
+class BlockInquiry : public SteppedWork {
+ public:
+  // What `key` refers to outlives this.
+  BlockInquiry(KindNumber kind, std::string_view key)
+      : kind_(kind), key_(key) {}
+
+  bool Step(CacheParts& parts) override;
+  // REQUIRES: the last Step returned true.
+  absl::StatusOr<BlockExplanation> Take() { return std::move(result_); }
+
+ private:
+  absl::StatusOr<BlockExplanation> Look(const CacheParts& parts) const;
+  // Returns whether the writer was found, or is nowhere.
+  bool FindWriter(const CacheParts& parts);
+
+  const KindNumber kind_;
+  const std::string_view key_;
+  bool has_looked_ = false;
+  uint32_t next_ = 0;  // the cell of the next hold
+  absl::StatusOr<BlockExplanation> result_ = BlockExplanation();
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_BLOCK_CALLS_BLOCK_REPORTS_H_

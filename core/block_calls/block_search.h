@@ -1,0 +1,43 @@
+#ifndef PANDO_CORE_BLOCK_CALLS_BLOCK_SEARCH_H_
+#define PANDO_CORE_BLOCK_CALLS_BLOCK_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/block_calls/block_call.h"
+
+namespace pando {
+
+// BlockCache::Lookup and BlockCache::Acquire.
+class BlockSearch : public BlockCall {
+ public:
+  BlockSearch(SessionId session, std::span<const BlockKeys> keys)
+      : BlockCall(session, std::nullopt, keys, false) {}
+  explicit BlockSearch(const AcquireBlocksRequest& request)
+      : BlockCall(request.session,
+                  BlockHold::Name{.is_reservation = false,
+                                  .id = request.lock.value()},
+                  request.keys, request.all) {}
+
+ protected:
+  absl::Status Answer(Context& context, const OpenKeys& keys) override;
+  bool Suffices(BlockShape shape,
+                std::span<const BlockPlace> answers) const override;
+  BlockPlace Undone() const override { return kReadyBlock; }
+
+ private:
+  absl::Status AnswerForwards(Context& context, const OpenKeys& keys);
+  absl::Status AnswerRow(Context& context, const OpenKeys& keys,
+                         uint32_t window);
+  // What is known of a key without using its block: where that is if it is
+  // ready.
+  static BlockPlace Look(const CacheParts& parts, BlockNumber block);
+  // Answers the next key, and uses its block if that is ready.
+  absl::Status Use(Context& context, Kind& kind, BlockNumber block);
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_BLOCK_CALLS_BLOCK_SEARCH_H_

@@ -1,0 +1,100 @@
+#include "core/block_calls/kind_calls.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "core/requests/errors.h"
+
+namespace pando {
+
+KindCall::KindCall(SessionId session, size_t count)
+    : session_id_(session), count_(count) {
+  kinds_.reserve(std::min(count, kMaxKindsOfCall));
+}
+
+bool KindCall::Step(CacheParts& parts) {
+  status_ = TryStep(parts);
+  return true;
+}
+
+absl::StatusOr<std::vector<BlockKind>> KindCall::Take() {
+  RETURN_IF_ERROR(status_);
+  return std::move(kinds_);
+}
+
+absl::Status KindCall::TryStep(CacheParts& parts) {
+  ASSIGN_OR_RETURN(Session* const session, GetBlockSession(parts, session_id_));
+  if (count_ > kMaxKindsOfCall) {
+    return MakeError(Reason::kInvalidField, Subject::kKinds,
+                     absl::StrCat("are ", count_, "; the limit is ",
+                                  kMaxKindsOfCall, " in a call"));
+  }
+  RETURN_IF_ERROR(Check(parts, *session));
+  RETURN_IF_ERROR(
+      parts.sessions.CheckMoreBytes(*session, count_ * kOpenKindBytes));
+  Do(parts, *session);
+  parts.sessions.CountBlockBytes(*session);
+  return absl::OkStatus();
+}
+
+void KindCall::Open(Session& session, Kind& kind) {
+  KindTable::Open(session.blocks->kinds, kind);
+  kinds_.push_back(kind.info);
+}
+
+absl::Status KindOpening::Check(const CacheParts& parts, const Session&) const {
+  const KindTable& kinds = parts.blocks.kinds();
+  size_t more = 0;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    RETURN_IF_ERROR(kinds.Check(specs_[i], i));
+    for (size_t j = 0; j < i; ++j) {
+      RETURN_IF_ERROR(KindTable::CheckAgree(specs_[i], specs_[j], i));
+    }
+    more += kinds.Find(KindName{specs_[i].ns, specs_[i].identity}) == nullptr;
+  }
+  return kinds.CheckRoom(more);
+}
+
+void KindOpening::Do(CacheParts& parts, Session& session) {
+  for (const KindSpec& spec : specs_) {
+    Open(session, parts.blocks.kinds().FindOrMake(spec));
+  }
+}
+
+absl::Status KindSearch::Check(const CacheParts&, const Session&) const {
+  return absl::OkStatus();
+}
+
+void KindSearch::Do(CacheParts& parts, Session& session) {
+  for (const KindName& name : names_) {
+    Kind* const kind = parts.blocks.kinds().Find(name);
+    if (kind != nullptr) {
+      Open(session, *kind);
+    } else {
+      kinds_.emplace_back();
+    }
+  }
+}
+
+absl::Status KindReset::Check(const CacheParts& parts,
+                              const Session& session) const {
+  for (KindNumber number : numbers_) {
+    RETURN_IF_ERROR(OpenKindOf(session, number).status());
+  }
+  return parts.blocks.kinds().CheckRoom(numbers_.size());
+}
+
+// A number that is named twice is the older generation the second time.
+void KindReset::Do(CacheParts& parts, Session& session) {
+  KindTable& kinds = parts.blocks.kinds();
+  for (KindNumber number : numbers_) {
+    Kind& kind = *kinds.Find(number);
+    if (kind.is_newest) kinds.Renew(kind);
+    const KindSpec& spec = kind.info.spec;
+    Open(session, *kinds.Find(KindName{spec.ns, spec.identity}));
+    kinds.Close(session.blocks->kinds, kind);
+  }
+}
+
+}  // namespace pando

@@ -1,0 +1,91 @@
+#ifndef PANDO_CORE_BLOCKS_KIND_TABLE_H_
+#define PANDO_CORE_BLOCKS_KIND_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "core/blocks/kind.h"
+#include "core/requests/block_requests.h"
+
+namespace pando {
+
+// The kinds that a session has open; and the memory that counts for each.
+using OpenKindList = absl::flat_hash_map<KindNumber, Kind*>;
+inline constexpr uint64_t kOpenKindBytes = 8'192;
+
+// The kinds: all that a session has open, the newest of each name, and those
+// that still have extents.
+//
+// Owned by BlockTable; not thread-safe.
+//
+// Invariants: of each name there is at most one kind that is the newest; a kind
+// that is not the newest and that no session has open has ended.
+class KindTable {
+ public:
+  // `extent_bytes` is the most that a block may have.
+  explicit KindTable(uint64_t extent_bytes) : extent_bytes_(extent_bytes) {}
+
+  // INVALID_FIELD when it is no kind that could be opened; LAYOUT_MISMATCH when
+  // it is there with other sizes. `index` is its place in the call.
+  absl::Status Check(const KindSpec& spec, size_t index) const;
+  // LAYOUT_MISMATCH when both have the same name and other sizes.
+  static absl::Status CheckAgree(const KindSpec& spec, const KindSpec& there,
+                                 size_t index);
+  // An error when so many more kinds would be too many.
+  absl::Status CheckRoom(size_t more) const;
+  // Finds or makes. REQUIRES: Check says OK.
+  Kind& FindOrMake(const KindSpec& spec);
+  // The newest generation; null: there is none.
+  Kind* Find(const KindName& name) const;
+  Kind* Find(KindNumber number) const;
+  // A new generation, which takes the place of `kind`, the newest one.
+  Kind& Renew(Kind& kind);
+
+  static void Open(OpenKindList& list, Kind& kind);
+  // The session has it open no more.
+  void Close(OpenKindList& list, Kind& kind);
+  void CloseAll(OpenKindList& list);
+
+  // Deletes kinds that nobody has open and that have no extents.
+  void DeleteUnused();
+  // The next kind that has ended and still has extents; null: there is none.
+  Kind* NextEnded() const { return ended_.empty() ? nullptr : ended_.back(); }
+  // NextEnded() has none any more, or only such as are still used.
+  void DropEnded() { ended_.pop_back(); }
+  // What kinds that ended leave behind; deleting it takes long.
+  std::vector<std::unique_ptr<KindIndex>> TakeGarbage() {
+    return std::exchange(garbage_, {});
+  }
+
+  // In the order of their numbers.
+  template <typename F>
+  void ForEach(F&& visit) const {
+    for (const auto& [number, kind] : kinds_) visit(*kind);
+  }
+  size_t size() const { return kinds_.size(); }
+  // Of those that were deleted.
+  const KindCounters& ended_counters() const { return ended_counters_; }
+
+ private:
+  Kind& Make(const KindSpec& spec, uint32_t generation);
+  void EndIfUnused(Kind& kind);
+
+  const uint64_t extent_bytes_;
+  absl::btree_map<KindNumber, std::unique_ptr<Kind>> kinds_;
+  absl::flat_hash_map<KindName, Kind*> newest_;
+  std::vector<Kind*> ended_;
+  std::vector<std::unique_ptr<KindIndex>> garbage_;
+  KindCounters ended_counters_;
+  uint32_t last_number_ = 0;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_BLOCKS_KIND_TABLE_H_

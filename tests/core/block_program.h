@@ -1,0 +1,79 @@
+#ifndef PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
+#define PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/block_cache.h"
+#include "core/prefix_cache.h"
+#include "tests/core/block_model.h"
+#include "tests/core/random_operations.h"
+
+namespace pando {
+
+// Random calls of three sessions over kinds of three sizes in a small memory,
+// on a BlockCache and on the naive model. After each step all that is known of
+// each block is compared, and the invariants hold.
+class BlockProgram {
+ public:
+  // `kinds` of them are used: with one, no extent moves.
+  BlockProgram(program::Choices choices, uint32_t kinds);
+
+  // Does the next operation. Returns what is wrong; empty: nothing.
+  std::string Step();
+  // What the last operation was.
+  const std::string& last() const { return last_; }
+
+ private:
+  static constexpr uint32_t kSessions = 3;
+  struct Session {
+    SessionId id;
+    uint64_t writer = 0;  // 0: none has mapped the memory
+    SessionNumber number;
+    std::vector<uint32_t> generations;  // by kind; that it has open
+  };
+
+  uint32_t Below(uint32_t limit) { return choices_(limit); }
+  std::string OpenSession(uint32_t slot);
+  std::string OpenKinds(uint32_t slot);
+  BlockKeys ToKeys(const BlockModel::Keys& keys, uint32_t slot,
+                   std::string& bytes) const;
+  std::vector<BlockModel::Keys> AnyKeys(uint32_t slot);
+  std::vector<uint32_t> AnyIndices(const BlockModel::HoldName& name);
+  std::string Find(uint32_t slot, bool locks);
+  std::string Reserve(uint32_t slot);
+  std::string Complete(uint32_t slot, bool publishes);
+  std::string Release(uint32_t slot);
+  std::string ResetKind(uint32_t slot);
+  std::string EndSession(uint32_t slot);
+  std::string EndQuarantine();
+  void EndUnusedKinds();
+  // Nobody has the kind open and it has no blocks, so that it may be gone.
+  bool IsForgotten(uint32_t kind, uint32_t generation) const;
+  std::string Compare();
+
+  const program::Choices choices_;
+  const uint32_t kinds_;
+  PrefixCache cache_;
+  BlockCache blocks_{&cache_};
+  BlockModel model_;
+  std::vector<Session> sessions_;
+  // By kind, then by generation - 1.
+  std::vector<std::vector<BlockKind>> opened_;
+  std::vector<std::vector<bool>> has_ended_;
+  // Lost sessions with something in quarantine, under the number that the
+  // model knows them by.
+  struct Lost {
+    Session session;
+    uint32_t as;
+  };
+  std::vector<Lost> lost_;
+  uint64_t last_id_ = 0;
+  uint32_t last_lost_ = 100;
+  std::string last_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
