@@ -27,7 +27,14 @@
   METHOD(5, unlock,         PrefixCache, Unlock,        kWorker, kGivesBack) \
   METHOD(6, allocate_pages, PagePool,    AllocatePages, kWorker, kOwn)       \
   METHOD(7, free_pages,     PagePool,    FreePages,     kWorker, kGivesBack) \
-  METHOD(8, get_stats,      Admin,       GetStats,      kReader, kOwn)
+  METHOD(8, get_stats,      Admin,       GetStats,      kReader, kOwn)       \
+  METHOD(9, lookup_blocks,  Blocks,      LookupBlocks,  kWorker, kOwn)       \
+  METHOD(10, acquire_blocks, Blocks,     AcquireBlocks, kWorker, kOwn)       \
+  METHOD(11, reserve_blocks, Blocks,     ReserveBlocks, kWorker, kOwn)       \
+  METHOD(12, publish_blocks, Blocks,     PublishBlocks, kWorker, kOwn)       \
+  METHOD(13, discard_blocks, Blocks,     DiscardBlocks, kWorker, kGivesBack) \
+  METHOD(14, release_blocks, Blocks,     ReleaseBlocks, kWorker, kGivesBack) \
+  METHOD(16, reset_kinds,   Blocks,      ResetKinds,    kWorker, kOwn)
 
 // All others: over gRPC alone. Each call in a Batch needs what it needs by
 // itself.
@@ -35,6 +42,9 @@
   METHOD(PrefixCache, Evict,             kAdmin,  kSpansNamespaces) \
   METHOD(PagePool,    DescribePool,      kReader, kOwn)             \
   METHOD(PagePool,    AttachPool,        kWorker, kOwn)             \
+  METHOD(Blocks,      AttachMemory,      kWorker, kOwn)             \
+  METHOD(Blocks,      OpenKinds,         kWorker, kOwn)             \
+  METHOD(Blocks,      FindKinds,         kWorker, kOwn)             \
   METHOD(DataPath,    OpenLane,          kWorker, kOwn)             \
   METHOD(DataPath,    Batch,             kReader, kOwn)             \
   METHOD(Sessions,    Open,              kWorker, kOwn)             \

@@ -1,14 +1,10 @@
 #include "gpu/host_kv_pool.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -28,30 +24,6 @@ uint64_t RoundUp(uint64_t value, uint64_t multiple) {
 uint64_t ShardBytes(const KvLayout& layout, uint32_t capacity_pages) {
   return RoundUp(PoolBytes(layout, capacity_pages),
                  static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
-}
-
-absl::StatusOr<UniqueFd> MakeSealedMemory(uint64_t bytes) {
-  UniqueFd fd(memfd_create("pando-kv", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "memfd_create");
-  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrFormat("cannot size a shard to %u bytes", bytes));
-  }
-  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
-      0) {
-    return absl::ErrnoToStatus(errno, "cannot seal a shard");
-  }
-  return fd;
-}
-
-// One byte for each writer; it need not be within the file.
-struct flock LockOf(WriterId writer, int16_t type) {
-  struct flock lock = {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(writer.value());
-  lock.l_len = 1;
-  return lock;
 }
 
 }  // namespace
@@ -84,63 +56,44 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
   const uint64_t shard_bytes = ShardBytes(layout, capacity_pages);
 
   std::vector<KvShard> shards;
-  std::vector<UniqueFd> fds;
+  std::vector<HostMemory> memory;
   for (uint32_t index = 0; index < num_shards; ++index) {
-    ASSIGN_OR_RETURN(UniqueFd fd, MakeSealedMemory(shard_bytes));
+    ASSIGN_OR_RETURN(HostMemory shard,
+                     HostMemory::Create("a shard of the pool", shard_bytes));
     shards.push_back({index, "host", shard_bytes});
-    fds.push_back(std::move(fd));
+    memory.push_back(std::move(shard));
   }
   return absl::WrapUnique(new HostKvPool(layout, capacity_pages,
-                                         std::move(shards), std::move(fds)));
+                                         std::move(shards), std::move(memory)));
 }
 
 HostKvPool::HostKvPool(const KvLayout& layout, uint32_t capacity_pages,
-                       std::vector<KvShard> shards, std::vector<UniqueFd> fds)
-    : KvPool(layout, capacity_pages, std::move(shards)), fds_(std::move(fds)) {}
+                       std::vector<KvShard> shards,
+                       std::vector<HostMemory> memory)
+    : KvPool(layout, capacity_pages, std::move(shards)),
+      memory_(std::move(memory)) {}
 
 absl::StatusOr<UniqueFd> HostKvPool::ExportShard(uint32_t index) const {
-  if (index >= fds_.size()) {
-    return absl::OutOfRangeError(absl::StrFormat(
-        "shard is %u; the pool has %u shards", index, fds_.size()));
-  }
-  UniqueFd fd(fcntl(fds_[index].get(), F_DUPFD_CLOEXEC, 0));
-  if (!fd.valid()) {
-    return absl::ErrnoToStatus(errno, "cannot duplicate a shard's descriptor");
-  }
-  return fd;
+  RETURN_IF_ERROR(CheckShard(index));
+  return memory_[index].Export();
 }
 
 absl::StatusOr<UniqueFd> HostKvPool::ExportShardTo(WriterId writer,
                                                    uint32_t index) const {
-  ASSIGN_OR_RETURN(UniqueFd fd, ReopenedShard(index));
-  struct flock lock = LockOf(writer, F_RDLCK);
-  if (fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "a shard cannot be locked for a writer: %s", std::strerror(errno)));
-  }
-  return fd;
+  RETURN_IF_ERROR(CheckShard(index));
+  return memory_[index].ExportTo(writer);
 }
 
-// Opened anew, because a duplicate would be the same open file as ours.
-absl::StatusOr<UniqueFd> HostKvPool::ReopenedShard(uint32_t index) const {
-  if (index >= fds_.size()) {
-    return absl::OutOfRangeError(absl::StrFormat(
-        "shard is %u; the pool has %u shards", index, fds_.size()));
-  }
-  const std::string path =
-      absl::StrFormat("/proc/self/fd/%d", fds_[index].get());
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd.valid()) {
-    return absl::ErrnoToStatus(errno, "cannot open a shard of the pool again");
-  }
-  return fd;
+absl::Status HostKvPool::CheckShard(uint32_t index) const {
+  if (index < memory_.size()) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrFormat(
+      "shard is %u; the pool has %u shards", index, memory_.size()));
 }
 
 std::optional<bool> HostKvPool::IsHeldBy(WriterId writer) const {
-  return std::any_of(fds_.begin(), fds_.end(), [writer](const UniqueFd& fd) {
-    struct flock lock = LockOf(writer, F_WRLCK);
-    return fcntl(fd.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-  });
+  return std::any_of(
+      memory_.begin(), memory_.end(),
+      [writer](const HostMemory& shard) { return shard.IsHeldBy(writer); });
 }
 
 absl::StatusOr<std::unique_ptr<PageChecksummer>> HostKvPool::MakeChecksummer()

@@ -5,21 +5,16 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "gpu/host_memory.h"
 #include "gpu/kv_layout.h"
 #include "gpu/kv_pool.h"
 
 namespace pando {
 
-// A pool in shared host memory: one memfd for each shard, sealed so that no
-// holder can change its size and make the others fault. The memory is not
-// touched here: the kernel provides a page when a worker first writes to it.
-//
-// Each writer gets an open file description of its own, with a lock on the byte
-// whose offset is the writer's number. The lock lives as long as the open file
-// description: until the last descriptor and the last mapping of it are gone,
-// in whichever process. So IsHeldBy needs only to test the lock.
+// A pool in shared host memory, one HostMemory for each shard.
 class HostKvPool final : public KvPool {
  public:
   // Fails when this machine has not the memory for such a pool.
@@ -37,11 +32,11 @@ class HostKvPool final : public KvPool {
 
  private:
   HostKvPool(const KvLayout& layout, uint32_t capacity_pages,
-             std::vector<KvShard> shards, std::vector<UniqueFd> fds);
+             std::vector<KvShard> shards, std::vector<HostMemory> memory);
 
-  absl::StatusOr<UniqueFd> ReopenedShard(uint32_t index) const;
+  absl::Status CheckShard(uint32_t index) const;
 
-  const std::vector<UniqueFd> fds_;
+  const std::vector<HostMemory> memory_;
 };
 
 }  // namespace pando

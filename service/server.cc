@@ -65,16 +65,18 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
       absl::StrCat(status.message(), "; choose another with ", option));
 }
 
-// Room for the allowed tokens, their page ids and the ids of pages to free.
+// Room for the allowed tokens, their page ids and the ids of pages to free, or
+// for the allowed keys of blocks.
 // What is above, a list that is a little too long uses, to get an error that
 // says so.
 int MaxReceiveBytes(const Options& options) {
   const int64_t max_tokens = options.max_tokens_per_request;
   const int64_t max_pages = max_tokens / options.page_tokens + 1;
   const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
-                        2 * max_pages * int64_t{sizeof(PageId)} +
-                        kMessageOverheadBytes;
-  return static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
+                        2 * max_pages * int64_t{sizeof(PageId)};
+  constexpr int64_t kKeyBytes = int64_t{kMaxBlockKeys} * kMaxKeyBytes;
+  return static_cast<int>(std::min<int64_t>(
+      std::max(bytes, kKeyBytes) + kMessageOverheadBytes, INT32_MAX));
 }
 
 }  // namespace
@@ -84,8 +86,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   const absl::Time begin = MonotonicNow();
   RETURN_IF_ERROR(MakeDefaultSocketFolder(options.socket));
   ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool, MakePool(options));
-  std::unique_ptr<Server> server(
-      new Server(options, std::move(on_exit), std::move(pool)));
+  ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
+                   MakeBlockMemory(options));
+  std::unique_ptr<Server> server(new Server(
+      options, std::move(on_exit), std::move(pool), std::move(block_memory)));
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -110,11 +114,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
 }
 
 Server::Server(const Options& options, std::function<void()> on_exit,
-               std::unique_ptr<KvPool> pool)
+               std::unique_ptr<KvPool> pool,
+               std::unique_ptr<HostMemory> block_memory)
     : options_(options),
       on_exit_(std::move(on_exit)),
       epoch_(RandomId()),
       pool_(std::move(pool)),
+      block_memory_(std::move(block_memory)),
       cache_({.page_tokens = options.page_tokens,
               .capacity_pages = pool_->capacity_pages(),
               .eviction_policy = options.eviction_policy,
@@ -124,11 +130,13 @@ Server::Server(const Options& options, std::function<void()> on_exit,
               .quota_classes = options.quotas,
               .session_limits = SessionLimitsOf(options),
               .first_told_hit = StoringHit(options),
+              .blocks = BlockOptionsOf(options),
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
                   },
               .clock = MonotonicNanoseconds}),
+      blocks_(&cache_),
       self_check_(&cache_),
       peer_filter_(options.allowed_uids),
       rpc_(&policy_),
@@ -176,18 +184,17 @@ UnixSocket Server::SocketAt(const std::string& path) const {
 }
 
 absl::Status Server::StartMemorySocket() {
-  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get()));
+  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get(),
+                                                    block_memory_.get()));
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
       {.socket = SocketAt(options_.memory_socket),
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
-      pool_.get(),
-      [this](SessionId session, pid_t pid) {
-        return attachments_->Attach(session, pid);
-      },
       [this](const AttachGrant& grant, const UnixPeer& peer) {
-        return OpenLane(grant, peer);
+        return grant.what == AttachGrant::What::kLane
+                   ? OpenLane(grant, peer)
+                   : attachments_->Attach(grant, peer.pid);
       });
   if (!memory.ok()) {
     return WithOption(memory.status(), "--socket or --memory-socket");
@@ -249,7 +256,10 @@ void Server::MakeServices() {
   if (tiers_ != nullptr) prefix_cache_service_->set_loader(tiers_->loads());
   pool_service_ = std::make_unique<PoolService>(
       &cache_, &stepped_calls_, memory_.get(), verifier_.get(), description,
-      epoch_);
+      epoch_, options_.has_pool);
+  block_service_ =
+      std::make_unique<BlockService>(&cache_, &blocks_, &stepped_calls_,
+                                     memory_.get(), options_.memory, epoch_);
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
       SessionService::Config{.pool = description,
@@ -270,6 +280,7 @@ void Server::MakeServices() {
               }});
 
   if (tiers_ != nullptr) admin_service_->set_loader(tiers_->loads());
+  if (block_memory_ != nullptr) admin_service_->set_blocks(&blocks_);
 
   events_service_ = std::make_unique<EventsService>(
       &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
@@ -282,16 +293,18 @@ void Server::MakeServices() {
       &rpc_, &is_draining_,
       std::vector<std::string>{
           v1::PrefixCache::service_full_name(),
-          v1::PagePool::service_full_name(), v1::Sessions::service_full_name(),
-          v1::Admin::service_full_name(), v1::Events::service_full_name(),
-          v1::DataPath::service_full_name()});
+          v1::PagePool::service_full_name(), v1::Blocks::service_full_name(),
+          v1::Sessions::service_full_name(), v1::Admin::service_full_name(),
+          v1::Events::service_full_name(), v1::DataPath::service_full_name()});
 
   health_service_->Register(rpc_metrics_);
   prefix_cache_service_->AddMethodsTo(data_path_);
   pool_service_->AddMethodsTo(data_path_);
+  block_service_->AddMethodsTo(data_path_);
   admin_service_->AddMethodsTo(data_path_);
   prefix_cache_service_->Register(rpc_, rpc_metrics_, data_path_);
   pool_service_->Register(rpc_, rpc_metrics_, data_path_);
+  block_service_->Register(rpc_, rpc_metrics_, data_path_);
   session_service_->Register(rpc_metrics_);
   admin_service_->Register(rpc_, rpc_metrics_, data_path_);
   events_service_->Register(rpc_metrics_);
@@ -424,6 +437,7 @@ absl::Status Server::StartHttp() {
       .hosts = options_.http_hosts,
       .collectables = {std::make_shared<MetricsCollector>(
           MetricsCollector::Sources{.cache = &cache_,
+                                    .blocks = &blocks_,
                                     .self_check = &self_check_,
                                     .verifier = verifier_.get(),
                                     .regret = regret_.get(),

@@ -11,14 +11,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/block_cache.h"
 #include "core/prefix_cache.h"
 #include "events/routers/kv_events.h"
+#include "gpu/host_memory.h"
 #include "gpu/kv_pool.h"
 #include "os/sockets/peer_filter.h"
 #include "os/sockets/unix_listener.h"
 #include "service/calls/call_policy.h"
 #include "service/console/console.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/block_service.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/data_path_service.h"
 #include "service/handlers/health_service.h"
@@ -74,7 +77,8 @@ class Server {
 
  private:
   Server(const Options& options, std::function<void()> on_exit,
-         std::unique_ptr<KvPool> pool);
+         std::unique_ptr<KvPool> pool,
+         std::unique_ptr<HostMemory> block_memory);
 
   // Tells sessions, watchers of health and waiting matches that nothing new is
   // admitted.
@@ -114,10 +118,12 @@ class Server {
   const std::function<void()> on_exit_;
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
+  const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
   std::atomic<bool> is_draining_ = false;
   std::atomic<uint64_t> turns_ = 0;
   RpcMetrics rpc_metrics_;
   PrefixCache cache_;
+  BlockCache blocks_;
   SelfCheck self_check_;
   std::optional<gid_t> socket_group_;
   PeerFilter peer_filter_;
@@ -143,6 +149,7 @@ class Server {
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;
   std::unique_ptr<PoolService> pool_service_;
+  std::unique_ptr<BlockService> block_service_;
   std::unique_ptr<SessionService> session_service_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<EventsService> events_service_;

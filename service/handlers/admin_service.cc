@@ -17,6 +17,7 @@
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "service/handlers/admin_wire.h"
+#include "service/handlers/block_wire.h"
 #include "service/handlers/serve_data_path.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
@@ -115,6 +116,9 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
                                     v1::GetStatsResponse& response,
                                     const WaitingCall& call) {
   FillStats(cache_->Stats(), &response);
+  if (blocks_ != nullptr) {
+    FillBlockFigures(blocks_->Stats(), response.mutable_blocks());
+  }
   // Each of these belongs to some tenant.
   if (!call.spans_namespaces()) response.clear_quota_classes();
   response.set_epoch(config_.epoch);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/block_cache.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/prefix_cache.h"
@@ -55,6 +56,10 @@ class AdminService {
   // What is flushed is forgotten by `loader`, too, which outlives the service.
   // To be set before the first call.
   void set_loader(PrefixLoader* loader) { loader_ = loader; }
+
+  // Its figures are among those of GetStats; outlives the service. To be set
+  // before the first call.
+  void set_blocks(BlockCache* blocks) { blocks_ = blocks; }
 
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
@@ -115,6 +120,7 @@ class AdminService {
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
   SteppedCalls* const stepped_;
+  BlockCache* blocks_ = nullptr;    // null: there is no block memory
   PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
   const Config config_;
   AsyncService<v1::Admin> grpc_;

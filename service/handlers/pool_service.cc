@@ -64,6 +64,11 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                                      const WaitingCall& call) {
   const SessionId session(request.session_id());
   RETURN_IF_ERROR(cache_->CheckSession(session));
+  if (!has_pool_) {
+    return absl::FailedPreconditionError(
+        "this server has no pool: it was started with memory, and without "
+        "options of a pool or its layout");
+  }
   if (request.fingerprint() != 0 &&
       request.fingerprint() != description_.fingerprint()) {
     return MakeError(

@@ -24,15 +24,17 @@ namespace pando {
 class PoolService {
  public:
   // All outlive the service; `verifier` may be null: no pages are verified.
+  // `has_pool` is false if no worker may attach it.
   PoolService(PrefixCache* cache, SteppedCalls* stepped, MemorySocket* memory,
               PageVerifier* verifier, v1::PoolDescription description,
-              uint64_t epoch)
+              uint64_t epoch, bool has_pool = true)
       : cache_(cache),
         stepped_(stepped),
         memory_(memory),
         verifier_(verifier),
         description_(std::move(description)),
-        epoch_(epoch) {}
+        epoch_(epoch),
+        has_pool_(has_pool) {}
 
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
@@ -63,6 +65,7 @@ class PoolService {
   PageVerifier* const verifier_;
   const v1::PoolDescription description_;
   const uint64_t epoch_;
+  const bool has_pool_;
   std::string model_digest_;
   AsyncService<v1::PagePool> grpc_;
 };

@@ -23,7 +23,7 @@ using AttachToken = std::array<char, 16>;
 
 // What the holder of a token may receive.
 struct AttachGrant {
-  enum class What { kPool, kLane };
+  enum class What { kPool, kBlockMemory, kLane };
 
   SessionId session;
   What what = What::kPool;

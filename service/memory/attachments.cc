@@ -11,8 +11,9 @@
 namespace pando {
 
 absl::StatusOr<std::unique_ptr<Attachments>> Attachments::Start(
-    PrefixCache* cache, const KvPool* pool) {
-  auto attachments = absl::WrapUnique(new Attachments(cache, pool));
+    PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory) {
+  auto attachments =
+      absl::WrapUnique(new Attachments(cache, pool, block_memory));
   ASSIGN_OR_RETURN(
       attachments->watcher_,
       ProcessWatcher::Start([raw = attachments.get()](WriterId writer) {
@@ -21,9 +22,9 @@ absl::StatusOr<std::unique_ptr<Attachments>> Attachments::Start(
   return attachments;
 }
 
-absl::StatusOr<std::vector<UniqueFd>> Attachments::Attach(SessionId session,
-                                                          pid_t pid) {
-  const std::optional<WriterId> known = Find(session, pid);
+absl::StatusOr<std::vector<SharedDescriptor>> Attachments::Attach(
+    const AttachGrant& grant, pid_t pid) {
+  const std::optional<WriterId> known = Find(grant.session, pid);
   WriterId writer = known.value_or(WriterId());
   if (!known.has_value()) {
     absl::MutexLock lock(&mutex_);
@@ -31,25 +32,34 @@ absl::StatusOr<std::vector<UniqueFd>> Attachments::Attach(SessionId session,
   }
   // The process is watched last: its end then finds the memory held, if
   // somebody else may get hold of these descriptors.
-  ASSIGN_OR_RETURN(Exported exported, ExportTo(writer));
-  RETURN_IF_ERROR(cache_->AttachSession(session, writer));
+  ASSIGN_OR_RETURN(Exported exported, ExportTo(writer, grant.what));
+  RETURN_IF_ERROR(cache_->AttachSession(grant.session, writer));
   const Attachment attachment{
-      .session = session,
+      .session = grant.session,
       .pid = pid,
+      .has_pool = grant.what == AttachGrant::What::kPool,
+      .has_block_memory = grant.what == AttachGrant::What::kBlockMemory,
       .is_known_to_memory = exported.is_known_to_memory};
   if (known.has_value()) {
-    absl::MutexLock lock(&mutex_);
-    if (const auto found = attachments_.find(writer);
-        found != attachments_.end()) {
-      found->second.is_known_to_memory &= exported.is_known_to_memory;
-    }
+    Extend(writer, attachment);
   } else if (!Watch(writer, attachment)) {
     return absl::FailedPreconditionError("the session is over");
   }
-  return std::move(exported.shards);
+  return std::move(exported.memory);
 }
 
 absl::StatusOr<Attachments::Exported> Attachments::ExportTo(
+    WriterId writer, AttachGrant::What what) const {
+  absl::StatusOr<Exported> exported = what == AttachGrant::What::kPool
+                                          ? ExportPoolTo(writer)
+                                          : ExportBlockMemoryTo(writer);
+  if (exported.ok()) return exported;
+  Log(LogLevel::kError, "a worker could not attach: no descriptor",
+      {{"reason", exported.status().message()}});
+  return absl::UnavailableError(exported.status().message());
+}
+
+absl::StatusOr<Attachments::Exported> Attachments::ExportPoolTo(
     WriterId writer) const {
   Exported exported;
   for (const KvShard& shard : pool_->shards()) {
@@ -58,27 +68,47 @@ absl::StatusOr<Attachments::Exported> Attachments::ExportTo(
       exported.is_known_to_memory = false;
       fd = pool_->ExportShard(shard.index);
     }
-    if (!fd.ok()) {
-      Log(LogLevel::kError,
-          "a worker could not attach: no descriptor of a shard",
-          {{"shard", shard.index},
-           {"device", shard.device},
-           {"reason", fd.status().message()}});
-      return absl::UnavailableError(fd.status().message());
-    }
-    exported.shards.push_back(*std::move(fd));
+    RETURN_IF_ERROR(fd.status());
+    exported.memory.push_back({*std::move(fd), shard.size_bytes});
   }
   return exported;
 }
 
+absl::StatusOr<Attachments::Exported> Attachments::ExportBlockMemoryTo(
+    WriterId writer) const {
+  Exported exported;
+  absl::StatusOr<UniqueFd> fd = block_memory_->ExportTo(writer);
+  if (absl::IsFailedPrecondition(fd.status())) {
+    exported.is_known_to_memory = false;
+    fd = block_memory_->Export();
+  }
+  RETURN_IF_ERROR(fd.status());
+  exported.memory.push_back({*std::move(fd), block_memory_->bytes()});
+  return exported;
+}
+
+void Attachments::Extend(WriterId writer, const Attachment& by) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = attachments_.find(writer);
+  if (found == attachments_.end()) return;
+  found->second.has_pool |= by.has_pool;
+  found->second.has_block_memory |= by.has_block_memory;
+  found->second.is_known_to_memory &= by.is_known_to_memory;
+}
+
 std::optional<bool> Attachments::IsHeldBy(WriterId writer) const {
+  Attachment attachment;
   {
     absl::MutexLock lock(&mutex_);
     const auto found = attachments_.find(writer);
     if (found == attachments_.end() || !found->second.is_known_to_memory) {
       return std::nullopt;
     }
+    attachment = found->second;
   }
+  const bool holds_blocks =
+      attachment.has_block_memory && block_memory_->IsHeldBy(writer);
+  if (!attachment.has_pool || holds_blocks) return holds_blocks;
   return pool_->IsHeldBy(writer);
 }
 

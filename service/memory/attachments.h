@@ -13,16 +13,19 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/ids.h"
-#include "base/unique_fd.h"
 #include "core/prefix_cache.h"
+#include "gpu/host_memory.h"
 #include "gpu/kv_pool.h"
+#include "service/memory/attach_tokens.h"
 #include "service/memory/process_watcher.h"
+#include "service/memory/shared_descriptor.h"
 
 namespace pando {
 
-// Knows who has mapped the pool for which session, and tells the cache when
-// they are gone: only then does the cache give the pages of a lost session to
-// others. Owned by Server; any thread may call it.
+// Knows who has mapped the pool or the block memory for which session, and
+// tells the cache when they are gone: only then does the cache give the pages
+// and blocks of a lost session to others. Owned by Server; any thread may call
+// it.
 //
 // A writer is a process that attached, together with all processes that it
 // passed the memory on to, by fork or otherwise. A pidfd reports the end of the
@@ -31,14 +34,16 @@ namespace pando {
 // here, and about mappings that a living process has given up.
 class Attachments {
  public:
-  // Both outlive it.
-  static absl::StatusOr<std::unique_ptr<Attachments>> Start(PrefixCache* cache,
-                                                            const KvPool* pool);
+  // All outlive it. `block_memory` may be null: there is none.
+  static absl::StatusOr<std::unique_ptr<Attachments>> Start(
+      PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory);
 
-  // Records a process as a writer, and returns a descriptor of each shard for
-  // it. FAILED_PRECONDITION: its session is over. pid is 0 when the process is
-  // not visible in this PID namespace.
-  absl::StatusOr<std::vector<UniqueFd>> Attach(SessionId session, pid_t pid);
+  // Records a process as a writer, and returns a descriptor for it of each
+  // shard of the pool, or of the block memory. FAILED_PRECONDITION: its session
+  // is over. pid is 0 when the process is not visible in this PID namespace.
+  // REQUIRES: the grant is for memory that there is.
+  absl::StatusOr<std::vector<SharedDescriptor>> Attach(const AttachGrant& grant,
+                                                       pid_t pid);
 
   // Asks the memory about writers whose end no pidfd will report. To be called
   // periodically.
@@ -54,17 +59,25 @@ class Attachments {
   struct Attachment {
     SessionId session;
     pid_t pid = 0;  // 0: it has ended, or is not visible
+    bool has_pool = false;
+    bool has_block_memory = false;
     bool is_known_to_memory = true;
   };
   struct Exported {
-    std::vector<UniqueFd> shards;
+    std::vector<SharedDescriptor> memory;
     bool is_known_to_memory = true;  // IsHeldBy can tell of the writer
   };
 
-  Attachments(PrefixCache* cache, const KvPool* pool)
-      : cache_(cache), pool_(pool) {}
+  Attachments(PrefixCache* cache, const KvPool* pool,
+              const HostMemory* block_memory)
+      : cache_(cache), pool_(pool), block_memory_(block_memory) {}
 
-  absl::StatusOr<Exported> ExportTo(WriterId writer) const;
+  absl::StatusOr<Exported> ExportTo(WriterId writer,
+                                    AttachGrant::What what) const;
+  absl::StatusOr<Exported> ExportPoolTo(WriterId writer) const;
+  absl::StatusOr<Exported> ExportBlockMemoryTo(WriterId writer) const;
+  // Adds what a writer has got beside what it has already.
+  void Extend(WriterId writer, const Attachment& by);
   // The writer that this living process already is for the session.
   std::optional<WriterId> Find(SessionId session, pid_t pid) const;
   // False: the session is over.
@@ -80,6 +93,7 @@ class Attachments {
 
   PrefixCache* const cache_;
   const KvPool* const pool_;
+  const HostMemory* const block_memory_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<WriterId, Attachment> attachments_
       ABSL_GUARDED_BY(mutex_);

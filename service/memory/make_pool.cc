@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -18,12 +19,16 @@ namespace {
 // What PagePool keeps for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
+absl::StatusOr<uint64_t> MemoryOfMachine() {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
+  return uint64_t{info.totalram} * info.mem_unit;
+}
+
 // The index of all pages is made at the start. A process that is granted memory
 // which is not there is killed without a word, so it is checked before.
 absl::Status CheckIndexFitsInMemory(const Options& options) {
-  struct sysinfo info;
-  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
-  const uint64_t memory = uint64_t{info.totalram} * info.mem_unit;
+  ASSIGN_OR_RETURN(const uint64_t memory, MemoryOfMachine());
   const uint64_t needed = options.pool_pages * kIndexBytesPerPage;
   if (needed <= memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
@@ -76,6 +81,20 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options) {
   RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
   return HostKvPool::Create(ShapeOf(options), options.pool_pages,
                             options.pool_shards);
+}
+
+absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
+    const Options& options) {
+  if (options.memory == 0) return nullptr;
+  ASSIGN_OR_RETURN(const uint64_t memory, MemoryOfMachine());
+  if (options.memory > memory) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("memory is %u bytes; this machine has %u bytes",
+                        options.memory, memory));
+  }
+  ASSIGN_OR_RETURN(HostMemory made,
+                   HostMemory::Create("the block memory", options.memory));
+  return std::make_unique<HostMemory>(std::move(made));
 }
 
 }  // namespace pando

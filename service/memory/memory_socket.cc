@@ -15,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "gpu/kv_pool.h"
 #include "os/logging/log.h"
 #include "os/sockets/accept.h"
 
@@ -71,25 +72,22 @@ bool Send(int fd, std::string message,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(
-    Config config, const KvPool* pool, Attach attach, OpenLane open_lane) {
+absl::StatusOr<std::unique_ptr<MemorySocket>> MemorySocket::Start(Config config,
+                                                                  Share share) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
                    UnixListener::Start(config.socket));
-  return absl::WrapUnique(new MemorySocket(
-      std::move(config), pool, std::move(attach), std::move(open_lane),
-      std::move(listener), std::move(stop)));
+  return absl::WrapUnique(new MemorySocket(std::move(config), std::move(share),
+                                           std::move(listener),
+                                           std::move(stop)));
 }
 
-MemorySocket::MemorySocket(Config config, const KvPool* pool, Attach attach,
-                           OpenLane open_lane,
+MemorySocket::MemorySocket(Config config, Share share,
                            std::unique_ptr<UnixListener> listener,
                            UniqueFd stop)
     : config_(std::move(config)),
-      pool_(pool),
-      attach_(std::move(attach)),
-      open_lane_(std::move(open_lane)),
+      share_(std::move(share)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       tokens_(config_.token_ttl, config_.max_tokens_per_session),
@@ -229,9 +227,8 @@ MemorySocketStatus MemorySocket::Grant(
   const std::optional<AttachGrant> grant =
       tokens_.Redeem(peer.token, peer.identity);
   if (!grant.has_value()) return MemorySocketStatus::kBadToken;
-  const bool is_for_lane = grant->what == AttachGrant::What::kLane;
-  Share shared = is_for_lane ? open_lane_(*grant, peer.identity)
-                             : SharePool(*grant, peer.identity);
+  absl::StatusOr<std::vector<SharedDescriptor>> shared =
+      share_(*grant, peer.identity);
   if (shared.ok()) {
     descriptors = *std::move(shared);
     return MemorySocketStatus::kOk;
@@ -242,17 +239,6 @@ MemorySocketStatus MemorySocket::Grant(
   Log(LogLevel::kWarning, "a worker gets no memory",
       {{"peer", NameOf(peer.identity)}, {"reason", shared.status().message()}});
   return MemorySocketStatus::kUnavailable;
-}
-
-MemorySocket::Share MemorySocket::SharePool(const AttachGrant& grant,
-                                            const UnixPeer& peer) const {
-  ASSIGN_OR_RETURN(std::vector<UniqueFd> shards,
-                   attach_(grant.session, peer.pid));
-  std::vector<SharedDescriptor> shared;
-  for (size_t i = 0; i < shards.size(); ++i) {
-    shared.push_back({std::move(shards[i]), pool_->shards()[i].size_bytes});
-  }
-  return shared;
 }
 
 }  // namespace pando

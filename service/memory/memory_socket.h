@@ -1,8 +1,6 @@
 #ifndef PANDO_SERVICE_MEMORY_MEMORY_SOCKET_H_
 #define PANDO_SERVICE_MEMORY_MEMORY_SOCKET_H_
 
-#include <sys/types.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -21,10 +19,10 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/unique_fd.h"
-#include "gpu/kv_pool.h"
 #include "os/sockets/peer_filter.h"
 #include "os/sockets/unix_listener.h"
 #include "service/memory/attach_tokens.h"
+#include "service/memory/shared_descriptor.h"
 
 namespace pando {
 
@@ -37,16 +35,10 @@ enum class MemorySocketStatus : uint32_t {
   kUnavailable = 2,
 };
 
-// A descriptor of memory on its way to a worker.
-struct SharedDescriptor {
-  UniqueFd fd;
-  uint64_t bytes = 0;  // how many to map; 0: it is not memory
-};
-
-// The Unix stream socket that hands out memory, that of the pool or of a lane,
-// because gRPC cannot carry file descriptors. Owned by Server. One thread of
-// its own serves all peers; a slow, silent or hostile peer delays nobody.
-// Destruction stops the thread and removes the socket file.
+// The Unix stream socket that hands out memory, that of the pool, of blocks or
+// of a lane, because gRPC cannot carry file descriptors. Owned by Server. One
+// thread of its own serves all peers; a slow, silent or hostile peer delays
+// nobody. Destruction stops the thread and removes the socket file.
 //
 // On the wire, all integers little endian:
 //   peer:   the 16 bytes of an attach token
@@ -57,8 +49,9 @@ struct SharedDescriptor {
 //             u32      number of descriptors n, 0 unless status is 0
 //             n times u64, the bytes to map of each
 //           with the n descriptors as one SCM_RIGHTS control message on its
-//           first byte: the shards of the pool, in their order; or of a lane,
-//           its memory, its doorbell (0 bytes) and the gauge page
+//           first byte: the shards of the pool, in their order; the block
+//           memory; or of a lane, its memory, its doorbell (0 bytes) and the
+//           gauge page
 //   server: closes the connection
 class MemorySocket {
  public:
@@ -85,22 +78,14 @@ class MemorySocket {
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread: returns the descriptors of the shards for a
-  // process, which may write to them from now on. FAILED_PRECONDITION: the
-  // session is over. pid is the peer's, 0 when it is not visible in this PID
-  // namespace.
-  using Attach = std::function<absl::StatusOr<std::vector<UniqueFd>>(
-      SessionId session, pid_t pid)>;
-
-  // Called on the socket's thread: makes a lane for this peer.
-  // FAILED_PRECONDITION: its session has ended.
-  using OpenLane = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
+  // Called on the socket's thread: returns the descriptors that were granted,
+  // for a process which may write to the memory from now on, or makes a lane
+  // for it. FAILED_PRECONDITION: its session is over.
+  using Share = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
       const AttachGrant& grant, const UnixPeer& peer)>;
 
-  // `pool` outlives the socket. `open_lane` is null where there are no lanes.
-  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(
-      Config config, const KvPool* pool, Attach attach,
-      OpenLane open_lane = nullptr);
+  static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(Config config,
+                                                             Share share);
   ~MemorySocket();
   MemorySocket(const MemorySocket&) = delete;
   MemorySocket& operator=(const MemorySocket&) = delete;
@@ -127,12 +112,8 @@ class MemorySocket {
     size_t received = 0;
   };
 
-  // The descriptors that a peer receives.
-  using Share = absl::StatusOr<std::vector<SharedDescriptor>>;
-
-  MemorySocket(Config config, const KvPool* pool, Attach attach,
-               OpenLane open_lane, std::unique_ptr<UnixListener> listener,
-               UniqueFd stop);
+  MemorySocket(Config config, Share share,
+               std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
   // All of these run on the socket's thread.
   void Run();
@@ -149,12 +130,9 @@ class MemorySocket {
   void Answer(const Peer& peer);
   MemorySocketStatus Grant(const Peer& peer,
                            std::vector<SharedDescriptor>& descriptors);
-  Share SharePool(const AttachGrant& grant, const UnixPeer& peer) const;
 
   const Config config_;
-  const KvPool* const pool_;
-  const Attach attach_;
-  const OpenLane open_lane_;
+  const Share share_;
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;

@@ -67,6 +67,7 @@ const std::vector<MetricGroup>& MetricCatalogue() {
   static const auto* const catalogue = new std::vector<MetricGroup>{
       {"Prefix cache", PrefixMetrics()},
       {"Pool", PoolMetrics()},
+      {"Blocks", BlockMetrics()},
       {"Eviction", EvictionMetrics()},
       {"Locks and sessions", LockMetrics()},
       {"Workers", WorkerMetrics()},

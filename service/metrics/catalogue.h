@@ -22,6 +22,7 @@ MetricLabel NamespaceClassLabel();
 // The parts of the catalogue, each in a file of its own.
 std::vector<Metric> PrefixMetrics();
 std::vector<Metric> PoolMetrics();
+std::vector<Metric> BlockMetrics();
 std::vector<Metric> EvictionMetrics();
 std::vector<Metric> LockMetrics();
 std::vector<Metric> WorkerMetrics();

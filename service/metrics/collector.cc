@@ -16,6 +16,8 @@ constexpr size_t kShownClasses = 8;
 // Sessions beyond this number, in the order of their opening, are shown as one,
 // too.
 constexpr uint32_t kListedSessions = 32;
+// The same of kinds of blocks.
+constexpr size_t kListedKinds = 16;
 
 void Add(const ClassTraffic& from, ClassTraffic& to) {
   to.query_tokens += from.query_tokens;
@@ -89,6 +91,39 @@ std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
   return workers;
 }
 
+void Add(const KindCounters& from, BlockKindFigures& to) {
+  to.hits += from.hits;
+  to.misses += from.misses;
+  for (uint64_t evicted : from.evicted) to.evictions += evicted;
+}
+
+void Add(const KindStats& from, const BlockStats& blocks,
+         BlockKindFigures& to) {
+  to.bytes += from.extents * blocks.extent_bytes;
+  to.ready_blocks += from.ready_blocks;
+  Add(from.counters, to);
+}
+
+// The listed kinds, those of one label added up; last the sum of all others.
+std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks) {
+  BlockKindFigures others;
+  Add(blocks.ended_kinds, others);
+  std::map<std::string, BlockKindFigures> by_name;
+  for (size_t i = 0; i < blocks.kinds.size(); ++i) {
+    const std::string& label = blocks.kinds[i].kind.spec.label;
+    const std::string name = label.empty() ? "unnamed" : VisibleText(label);
+    const bool is_listed = i < kListedKinds && name != others.name;
+    Add(blocks.kinds[i], blocks, is_listed ? by_name[name] : others);
+  }
+  std::vector<BlockKindFigures> kinds;
+  for (auto& [name, figures] : by_name) {
+    figures.name = name;
+    kinds.push_back(std::move(figures));
+  }
+  kinds.push_back(std::move(others));
+  return kinds;
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> MetricsCollector::Collect() const {
@@ -107,10 +142,14 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
   std::vector<NamespaceClassFigures> classes = ClassesOf(cache);
   std::vector<WorkerFigures> workers =
       WorkersOf(sources_.cache->ListSessions(kListedSessions), cache);
+  BlockStats blocks = sources_.blocks->Stats();
+  std::vector<BlockKindFigures> block_kinds = BlockKindsOf(blocks);
   return {
       .cache = std::move(cache),
       .classes = std::move(classes),
       .workers = std::move(workers),
+      .blocks = std::move(blocks),
+      .block_kinds = std::move(block_kinds),
       .is_draining = *sources_.is_draining,
       .regret = sources_.regret->Figures(),
       .pending_wait_seconds = sources_.pending_matches->wait_seconds(),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/block_cache.h"
 #include "core/prefix_cache.h"
 #include "events/routers/kv_events.h"
 #include "os/sockets/peer_filter.h"
@@ -30,6 +31,7 @@ class MetricsCollector : public prometheus::Collectable {
   // All outlive this.
   struct Sources {
     PrefixCache* cache;
+    BlockCache* blocks;
     const SelfCheck* self_check;
     const PageVerifier* verifier;  // null: no pages are verified
     const RegretMeter* regret;

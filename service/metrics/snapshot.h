@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/journal/stats.h"
+#include "core/requests/block_requests.h"
 #include "events/routers/kv_event_figures.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/pending_matches.h"
@@ -46,6 +47,16 @@ struct WorkerFigures {
   uint64_t reserved_pages = 0;
 };
 
+// The kinds of blocks of one label, or of several labels that are shown as one.
+struct BlockKindFigures {
+  std::string name = "other";
+  uint64_t bytes = 0;
+  uint64_t ready_blocks = 0;
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t evictions = 0;
+};
+
 // Everything that the metrics are made from, at one scrape.
 struct MetricsSnapshot {
   CacheStats cache;  // all of one moment
@@ -53,6 +64,9 @@ struct MetricsSnapshot {
   std::vector<NamespaceClassFigures> classes{1};
   // The last one is "other".
   std::vector<WorkerFigures> workers{1};
+  BlockStats blocks;
+  // The last one is "other".
+  std::vector<BlockKindFigures> block_kinds{1};
   bool is_draining = false;
   RegretFigures regret;
   Histogram<kPendingWaitSeconds> pending_wait_seconds;

@@ -1,5 +1,6 @@
 #include "service/options/option_checks.h"
 
+#include <bit>
 #include <filesystem>
 #include <limits>
 #include <regex>
@@ -99,6 +100,23 @@ absl::Status CheckWatermark(const Options& options) {
         high, options.pool_pages));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckMemory(const Options& options) {
+  const uint64_t extent = options.block_extent;
+  if (!std::has_single_bit(extent) || extent < kPlaceBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("block-extent is %u; must be a power of two from %u on",
+                        extent, kPlaceBytes));
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 43;  // places have 32 bits
+  if (options.memory == 0) return absl::OkStatus();
+  if (options.memory >= extent && options.memory <= kMost) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "memory is %u; must be from %u, which is block-extent, to %u",
+      options.memory, extent, kMost));
 }
 
 absl::Status CheckFloors(const Options& options) {
@@ -228,7 +246,7 @@ absl::Status CompleteOptions(Options& options) {
         CheckSocketPath("memory-socket", options.memory_socket),
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
-        CheckPageBytes(options), ResolvePool(options),
+        CheckMemory(options), CheckPageBytes(options), ResolvePool(options),
         CompleteKvEvents(options), CheckTiers(options),
         CompleteMoverSocket(options)}) {
     if (!status.ok()) return status;

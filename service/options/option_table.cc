@@ -324,6 +324,20 @@ std::vector<OptionSpec> MakeOptionTable() {
       Text("model", &Options::model, "NAME",
            "Model that the KV belongs to; a worker that names another is "
            "refused"),
+      Bytes(
+          "memory", &Options::memory,
+          "Size of the block memory, which engines on all GPUs of the machine "
+          "share; off when not given. Without options of the pool or its "
+          "layout there is then no pool"),
+      Bytes(
+          "block-extent", &Options::block_extent,
+          "Piece of the block memory that one kind of blocks has at a time, a "
+          "power of two; no block may be larger"),
+      Time(
+          "block-write-limit", &Options::block_write_limit,
+          absl::Milliseconds(1), hour,
+          "How long a block may take to be written before others are told that "
+          "it is missing"),
       Live(Named("eviction-policy", &Options::eviction_policy,
                  static_cast<EvictionPolicyKind>(kEvictionPolicies - 1),
                  ParseEvictionPolicy, EvictionPolicyName,
@@ -352,6 +366,12 @@ std::vector<OptionSpec> MakeOptionTable() {
       Live(Number("max-reserved-pages-per-session",
                   &Options::max_reserved_pages_per_session, 0, kMaxUint32,
                   "Pages that a session may have reserved; 0 for no limit")),
+      Live(Number("max-block-locks-per-session",
+                  &Options::max_block_locks_per_session, 0, kMaxUint32,
+                  "Blocks that a session may have locked; 0 for no limit")),
+      Live(Number("max-reserved-blocks-per-session",
+                  &Options::max_reserved_blocks_per_session, 0, kMaxUint32,
+                  "Blocks that a session may have reserved; 0 for no limit")),
       Live(Bytes("max-kept-bytes-per-session",
                  &Options::max_kept_bytes_per_session,
                  "Memory that may be kept for a session: prompts that its "

@@ -291,6 +291,23 @@ absl::Status CheckExclusions(const Parser& parser, Options& options) {
   return absl::OkStatus();
 }
 
+// Where there is block memory and nothing is said of a pool, the smallest one
+// stands for none.
+void CompletePool(const Parser& parser, Options& options) {
+  if (options.memory == 0) return;
+  for (const char* name :
+       {"pool-pages", "pool-bytes", "pool-fraction", "pool-shards",
+        "pool-memory", "pool-devices", "page-tokens", "layers", "kv-planes",
+        "heads", "head-size", "dtype", "layout-order", "page-bytes",
+        "page-format", "model-config"}) {
+    if (parser.given(name)) return;
+  }
+  options.has_pool = false;
+  options.pool_pages = 2;
+  options.layers = 1;
+  options.heads = 1;
+}
+
 // Sets what the model's file says and the user does not.
 absl::Status ReadModel(const Parser& parser, Options& options) {
   if (options.model_config.empty()) return absl::OkStatus();
@@ -327,7 +344,15 @@ KvShape ShapeOf(const Options& options) {
 SessionLimits SessionLimitsOf(const Options& options) {
   return {.max_locks = options.max_locks_per_session,
           .max_reserved_pages = options.max_reserved_pages_per_session,
-          .max_kept_bytes = options.max_kept_bytes_per_session};
+          .max_kept_bytes = options.max_kept_bytes_per_session,
+          .max_block_locks = options.max_block_locks_per_session,
+          .max_reserved_blocks = options.max_reserved_blocks_per_session};
+}
+
+BlockOptions BlockOptionsOf(const Options& options) {
+  return {.memory_bytes = options.memory,
+          .extent_bytes = options.block_extent,
+          .write_limit = options.block_write_limit};
 }
 
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
@@ -343,6 +368,7 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   if (!line.ok() || !line->print.empty() || line->print_metrics) return line;
   RETURN_IF_ERROR(CheckExclusions(parser, line->options));
   RETURN_IF_ERROR(ReadModel(parser, line->options));
+  CompletePool(parser, line->options);
   RETURN_IF_ERROR(CompleteOptions(line->options));
   line->print = parser.Printed(line->options);
   line->check_start = parser.checks_config();

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/quota_classes.h"
+#include "core/requests/block_requests.h"
 #include "core/requests/session_limits.h"
 #include "gpu/kv_layout.h"
 #include "service/security/credential.h"
@@ -71,6 +72,15 @@ struct Options {
   std::string page_format;
   std::string model;
 
+  // Bytes of the block memory; 0: there is none.
+  uint64_t memory = 0;
+  // False: there is block memory, and no option asks for a pool, so that the
+  // smallest one is made, which no worker may attach.
+  bool has_pool = true;
+  uint64_t block_extent = uint64_t{16} << 20;
+  // How long a block may be reserved before it reads as missing.
+  absl::Duration block_write_limit = absl::Seconds(30);
+
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
   bool learn_reuse = false;
   // When fewer than low_free_pages are free, evict until high_free_pages are;
@@ -96,6 +106,8 @@ struct Options {
   // Limits of one session; zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;
+  uint32_t max_block_locks_per_session = 0;
+  uint32_t max_reserved_blocks_per_session = 0;
   uint64_t max_kept_bytes_per_session = uint64_t{256} << 20;
   uint32_t max_calls_per_second = 0;
   // How many events are kept for watchers that come back or are slow.
@@ -139,6 +151,7 @@ struct Options {
 
 KvShape ShapeOf(const Options& options);
 SessionLimits SessionLimitsOf(const Options& options);
+BlockOptions BlockOptionsOf(const Options& options);
 
 // What the command line asks for.
 struct CommandLine {

@@ -137,6 +137,11 @@ class AccessControl {
       for (const auto& query : request.queries()) {
         RETURN_IF_ERROR(CheckNamespace(credential, query.namespace_()));
       }
+    } else if constexpr (requires { request.kinds(0).namespace_(); }) {
+      // Of what other calls name by the kind's number, too.
+      for (const auto& kind : request.kinds()) {
+        RETURN_IF_ERROR(CheckNamespace(credential, kind.namespace_()));
+      }
     } else if constexpr (requires { request.namespace_(); }) {
       // The lock of an insert implies the namespace, which was checked when it
       // was taken.

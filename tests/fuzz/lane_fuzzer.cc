@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "core/block_cache.h"
 #include "core/operators/gauges.h"
 #include "core/prefix_cache.h"
 #include "lane/layout.h"
@@ -24,6 +25,7 @@
 #include "service/calls/call_policy.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/block_service.h"
 #include "service/handlers/data_path.h"
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/pool_service.h"
@@ -43,6 +45,7 @@ constexpr uint32_t kCapacity = 24;
 constexpr uint32_t kPageTokens = 2;
 constexpr uint32_t kArenaBytes = 8192;
 constexpr size_t kLaneBytes = lane::kArenaOffset + kArenaBytes;
+constexpr uint64_t kMemoryBytes = 16 * kPlaceBytes;
 constexpr int kMaxSteps = 300;
 
 void Expect(bool holds, const char* what) {
@@ -57,6 +60,7 @@ class HostileWorker {
     cache_.OpenSession(kSession, "fuzz");
     prefixes_.AddMethodsTo(data_path_);
     pool_.AddMethodsTo(data_path_);
+    blocks_.AddMethodsTo(data_path_);
     admin_.AddMethodsTo(data_path_);
     methods_ = std::make_unique<LaneMethods>(&policy_, data_path_, metrics_);
     Map();
@@ -198,6 +202,8 @@ class HostileWorker {
       {.page_tokens = kPageTokens,
        .capacity_pages = kCapacity,
        .session_limits = {.max_locks = 8, .max_reserved_pages = 12},
+       .blocks = {.memory_bytes = kMemoryBytes,
+                  .extent_bytes = 4 * kPlaceBytes},
        .on_wait_over = [this](WaitId wait, PendingOutcome outcome) {
          pending_.WaitOver(wait, outcome);
        }}};
@@ -206,7 +212,11 @@ class HostileWorker {
   SteppedCalls stepped_{&cache_, &rpc_};
   PrefixCacheService prefixes_{&cache_, &pending_,  &stepped_,
                                nullptr, kMaxTokens, kEpoch};
-  PoolService pool_{&cache_, &stepped_, nullptr, nullptr, v1::PoolDescription(), kEpoch};
+  PoolService pool_{&cache_, &stepped_, nullptr, nullptr, v1::PoolDescription(),
+                    kEpoch};
+  BlockCache block_cache_{&cache_};
+  BlockService blocks_{&cache_, &block_cache_, &stepped_,
+                       nullptr, kMemoryBytes,  kEpoch};
   AdminService admin_{
       &cache_,
       &self_check_,

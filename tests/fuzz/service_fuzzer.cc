@@ -19,7 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/prefix_cache.h"
 #include "core/requests/errors.h"
-#include "gpu/host_kv_pool.h"
 #include "service/handlers/admin_service.h"
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/pool_service.h"
@@ -42,18 +41,12 @@ constexpr int kCheckEvery = 8;
 
 // The one part that is a thread; it is shared by all runs.
 MemorySocket* Memory() {
-  static const std::unique_ptr<HostKvPool> pool =
-      HostKvPool::Create({.layers = 1,
-                          .kv_planes = 2,
-                          .heads = 1,
-                          .head_size = 8,
-                          .page_tokens = 2},
-                         kCapacity, 1)
-          .value();
   static const std::unique_ptr<MemorySocket> memory =
       MemorySocket::Start(
           {.socket = {absl::StrCat("/tmp/pando-fuzz-", getpid(), ".sock")}},
-          pool.get(), [](SessionId, pid_t) { return std::vector<UniqueFd>(); })
+          [](const AttachGrant&, const UnixPeer&) {
+            return std::vector<SharedDescriptor>();
+          })
           .value();
   return memory.get();
 }

@@ -62,10 +62,11 @@ class AttachmentsTest : public testing::Test {
     EXPECT_TRUE(cache_.Allocate({kSession, NamespaceKey(), kReserved}).ok());
   }
 
-  std::vector<UniqueFd> Attach(pid_t pid) {
-    auto shards = attachments_->Attach(kSession, pid);
+  std::vector<SharedDescriptor> Attach(
+      pid_t pid, AttachGrant::What what = AttachGrant::What::kPool) {
+    auto shards = attachments_->Attach({kSession, what}, pid);
     EXPECT_TRUE(shards.ok()) << shards.status();
-    return std::move(shards).value_or(std::vector<UniqueFd>());
+    return std::move(shards).value_or(std::vector<SharedDescriptor>());
   }
 
   // The session's stream breaks, and it is not resumed; no time is too long.
@@ -97,16 +98,18 @@ class AttachmentsTest : public testing::Test {
                           .order = LayoutOrder::kLayerFirst},
                          kPages, 2)
           .value();
+  const HostMemory block_memory_ =
+      HostMemory::Create("the block memory", 1 << 20).value();
   PrefixCache cache_{{.page_tokens = 16, .capacity_pages = kPages}};
   std::unique_ptr<Attachments> attachments_ =
-      Attachments::Start(&cache_, pool_.get()).value();
+      Attachments::Start(&cache_, pool_.get(), &block_memory_).value();
   absl::Time now_ = absl::UnixEpoch();
 };
 
 TEST_F(AttachmentsTest, GivesADescriptorOfEachShardWhileTheSessionLives) {
   EXPECT_THAT(Attach(getpid()), SizeIs(2));
   cache_.CloseSession(kSession);
-  EXPECT_EQ(attachments_->Attach(kSession, getpid()).status().code(),
+  EXPECT_EQ(attachments_->Attach({kSession}, getpid()).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
@@ -120,7 +123,7 @@ TEST_F(AttachmentsTest, TheEndOfTheProcessFreesThePages) {
 
 TEST_F(AttachmentsTest, WhoInheritedADescriptorHoldsThePages) {
   Child worker;
-  std::vector<UniqueFd> inherited = Attach(worker.pid());
+  std::vector<SharedDescriptor> inherited = Attach(worker.pid());
   LoseSession();
   worker.Kill();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(HeldPages(), kReserved);
@@ -134,9 +137,9 @@ TEST_F(AttachmentsTest, WhoInheritedAMappingHoldsThePages) {
   Child worker;
   void* mapping = nullptr;
   {
-    const std::vector<UniqueFd> shards = Attach(worker.pid());
+    const std::vector<SharedDescriptor> shards = Attach(worker.pid());
     mapping = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-                   shards[0].get(), 0);
+                   shards[0].fd.get(), 0);
     ASSERT_NE(mapping, MAP_FAILED);
   }
   Child heir;  // by fork
@@ -149,7 +152,7 @@ TEST_F(AttachmentsTest, WhoInheritedAMappingHoldsThePages) {
 }
 
 TEST_F(AttachmentsTest, AProcessThatCannotBeSeenHoldsThePagesUntilItUnmaps) {
-  std::vector<UniqueFd> shards = Attach(kNotVisible);
+  std::vector<SharedDescriptor> shards = Attach(kNotVisible);
   LoseSession();
   EXPECT_EQ(HeldPages(), kReserved);
   shards.clear();
@@ -158,7 +161,7 @@ TEST_F(AttachmentsTest, AProcessThatCannotBeSeenHoldsThePagesUntilItUnmaps) {
 
 TEST_F(AttachmentsTest, ALivingProcessThatHasUnmappedHoldsNoPages) {
   Child worker;
-  std::vector<UniqueFd> shards = Attach(worker.pid());
+  std::vector<SharedDescriptor> shards = Attach(worker.pid());
   LoseSession();
   EXPECT_EQ(HeldPages(), kReserved);
   shards.clear();
@@ -167,8 +170,8 @@ TEST_F(AttachmentsTest, ALivingProcessThatHasUnmappedHoldsNoPages) {
 
 TEST_F(AttachmentsTest, AProcessThatAttachesAgainIsTheSameWriter) {
   Child worker;
-  std::vector<UniqueFd> first = Attach(worker.pid());
-  std::vector<UniqueFd> second = Attach(worker.pid());
+  std::vector<SharedDescriptor> first = Attach(worker.pid());
+  std::vector<SharedDescriptor> second = Attach(worker.pid());
   LoseSession();
   EXPECT_THAT(cache_.ListQuarantine(1).sessions.at(0).writers, SizeIs(1));
   first.clear();
@@ -177,13 +180,37 @@ TEST_F(AttachmentsTest, AProcessThatAttachesAgainIsTheSameWriter) {
   EXPECT_EQ(HeldPages(), 0u);
 }
 
+TEST_F(AttachmentsTest, TheBlockMemoryHoldsLikeThePool) {
+  constexpr auto kBlockMemory = AttachGrant::What::kBlockMemory;
+  std::vector<SharedDescriptor> blocks = Attach(kNotVisible, kBlockMemory);
+  ASSERT_THAT(blocks, SizeIs(1));
+  EXPECT_EQ(blocks[0].bytes, block_memory_.bytes());
+  LoseSession();
+  EXPECT_EQ(HeldPages(), kReserved);
+  blocks.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
+TEST_F(AttachmentsTest, AWriterThatMapsPoolAndBlockMemoryHoldsByEither) {
+  Child worker;
+  std::vector<SharedDescriptor> pool = Attach(worker.pid());
+  std::vector<SharedDescriptor> blocks =
+      Attach(worker.pid(), AttachGrant::What::kBlockMemory);
+  LoseSession();
+  EXPECT_THAT(cache_.ListQuarantine(1).sessions.at(0).writers, SizeIs(1));
+  pool.clear();
+  EXPECT_EQ(HeldPages(), kReserved);
+  blocks.clear();
+  EXPECT_EQ(HeldPages(), 0u);
+}
+
 // It can write to all of it, so it can lock it, too.
 TEST_F(AttachmentsTest, WhoLocksTheMemoryKeepsNobodyOutAndEndsNobodysHold) {
-  std::vector<UniqueFd> hostile = Attach(kNotVisible);
-  for (const UniqueFd& shard : hostile) {
+  std::vector<SharedDescriptor> hostile = Attach(kNotVisible);
+  for (const SharedDescriptor& shard : hostile) {
     struct flock all = {};
     all.l_type = F_WRLCK;
-    ASSERT_EQ(fcntl(shard.get(), F_OFD_SETLK, &all), 0);
+    ASSERT_EQ(fcntl(shard.fd.get(), F_OFD_SETLK, &all), 0);
   }
   Child worker;
   Attach(worker.pid());
@@ -196,7 +223,7 @@ TEST_F(AttachmentsTest, WhoLocksTheMemoryKeepsNobodyOutAndEndsNobodysHold) {
 
 TEST_F(AttachmentsTest, TheProcessOfAWriterIsNamedWhileItLives) {
   Child worker;
-  const std::vector<UniqueFd> shards = Attach(worker.pid());
+  const std::vector<SharedDescriptor> shards = Attach(worker.pid());
   LoseSession();
   const WriterId writer = cache_.ListQuarantine(1).sessions.at(0).writers.at(0);
   EXPECT_THAT(attachments_->PidOf(writer), Optional(worker.pid()));

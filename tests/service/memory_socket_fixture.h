@@ -113,15 +113,16 @@ class MemorySocketTest : public testing::Test {
 
   absl::StatusOr<std::unique_ptr<MemorySocket>> TryStart() {
     return MemorySocket::Start(
-        config_, pool_.get(),
-        [this](SessionId session,
-               pid_t pid) -> absl::StatusOr<std::vector<UniqueFd>> {
+        config_,
+        [this](const AttachGrant& grant, const UnixPeer& peer)
+            -> absl::StatusOr<std::vector<SharedDescriptor>> {
           absl::MutexLock lock(&mutex_);
-          attached_.emplace_back(session, pid);
+          attached_.emplace_back(grant.session, peer.pid);
           if (sessions_ended_) return absl::FailedPreconditionError("over");
-          std::vector<UniqueFd> shards;
+          std::vector<SharedDescriptor> shards;
           for (uint32_t i = 0; i < kShards; ++i) {
-            shards.push_back(pool_->ExportShard(i).value());
+            shards.push_back(
+                {pool_->ExportShard(i).value(), pool_->shards()[i].size_bytes});
           }
           return shards;
         });

@@ -2,6 +2,8 @@
 #include <ostream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/service/options_fixture.h"
 
@@ -138,6 +140,30 @@ TEST_F(OptionsTest, PageBytesAndHeadsExcludeEachOther) {
 TEST_F(OptionsTest, APageFormatHasNoSemicolons) {
   EXPECT_EQ(Error({"--page-format=a;b"}),
             "page_format is 'a;b'; must be without semicolons");
+}
+
+TEST_F(OptionsTest, BlockMemoryHasAtLeastOneExtent) {
+  EXPECT_EQ(Error({"--memory=16MiB", "--block-extent=32MiB"}),
+            "memory is 16777216; must be from 33554432, which is block-extent, "
+            "to 8796093022208");
+  EXPECT_EQ(Parsed({"--memory=16MiB"}).memory, uint64_t{16} << 20);
+}
+
+TEST_F(OptionsTest, ABlockExtentIsAPowerOfTwo) {
+  for (const char* bad : {"3MiB", "2048"}) {
+    const std::string error = Error({absl::StrCat("--block-extent=", bad)});
+    EXPECT_THAT(error, testing::HasSubstr("must be a power of two from 4096"));
+  }
+}
+
+TEST_F(OptionsTest, WithMemoryAndNoOptionOfAPoolThereIsNone) {
+  const Options alone = Parsed({"--memory=16MiB", "--model=tiny"});
+  EXPECT_FALSE(alone.has_pool);
+  EXPECT_EQ(alone.pool_pages, 2u);
+  const Options both = Parsed({"--memory=16MiB", "--layers=3"});
+  EXPECT_TRUE(both.has_pool);
+  EXPECT_EQ(both.pool_pages, Options().pool_pages);
+  EXPECT_TRUE(Parsed({}).has_pool);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/handlers/admin_service.h"
+#include "service/handlers/block_service.h"
 #include "service/handlers/data_path_service.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
@@ -80,6 +81,7 @@ class SteppedCallsTest : public testing::Test {
     admin_.AddMethodsTo(data_path_);
     prefixes_.AddMethodsTo(data_path_);
     pool_.AddMethodsTo(data_path_);
+    blocks_.AddMethodsTo(data_path_);
     admin_.Register(server_, metrics_, data_path_);
     pool_.Register(server_, metrics_, data_path_);
     prefixes_.Register(server_, metrics_, data_path_);
@@ -232,6 +234,8 @@ class SteppedCallsTest : public testing::Test {
                       {.epoch = 1, .max_tokens = 1'000, .drain = nullptr}};
   PrefixCacheService prefixes_{&cache_, nullptr, &stepped_, nullptr, 1'000, 1};
   PoolService pool_{&cache_, &stepped_, nullptr, nullptr, {}, 1};
+  BlockCache block_cache_{&cache_};
+  BlockService blocks_{&cache_, &block_cache_, &stepped_, nullptr, 0, 1};
   DataPathService batches_{&policy_, &cache_, &stepped_, nullptr, false};
 };
 

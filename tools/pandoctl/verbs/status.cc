@@ -1,7 +1,12 @@
 // pandoctl status: one look at everything.
 
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -30,10 +35,30 @@ std::string HitRateText(const v1::CacheCounters& counters) {
       counters.query_tokens());
 }
 
+std::vector<std::pair<std::string, std::string>> BlockLines(
+    const v1::BlockFigures& blocks) {
+  return {
+      {"memory", absl::StrFormat("%s of %s, %s", BytesText(blocks.used_bytes()),
+                                 BytesText(blocks.memory_bytes()),
+                                 Counted(blocks.kinds(), "kind"))},
+      {"blocks", absl::StrFormat(
+                     "%d evictable, %d protected, %d reserved, %d quarantined",
+                     blocks.evictable_blocks(), blocks.protected_blocks(),
+                     blocks.reserved_blocks(), blocks.quarantined_blocks())},
+      {"block hits",
+       absl::StrFormat(
+           "%s %% of %d keys",
+           PercentText(blocks.hits(), blocks.hits() + blocks.misses()),
+           blocks.hits() + blocks.misses())},
+      {"block locks",
+       absl::StrFormat("%s, %s", Counted(blocks.locks(), "lock"),
+                       Counted(blocks.reservations(), "reservation"))}};
+}
+
 std::string StatusText(const std::string& address, const std::string& health,
                        const v1::GetStatsResponse& stats,
                        const v1::PoolDescription& pool) {
-  std::string text = NamedValues({
+  std::vector<std::pair<std::string, std::string>> lines = {
       {"address", address},
       {"health", HealthText(health)},
       {"version", stats.version()},
@@ -48,7 +73,10 @@ std::string StatusText(const std::string& address, const std::string& health,
       {"waiting", absl::StrCat(stats.waiting_matches())},
       {"index", absl::StrCat(Counted(stats.nodes(), "node"), " in ",
                              Counted(stats.namespaces(), "namespace"))},
-  });
+  };
+  if (stats.has_blocks())
+    absl::c_move(BlockLines(stats.blocks()), std::back_inserter(lines));
+  std::string text = NamedValues(lines);
   if (!stats.quota_classes().empty()) {
     absl::StrAppend(&text, "\n", QuotaTable(stats.quota_classes()));
   }

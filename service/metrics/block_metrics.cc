@@ -1,0 +1,161 @@
+// The block memory: which blocks are in it, and who finds and evicts them.
+
+#include "service/metrics/catalogue.h"
+
+namespace pando {
+namespace {
+
+using Snapshot = MetricsSnapshot;
+
+// Blocks by state, each counted by `measure` of its kind.
+template <typename Measure>
+Metric::Collect ByState(Measure measure) {
+  return [measure](const Snapshot& s, Samples& out) {
+    double evictable = 0, locked = 0, written = 0;
+    for (const KindStats& kind : s.blocks.kinds) {
+      const double each = measure(kind);
+      evictable +=
+          each * static_cast<double>(kind.ready_blocks - kind.locked_blocks);
+      locked += each * static_cast<double>(kind.locked_blocks);
+      written += each * static_cast<double>(kind.written_blocks);
+    }
+    out.Add({"evictable"}, evictable);
+    out.Add({"protected"}, locked);
+    out.Add({"reserved"}, written);
+  };
+}
+
+KindCounters SumOf(const Snapshot& s) {
+  KindCounters sum = s.blocks.ended_kinds;
+  for (const KindStats& kind : s.blocks.kinds) sum += kind.counters;
+  return sum;
+}
+
+Metric Counted(std::string name, std::string help,
+               uint64_t KindCounters::*counter) {
+  return Counter(std::move(name), std::move(help),
+                 [counter](const Snapshot& s) {
+                   return static_cast<double>(SumOf(s).*counter);
+                 });
+}
+
+std::vector<MetricLabel> KindLabel() {
+  return {{"kind",
+           "the labels of the 16 kinds that were opened first, `unnamed` where "
+           "there is none, and `other`"}};
+}
+
+Metric::Collect OfEachKind(uint64_t BlockKindFigures::*figure) {
+  return [figure](const Snapshot& s, Samples& out) {
+    for (const BlockKindFigures& kind : s.block_kinds) {
+      out.Add({kind.name}, static_cast<double>(kind.*figure));
+    }
+  };
+}
+
+}  // namespace
+
+std::vector<Metric> BlockMetrics() {
+  return {
+      Gauge("pando_block_memory_bytes", "Bytes of the block memory.",
+            [](const Snapshot& s) {
+              return static_cast<double>(s.blocks.memory_bytes);
+            }),
+      Gauge(
+          "pando_block_extents",
+          "Extents of the block memory: those that a kind has, and those that "
+          "none has.",
+          {{"state", ""}},
+          [](const Snapshot& s, Samples& out) {
+            out.Add({"used"}, s.blocks.extents - s.blocks.free_extents);
+            out.Add({"free"}, s.blocks.free_extents);
+          }),
+      Gauge(
+          "pando_blocks",
+          "Blocks by state. Protected ones are locked; reserved ones are being "
+          "written, or were by a session that is lost.",
+          {{"state", ""}}, ByState([](const KindStats&) { return 1.0; })),
+      Gauge("pando_block_bytes", "Bytes of the blocks by state.",
+            {{"state", ""}}, ByState([](const KindStats& kind) {
+              return static_cast<double>(kind.block_bytes);
+            })),
+      Gauge("pando_block_kinds",
+            "Kinds of blocks that a session has open or that have blocks.",
+            [](const Snapshot& s) {
+              return static_cast<double>(s.blocks.kinds.size());
+            }),
+      Gauge("pando_block_locks", "Block locks held now.",
+            [](const Snapshot& s) { return s.blocks.locks; }),
+      Gauge("pando_block_reservations", "Reservations of blocks held now.",
+            [](const Snapshot& s) { return s.blocks.reservations; }),
+      Gauge(
+          "pando_block_quarantined",
+          "Reserved blocks of lost sessions that somebody may still write to.",
+          [](const Snapshot& s) {
+            return static_cast<double>(s.blocks.quarantined_blocks);
+          }),
+      Gauge("pando_block_index_bytes",
+            "Memory of pandod that the records and indexes of blocks take.",
+            [](const Snapshot& s) {
+              return static_cast<double>(s.blocks.index_bytes);
+            }),
+      Counter(
+          "pando_block_keys_total",
+          "Keys that LookupBlocks and AcquireBlocks looked at, by what they "
+          "found.",
+          {{"result", ""}},
+          [](const Snapshot& s, Samples& out) {
+            const KindCounters sum = SumOf(s);
+            out.Add({"hit"}, static_cast<double>(sum.hits));
+            out.Add({"miss"}, static_cast<double>(sum.misses));
+            out.Add({"pending"}, static_cast<double>(sum.pending));
+          }),
+      Counted("pando_blocks_reserved_total", "Blocks reserved.",
+              &KindCounters::reserved),
+      Counted("pando_blocks_published_total", "Blocks published.",
+              &KindCounters::published),
+      Counted("pando_blocks_discarded_total",
+              "Reserved blocks that were given back unpublished, by a call or "
+              "with their session.",
+              &KindCounters::discarded),
+      Counted("pando_blocks_duplicate_total",
+              "Blocks published although their key was ready already.",
+              &KindCounters::duplicates),
+      Counted(
+          "pando_blocks_overdue_total",
+          "Blocks reserved anew because they took longer to be written than "
+          "--block-write-limit.",
+          &KindCounters::overdue),
+      Counted("pando_blocks_no_room_total",
+              "Keys that ReserveBlocks found no room for.",
+              &KindCounters::no_room),
+      Counter(
+          "pando_block_evictions_total",
+          "Blocks evicted: to make room for one of their kind, because their "
+          "extent went to another kind, or because their kind ended.",
+          {{"reason", ""}},
+          [](const Snapshot& s, Samples& out) {
+            const auto evicted = SumOf(s).evicted;
+            const auto add = [&](const char* reason, BlockEviction which) {
+              out.Add({reason},
+                      static_cast<double>(evicted[static_cast<size_t>(which)]));
+            };
+            add("room", BlockEviction::kRoom);
+            add("extent", BlockEviction::kExtent);
+            add("kind_ended", BlockEviction::kReset);
+          }),
+      Gauge("pando_block_kind_bytes", "Bytes of the extents that a kind has.",
+            KindLabel(), OfEachKind(&BlockKindFigures::bytes)),
+      Gauge("pando_block_kind_blocks", "Blocks of a kind that are ready.",
+            KindLabel(), OfEachKind(&BlockKindFigures::ready_blocks)),
+      Counter("pando_block_kind_hits_total", "Keys of a kind that were ready.",
+              KindLabel(), OfEachKind(&BlockKindFigures::hits)),
+      Counter("pando_block_kind_misses_total",
+              "Keys of a kind that were missing.", KindLabel(),
+              OfEachKind(&BlockKindFigures::misses)),
+      Counter("pando_block_kind_evictions_total", "Evicted blocks of a kind.",
+              KindLabel(), OfEachKind(&BlockKindFigures::evictions)),
+  };
+}
+
+}  // namespace pando
