@@ -35,6 +35,7 @@ AT_REST = Stats(
     version="0.0.0",
     held_pages=0,
     reuse=None,
+    blocks=None,
 )
 
 

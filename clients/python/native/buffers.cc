@@ -6,21 +6,24 @@ namespace pando::python {
 
 namespace nb = nanobind;
 
-Uint32Buffer::Uint32Buffer(PyObject* object) {
-  if (PyObject_GetBuffer(object, &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) !=
-      0) {
-    throw nb::python_error();
-  }
-  const char* const format = view_.format == nullptr ? "B" : view_.format;
-  const bool is_uint32 =
-      view_.itemsize == sizeof(uint32_t) && view_.ndim == 1 &&
-      (format[0] == 'I' || format[0] == 'L') && format[1] == '\0';
-  if (!is_uint32 && view_.len > 0) {
-    PyBuffer_Release(&view_);
-    view_ = {};
-    PyErr_SetString(PyExc_TypeError, "needs a contiguous buffer of uint32");
-    throw nb::python_error();
-  }
+Buffer::Buffer(PyObject* object, int flags) {
+  if (PyObject_GetBuffer(object, &view_, flags) != 0) throw nb::python_error();
+}
+
+Buffer Buffer::OfBytes(PyObject* object) {
+  return Buffer(object, PyBUF_C_CONTIGUOUS);
+}
+
+Buffer Buffer::OfUint32s(PyObject* object) {
+  Buffer buffer(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  const Py_buffer& view = buffer.view_;
+  const char* const format = view.format == nullptr ? "B" : view.format;
+  const bool is_uint32 = view.itemsize == sizeof(uint32_t) && view.ndim == 1 &&
+                         (format[0] == 'I' || format[0] == 'L') &&
+                         format[1] == '\0';
+  if (is_uint32 || view.len == 0) return buffer;
+  PyErr_SetString(PyExc_TypeError, "needs a contiguous buffer of uint32");
+  throw nb::python_error();
 }
 
 // Calls numpy through Python, so that this builds without it and runs with any

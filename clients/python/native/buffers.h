@@ -12,15 +12,17 @@
 
 namespace pando::python {
 
-// A view of a Python object that holds contiguous uint32, such as a numpy
-// array. Move-only. Throws nanobind::python_error for any other object.
-class Uint32Buffer {
+// A view of the contiguous memory of a Python object, such as a numpy array.
+// Move-only.
+class Buffer {
  public:
-  explicit Uint32Buffer(PyObject* object);
-  Uint32Buffer(Uint32Buffer&& other) noexcept
-      : view_(std::exchange(other.view_, {})) {}
-  Uint32Buffer& operator=(Uint32Buffer&&) = delete;
-  ~Uint32Buffer() {
+  // Throw nanobind::python_error for any other object.
+  static Buffer OfBytes(PyObject* object);
+  static Buffer OfUint32s(PyObject* object);
+
+  Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
+  Buffer& operator=(Buffer&&) = delete;
+  ~Buffer() {
     if (view_.obj != nullptr) PyBuffer_Release(&view_);
   }
 
@@ -30,6 +32,8 @@ class Uint32Buffer {
   }
 
  private:
+  Buffer(PyObject* object, int flags);
+
   Py_buffer view_ = {};
 };
 

@@ -21,8 +21,10 @@ enum class Kind {
   kBool,      // bool
   kInt32,     // int; enums, too
   kUint32,    // int
+  kUint64,    // int
   kFixed64,   // int
   kString,    // str
+  kBytes,     // a contiguous buffer, such as bytes; back, bytes
   kMessage,   // a tuple; None: not set
   kMessages,  // a list of tuples
   kUint32s,   // packed fixed32: a contiguous buffer of uint32; back, a numpy
@@ -77,6 +79,7 @@ class Encoding {
  private:
   size_t SizeOf(const Codec& codec, PyObject* values);
   size_t SizeOf(const Field& field, PyObject* value);
+  size_t SizeOfBuffer(const Field& field, Buffer buffer);
   std::byte* Write(const Codec& codec, PyObject* values, std::byte* out);
   std::byte* Write(const Field& field, PyObject* value, std::byte* out);
 
@@ -85,7 +88,7 @@ class Encoding {
   // In the order in which the fields are visited, the same in both passes.
   std::vector<uint64_t> numbers_;  // a list begins with its length
   std::vector<nanobind::tuple> lists_;
-  std::vector<Uint32Buffer> buffers_;
+  std::vector<Buffer> buffers_;
   std::vector<size_t> message_sizes_;
   size_t next_number_ = 0;
   size_t next_list_ = 0;

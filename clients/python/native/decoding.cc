@@ -38,10 +38,13 @@ nb::object DefaultOf(const Field& field) {
       return nb::bool_(false);
     case Kind::kInt32:
     case Kind::kUint32:
+    case Kind::kUint64:
     case Kind::kFixed64:
       return nb::int_(0);
     case Kind::kString:
       return nb::str("");
+    case Kind::kBytes:
+      return nb::bytes("", 0);
     case Kind::kMessage:
       return nb::none();
     case Kind::kMessages:
@@ -57,8 +60,8 @@ nb::object DefaultOf(const Field& field) {
 // rule a list comes in one piece.
 nb::object ArrayOf(const nb::object& before, Bytes piece) {
   if (piece.size() % sizeof(uint32_t) != 0) RaiseBroken();
-  std::optional<Uint32Buffer> first;
-  if (before.is_valid()) first.emplace(before.ptr());
+  std::optional<Buffer> first;
+  if (before.is_valid()) first.emplace(Buffer::OfUint32s(before.ptr()));
   const Bytes first_bytes = first ? first->bytes() : Bytes();
   const NewArray made =
       NewUint32Array((first_bytes.size() + piece.size()) / sizeof(uint32_t));
@@ -80,7 +83,8 @@ nb::object NumberOf(const Field& field, uint64_t number) {
 }
 
 bool IsVarint(Kind kind) {
-  return kind == Kind::kBool || kind == Kind::kInt32 || kind == Kind::kUint32;
+  return kind == Kind::kBool || kind == Kind::kInt32 || kind == Kind::kUint32 ||
+         kind == Kind::kUint64;
 }
 
 void AppendFixed64s(Bytes bytes, nb::object& list) {
@@ -121,6 +125,9 @@ PyObject* Codec::Decode(Bytes bytes) const {
           value = Owned(PyUnicode_DecodeUTF8(
               reinterpret_cast<const char*>(content.data()),
               static_cast<Py_ssize_t>(content.size()), nullptr));
+          break;
+        case Kind::kBytes:
+          value = nb::bytes(content.data(), content.size());
           break;
         case Kind::kMessage:
           value = nb::steal(field.message->Decode(content));

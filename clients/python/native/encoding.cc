@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include <limits>
+#include <utility>
 
 #include "clients/python/native/codec.h"
 #include "clients/python/native/wire.h"
@@ -160,7 +161,8 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
   switch (field.kind) {
     case Kind::kBool:
     case Kind::kInt32:
-    case Kind::kUint32: {
+    case Kind::kUint32:
+    case Kind::kUint64: {
       const uint64_t number = numbers_.emplace_back(NumberOf(field, value));
       return IsLeftOut(field, number) ? 0 : TagSize(field) + VarintSize(number);
     }
@@ -193,10 +195,10 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
       }
       return size;
     }
-    case Kind::kUint32s: {
-      const size_t size = buffers_.emplace_back(value).bytes().size();
-      return size == 0 ? 0 : SizeOfBytes(field, size);
-    }
+    case Kind::kBytes:
+      return SizeOfBuffer(field, Buffer::OfBytes(value));
+    case Kind::kUint32s:
+      return SizeOfBuffer(field, Buffer::OfUint32s(value));
     case Kind::kUint64s: {
       const nb::tuple list = TupleOf(value);
       const Items items(list.ptr());
@@ -210,6 +212,12 @@ size_t Encoding::SizeOf(const Field& field, PyObject* value) {
     }
   }
   return 0;
+}
+
+size_t Encoding::SizeOfBuffer(const Field& field, Buffer buffer) {
+  const size_t size = buffer.bytes().size();
+  buffers_.push_back(std::move(buffer));
+  return size == 0 && !field.has_presence ? 0 : SizeOfBytes(field, size);
 }
 
 std::byte* Encoding::Write(const Codec& codec, PyObject* values,
@@ -226,7 +234,8 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
   switch (field.kind) {
     case Kind::kBool:
     case Kind::kInt32:
-    case Kind::kUint32: {
+    case Kind::kUint32:
+    case Kind::kUint64: {
       const uint64_t number = numbers_[next_number_++];
       if (IsLeftOut(field, number)) return out;
       return WriteVarint(number, WriteTag(field, WireType::kVarint, out));
@@ -256,9 +265,10 @@ std::byte* Encoding::Write(const Field& field, PyObject* value,
       }
       return out;
     }
+    case Kind::kBytes:
     case Kind::kUint32s: {
       const std::span<const std::byte> bytes = buffers_[next_buffer_++].bytes();
-      if (bytes.empty()) return out;
+      if (bytes.empty() && !field.has_presence) return out;
       return WriteBytes(field, bytes.data(), bytes.size(), out);
     }
     case Kind::kUint64s: {

@@ -50,8 +50,9 @@ Clock::time_point After(double seconds) {
 Kind KindOf(const std::string& name) {
   static const std::vector<std::pair<std::string, Kind>> kinds = {
       {"bool", Kind::kBool},         {"int32", Kind::kInt32},
-      {"uint32", Kind::kUint32},     {"fixed64", Kind::kFixed64},
-      {"string", Kind::kString},     {"message", Kind::kMessage},
+      {"uint32", Kind::kUint32},     {"uint64", Kind::kUint64},
+      {"fixed64", Kind::kFixed64},   {"string", Kind::kString},
+      {"bytes", Kind::kBytes},       {"message", Kind::kMessage},
       {"messages", Kind::kMessages}, {"uint32s", Kind::kUint32s},
       {"uint64s", Kind::kUint64s}};
   for (const auto& [known, kind] : kinds) {

@@ -8,7 +8,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from pando_kv import _codec, _methods
 from pando_kv._codec import MessageCodec, fields_of, is_list, kind_of
-from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2, types_pb2
+from pando_kv._proto.pando.v1 import (
+    blocks_pb2,
+    pool_pb2,
+    prefix_cache_pb2,
+    types_pb2,
+)
 
 MESSAGES = [
     types_pb2.Namespace,
@@ -21,6 +26,14 @@ MESSAGES = [
                 ["MatchPrefix", "MatchPrefixes", "Insert", "Lock", "Unlock"],
             ),
             (pool_pb2, ["AllocatePages", "FreePages"]),
+            (
+                blocks_pb2,
+                [
+                    *("LookupBlocks", "AcquireBlocks", "ReserveBlocks"),
+                    *("PublishBlocks", "DiscardBlocks", "ReleaseBlocks"),
+                    "ResetKinds",
+                ],
+            ),
         )
         for method in methods
         for name in (f"{method}Request", f"{method}Response")
@@ -46,8 +59,10 @@ def random_value(field: FieldDescriptor, chance: random.Random) -> object:
         "bool": lambda: chance.random() < 0.5,
         "int32": lambda: chance.choice([edge, -edge]) if field.enum_type is None else 1,
         "uint32": lambda: chance.choice([edge, 2**32 - 1]),
+        "uint64": lambda: chance.choice([edge, 2**64 - 1]),
         "fixed64": lambda: chance.choice([edge, 2**64 - 1]),
         "string": lambda: chance.choice(["", "a", "ä€😀" * count]),
+        "bytes": lambda: chance.randbytes(count),
         "message": lambda: random_values(field.message_type, chance),
         "messages": lambda: [
             random_values(field.message_type, chance) for _ in range(min(count, 5))

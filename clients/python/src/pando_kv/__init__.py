@@ -8,6 +8,7 @@ from pando_kv._batch import Answer
 from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import Operator
 from pando_kv._session import Session
+from pando_kv.blocks import BlockKeys, BlockMemory, Kind, KindSpec, Shape
 from pando_kv.client import Batch, Client, Lock
 from pando_kv.errors import (
     AccessDeniedError,
@@ -55,6 +56,7 @@ from pando_kv.operators import (
 )
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
+    BlockFigures,
     CacheCounters,
     ExpectedReuse,
     Flush,
@@ -85,6 +87,9 @@ __all__ = [
     "Answer",
     "AwayError",
     "Batch",
+    "BlockFigures",
+    "BlockKeys",
+    "BlockMemory",
     "BlocksRemoved",
     "BlocksStored",
     "CacheCounters",
@@ -102,6 +107,8 @@ __all__ = [
     "HandleGoneError",
     "Insert",
     "InvalidRequestError",
+    "Kind",
+    "KindSpec",
     "KvLayout",
     "LayoutMismatchError",
     "LayoutOrder",
@@ -140,6 +147,7 @@ __all__ = [
     "SessionLimitError",
     "SessionLink",
     "SessionLostError",
+    "Shape",
     "Shard",
     "SnapshotEnd",
     "Stats",

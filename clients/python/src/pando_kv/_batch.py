@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
-from pando_kv import _pool_calls, _prefix_calls
+from pando_kv import _block_calls, _pool_calls, _prefix_calls
 from pando_kv._call import Call, first_request, is_unsettled
 from pando_kv._locks import LockHandle
 from pando_kv._methods import plain
@@ -15,6 +15,7 @@ from pando_kv._prefix_calls import LockMaker, LockT
 from pando_kv._proto.pando.v1 import data_path_pb2
 from pando_kv._session import SessionTracker
 from pando_kv._wire import Uint32Array, nested
+from pando_kv.blocks import BlockKeys
 from pando_kv.errors import PandoError, from_status
 from pando_kv.results import Insert, Match
 
@@ -109,6 +110,36 @@ class CallList(Generic[LockT]):
 
     def free_pages(self, page_ids: Any, **options: Any) -> Answer[None]:
         return self._add(_pool_calls.free_pages(self._sessions, page_ids, **options))
+
+    def lookup_blocks(self, keys: Sequence[BlockKeys]) -> Answer[Uint32Array]:
+        return self._add(_block_calls.lookup_blocks(self._sessions, keys))
+
+    def acquire_blocks(
+        self, lock: int, keys: Sequence[BlockKeys], *, all: bool = False
+    ) -> Answer[Uint32Array]:
+        return self._add(
+            _block_calls.acquire_blocks(self._sessions, lock, keys, all=all)
+        )
+
+    def reserve_blocks(
+        self, reservation: int, keys: Sequence[BlockKeys], *, all: bool = False
+    ) -> Answer[Uint32Array]:
+        return self._add(
+            _block_calls.reserve_blocks(self._sessions, reservation, keys, all=all)
+        )
+
+    def publish_blocks(self, reservation: int, indices: Any = ()) -> Answer[None]:
+        return self._add(
+            _block_calls.publish_blocks(self._sessions, reservation, indices)
+        )
+
+    def discard_blocks(self, reservation: int, indices: Any = ()) -> Answer[None]:
+        return self._add(
+            _block_calls.discard_blocks(self._sessions, reservation, indices)
+        )
+
+    def release_blocks(self, locks: Sequence[int]) -> Answer[None]:
+        return self._add(_block_calls.release_blocks(self._sessions, locks))
 
     def _add(self, call: Call[T]) -> Answer[T]:
         answer = Answer(call)

@@ -61,6 +61,9 @@ class Call(Generic[T]):
     """Nothing depends on when it is made."""
     give_back: Callable[[T], Call[Any]] | None = None
     """For a call that brings locks or pages: the call that gives those back."""
+    undo: Callable[[], Call[Any]] | None = None
+    """The call that undoes this one, whether it was carried out or not; in place of
+    repeating it once its caller has given it up."""
     unpublished: Callable[[], Call[Any]] | None = None
     """For a call that publishes after a lock: the call that frees the pages where the
     lock was gone before."""
@@ -143,7 +146,7 @@ def is_unsettled(error: BaseException) -> bool:
 def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
     """What is to be sent next to learn, or to mend, what became of a call."""
     if is_unsettled(error) or error.retry_after is not None:
-        return call
+        return call.undo() if call.undo is not None else call
     if isinstance(error, UnknownLockError) and call.unpublished is not None:
         return call.unpublished()
     return None

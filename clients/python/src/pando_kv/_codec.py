@@ -1,7 +1,7 @@
 """Messages as tuples: one value for each field, in the order of their numbers.
 
 None stands for a field that is not set, a tuple for a message, a list of tuples for a
-list of messages, a uint32 array for a packed list of tokens or page ids.
+list of messages, a uint32 array for a packed list of tokens, page ids or places.
 
 The native module turns such tuples into bytes and back by itself. Where it is not
 built, Protobuf's own messages do.
@@ -53,8 +53,10 @@ _SCALARS = {
     FieldDescriptor.TYPE_ENUM: "int32",
     FieldDescriptor.TYPE_INT32: "int32",
     FieldDescriptor.TYPE_UINT32: "uint32",
+    FieldDescriptor.TYPE_UINT64: "uint64",
     FieldDescriptor.TYPE_FIXED64: "fixed64",
     FieldDescriptor.TYPE_STRING: "string",
+    FieldDescriptor.TYPE_BYTES: "bytes",
     FieldDescriptor.TYPE_MESSAGE: "message",
 }
 _LISTS = {
@@ -138,7 +140,7 @@ class MessageCodec:
                 for each in value if is_list(field) else [value]:
                     messages.append(nested(field.number, codec.encode(each)))
             else:
-                plain[field.name] = value
+                plain[field.name] = bytes(value) if kind == "bytes" else value
         return b"".join([encode(self._type(**plain), lists), *messages])
 
     def decode(self, data: bytes) -> tuple[Any, ...]:

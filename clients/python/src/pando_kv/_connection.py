@@ -319,6 +319,8 @@ class Connection:
         if call.pending_wait:
             # Nobody wants what it waits for: sent again, it waits no longer.
             call, first = without_wait(call), None
+        if call.undo is not None and first is None:
+            call = call.undo()
         unsettled: Call[Any] | None = call
         while unsettled is not None:
             call = unsettled

@@ -17,8 +17,8 @@ from google.protobuf.message import Message
 from pando_kv._codec import RAW, Codec, fields_of, make_codec, native, type_of
 from pando_kv._proto.pando.v1 import data_path_pb2
 
-# Room for an error, or for an answer without lists; and for what a list of page ids or
-# scores adds for each of them. Without the native module there are no lanes.
+# Room for an error, or for an answer without lists; and for what a list of page ids,
+# places or scores adds for each of them. Without the native module there are no lanes.
 SMALL_ANSWER: int = native.SMALL_ANSWER_BYTES if native else 0
 PAGE_BYTES: int = native.PAGE_ANSWER_BYTES if native else 0
 SCORE_BYTES: int = native.SCORE_ANSWER_BYTES if native else 0
@@ -80,3 +80,10 @@ LOCK, LockRequest = _method("Lock")
 UNLOCK, UnlockRequest = _method("Unlock")
 ALLOCATE_PAGES, AllocatePagesRequest = _method("AllocatePages")
 FREE_PAGES, FreePagesRequest = _method("FreePages")
+LOOKUP_BLOCKS, LookupBlocksRequest = _method("LookupBlocks")
+ACQUIRE_BLOCKS, AcquireBlocksRequest = _method("AcquireBlocks")
+RESERVE_BLOCKS, ReserveBlocksRequest = _method("ReserveBlocks")
+PUBLISH_BLOCKS, PublishBlocksRequest = _method("PublishBlocks")
+DISCARD_BLOCKS, DiscardBlocksRequest = _method("DiscardBlocks")
+RELEASE_BLOCKS, ReleaseBlocksRequest = _method("ReleaseBlocks")
+RESET_KINDS, ResetKindsRequest = _method("ResetKinds")

@@ -21,6 +21,7 @@ from pando_kv.operators import (
     TreeNode,
 )
 from pando_kv.results import (
+    BlockFigures,
     CacheCounters,
     Flush,
     Namespace,
@@ -51,6 +52,9 @@ def stats() -> Call[Stats]:
             ],
             reuse=from_message(ReuseStats, response.reuse)
             if response.HasField("reuse")
+            else None,
+            blocks=from_message(BlockFigures, response.blocks)
+            if response.HasField("blocks")
             else None,
         )
 

@@ -280,6 +280,31 @@ class ReuseStats:
 
 
 @dataclass(frozen=True)
+class BlockFigures:
+    """The block memory. Hits, misses, published and evicted blocks are counted since
+    pandod started."""
+
+    memory_bytes: int
+    used_bytes: int
+    """Of the extents that kinds have."""
+    kinds: int
+    locks: int
+    reservations: int
+    evictable_blocks: int
+    protected_blocks: int
+    """Those that are locked."""
+    reserved_blocks: int
+    """Those that are being written, or were by a session that is lost."""
+    quarantined_blocks: int
+    """Of the reserved ones, those that a process of a lost session may still write
+    to."""
+    hits: int
+    misses: int
+    published_blocks: int
+    evicted_blocks: int
+
+
+@dataclass(frozen=True)
 class Stats:
     """Figures of the cache, all of one moment."""
 
@@ -302,6 +327,8 @@ class Stats:
     """Quarantined pages whose memory is known to be held: no time frees them."""
     reuse: ReuseStats | None
     """None while reuse is not learnt."""
+    blocks: BlockFigures | None
+    """None where there is no block memory."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:

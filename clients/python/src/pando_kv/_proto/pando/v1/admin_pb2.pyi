@@ -18,6 +18,36 @@ NOT_LOADED_NO_ROOM: NotLoaded
 NOT_LOADED_TOO_FEW: NotLoaded
 NOT_LOADED_UNSPECIFIED: NotLoaded
 
+class BlockFigures(_message.Message):
+    __slots__ = ["evictable_blocks", "evicted_blocks", "hits", "kinds", "locks", "memory_bytes", "misses", "protected_blocks", "published_blocks", "quarantined_blocks", "reservations", "reserved_blocks", "used_bytes"]
+    EVICTABLE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MISSES_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    QUARANTINED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    USED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    evictable_blocks: int
+    evicted_blocks: int
+    hits: int
+    kinds: int
+    locks: int
+    memory_bytes: int
+    misses: int
+    protected_blocks: int
+    published_blocks: int
+    quarantined_blocks: int
+    reservations: int
+    reserved_blocks: int
+    used_bytes: int
+    def __init__(self, memory_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ..., kinds: _Optional[int] = ..., locks: _Optional[int] = ..., reservations: _Optional[int] = ..., evictable_blocks: _Optional[int] = ..., protected_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., quarantined_blocks: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., published_blocks: _Optional[int] = ..., evicted_blocks: _Optional[int] = ...) -> None: ...
+
 class CacheCounters(_message.Message):
     __slots__ = ["allocated_pages", "allocation_failures", "duplicate_pages", "evicted_pages_for_allocation", "evicted_pages_for_quota", "evicted_pages_for_watermark", "evicted_pages_on_request", "hit_tokens", "inserted_pages", "inserts", "locks_released", "locks_taken", "matches", "pending_waits", "pending_waits_given_up", "pending_waits_published", "pending_waits_timed_out", "quarantined_pages", "query_tokens", "quota_rejections", "repeated_requests", "sessions_closed", "sessions_lost", "sessions_opened"]
     ALLOCATED_PAGES_FIELD_NUMBER: _ClassVar[int]
@@ -173,7 +203,8 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "version", "waiting_matches"]
+    __slots__ = ["blocks", "counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "version", "waiting_matches"]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +218,7 @@ class GetStatsResponse(_message.Message):
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
+    blocks: BlockFigures
     counters: CacheCounters
     epoch: int
     eviction_policy: str
@@ -200,7 +232,7 @@ class GetStatsResponse(_message.Message):
     sessions: int
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ...) -> None: ...
 
 class ListLocksRequest(_message.Message):
     __slots__ = ["limit", "session_number"]

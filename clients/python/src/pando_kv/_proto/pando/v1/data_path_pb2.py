@@ -13,11 +13,12 @@ _sym_db = _symbol_database.Default()
 
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from pando_kv._proto.pando.v1 import admin_pb2 as pando_dot_v1_dot_admin__pb2
+from pando_kv._proto.pando.v1 import blocks_pb2 as pando_dot_v1_dot_blocks__pb2
 from pando_kv._proto.pando.v1 import pool_pb2 as pando_dot_v1_dot_pool__pb2
 from pando_kv._proto.pando.v1 import prefix_cache_pb2 as pando_dot_v1_dot_prefix__cache__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pando/v1/data_path.proto\x12\x08pando.v1\x1a\x17google/rpc/status.proto\x1a\x14pando/v1/admin.proto\x1a\x13pando/v1/pool.proto\x1a\x1bpando/v1/prefix_cache.proto\"%\n\x0fOpenLaneRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\"8\n\x10OpenLaneResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\":\n\x0c\x42\x61tchRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.pando.v1.BatchedRequest\"\xa4\x03\n\x0e\x42\x61tchedRequest\x12\x34\n\x0cmatch_prefix\x18\x01 \x01(\x0b\x32\x1c.pando.v1.MatchPrefixRequestH\x00\x12\x38\n\x0ematch_prefixes\x18\x02 \x01(\x0b\x32\x1e.pando.v1.MatchPrefixesRequestH\x00\x12)\n\x06insert\x18\x03 \x01(\x0b\x32\x17.pando.v1.InsertRequestH\x00\x12%\n\x04lock\x18\x04 \x01(\x0b\x32\x15.pando.v1.LockRequestH\x00\x12)\n\x06unlock\x18\x05 \x01(\x0b\x32\x17.pando.v1.UnlockRequestH\x00\x12\x38\n\x0e\x61llocate_pages\x18\x06 \x01(\x0b\x32\x1e.pando.v1.AllocatePagesRequestH\x00\x12\x30\n\nfree_pages\x18\x07 \x01(\x0b\x32\x1a.pando.v1.FreePagesRequestH\x00\x12.\n\tget_stats\x18\x08 \x01(\x0b\x32\x19.pando.v1.GetStatsRequestH\x00\x42\t\n\x07request\"=\n\rBatchResponse\x12,\n\tresponses\x18\x01 \x03(\x0b\x32\x19.pando.v1.BatchedResponse\"\xd3\x03\n\x0f\x42\x61tchedResponse\x12\x35\n\x0cmatch_prefix\x18\x01 \x01(\x0b\x32\x1d.pando.v1.MatchPrefixResponseH\x00\x12\x39\n\x0ematch_prefixes\x18\x02 \x01(\x0b\x32\x1f.pando.v1.MatchPrefixesResponseH\x00\x12*\n\x06insert\x18\x03 \x01(\x0b\x32\x18.pando.v1.InsertResponseH\x00\x12&\n\x04lock\x18\x04 \x01(\x0b\x32\x16.pando.v1.LockResponseH\x00\x12*\n\x06unlock\x18\x05 \x01(\x0b\x32\x18.pando.v1.UnlockResponseH\x00\x12\x39\n\x0e\x61llocate_pages\x18\x06 \x01(\x0b\x32\x1f.pando.v1.AllocatePagesResponseH\x00\x12\x31\n\nfree_pages\x18\x07 \x01(\x0b\x32\x1b.pando.v1.FreePagesResponseH\x00\x12/\n\tget_stats\x18\x08 \x01(\x0b\x32\x1a.pando.v1.GetStatsResponseH\x00\x12#\n\x05\x65rror\x18\x0f \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\n\n\x08response2\x87\x01\n\x08\x44\x61taPath\x12\x41\n\x08OpenLane\x12\x19.pando.v1.OpenLaneRequest\x1a\x1a.pando.v1.OpenLaneResponse\x12\x38\n\x05\x42\x61tch\x12\x16.pando.v1.BatchRequest\x1a\x17.pando.v1.BatchResponseB\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pando/v1/data_path.proto\x12\x08pando.v1\x1a\x17google/rpc/status.proto\x1a\x14pando/v1/admin.proto\x1a\x15pando/v1/blocks.proto\x1a\x13pando/v1/pool.proto\x1a\x1bpando/v1/prefix_cache.proto\"%\n\x0fOpenLaneRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\"8\n\x10OpenLaneResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\":\n\x0c\x42\x61tchRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.pando.v1.BatchedRequest\"\xb2\x06\n\x0e\x42\x61tchedRequest\x12\x34\n\x0cmatch_prefix\x18\x01 \x01(\x0b\x32\x1c.pando.v1.MatchPrefixRequestH\x00\x12\x38\n\x0ematch_prefixes\x18\x02 \x01(\x0b\x32\x1e.pando.v1.MatchPrefixesRequestH\x00\x12)\n\x06insert\x18\x03 \x01(\x0b\x32\x17.pando.v1.InsertRequestH\x00\x12%\n\x04lock\x18\x04 \x01(\x0b\x32\x15.pando.v1.LockRequestH\x00\x12)\n\x06unlock\x18\x05 \x01(\x0b\x32\x17.pando.v1.UnlockRequestH\x00\x12\x38\n\x0e\x61llocate_pages\x18\x06 \x01(\x0b\x32\x1e.pando.v1.AllocatePagesRequestH\x00\x12\x30\n\nfree_pages\x18\x07 \x01(\x0b\x32\x1a.pando.v1.FreePagesRequestH\x00\x12.\n\tget_stats\x18\x08 \x01(\x0b\x32\x19.pando.v1.GetStatsRequestH\x00\x12\x36\n\rlookup_blocks\x18\t \x01(\x0b\x32\x1d.pando.v1.LookupBlocksRequestH\x00\x12\x38\n\x0e\x61\x63quire_blocks\x18\n \x01(\x0b\x32\x1e.pando.v1.AcquireBlocksRequestH\x00\x12\x38\n\x0ereserve_blocks\x18\x0b \x01(\x0b\x32\x1e.pando.v1.ReserveBlocksRequestH\x00\x12\x38\n\x0epublish_blocks\x18\x0c \x01(\x0b\x32\x1e.pando.v1.PublishBlocksRequestH\x00\x12\x38\n\x0e\x64iscard_blocks\x18\r \x01(\x0b\x32\x1e.pando.v1.DiscardBlocksRequestH\x00\x12\x38\n\x0erelease_blocks\x18\x0e \x01(\x0b\x32\x1e.pando.v1.ReleaseBlocksRequestH\x00\x12\x32\n\x0breset_kinds\x18\x10 \x01(\x0b\x32\x1b.pando.v1.ResetKindsRequestH\x00\x42\t\n\x07request\"=\n\rBatchResponse\x12,\n\tresponses\x18\x01 \x03(\x0b\x32\x19.pando.v1.BatchedResponse\"\xe8\x06\n\x0f\x42\x61tchedResponse\x12\x35\n\x0cmatch_prefix\x18\x01 \x01(\x0b\x32\x1d.pando.v1.MatchPrefixResponseH\x00\x12\x39\n\x0ematch_prefixes\x18\x02 \x01(\x0b\x32\x1f.pando.v1.MatchPrefixesResponseH\x00\x12*\n\x06insert\x18\x03 \x01(\x0b\x32\x18.pando.v1.InsertResponseH\x00\x12&\n\x04lock\x18\x04 \x01(\x0b\x32\x16.pando.v1.LockResponseH\x00\x12*\n\x06unlock\x18\x05 \x01(\x0b\x32\x18.pando.v1.UnlockResponseH\x00\x12\x39\n\x0e\x61llocate_pages\x18\x06 \x01(\x0b\x32\x1f.pando.v1.AllocatePagesResponseH\x00\x12\x31\n\nfree_pages\x18\x07 \x01(\x0b\x32\x1b.pando.v1.FreePagesResponseH\x00\x12/\n\tget_stats\x18\x08 \x01(\x0b\x32\x1a.pando.v1.GetStatsResponseH\x00\x12\x37\n\rlookup_blocks\x18\t \x01(\x0b\x32\x1e.pando.v1.LookupBlocksResponseH\x00\x12\x39\n\x0e\x61\x63quire_blocks\x18\n \x01(\x0b\x32\x1f.pando.v1.AcquireBlocksResponseH\x00\x12\x39\n\x0ereserve_blocks\x18\x0b \x01(\x0b\x32\x1f.pando.v1.ReserveBlocksResponseH\x00\x12\x39\n\x0epublish_blocks\x18\x0c \x01(\x0b\x32\x1f.pando.v1.PublishBlocksResponseH\x00\x12\x39\n\x0e\x64iscard_blocks\x18\r \x01(\x0b\x32\x1f.pando.v1.DiscardBlocksResponseH\x00\x12\x39\n\x0erelease_blocks\x18\x0e \x01(\x0b\x32\x1f.pando.v1.ReleaseBlocksResponseH\x00\x12\x33\n\x0breset_kinds\x18\x10 \x01(\x0b\x32\x1c.pando.v1.ResetKindsResponseH\x00\x12#\n\x05\x65rror\x18\x0f \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\n\n\x08response2\x87\x01\n\x08\x44\x61taPath\x12\x41\n\x08OpenLane\x12\x19.pando.v1.OpenLaneRequest\x1a\x1a.pando.v1.OpenLaneResponse\x12\x38\n\x05\x42\x61tch\x12\x16.pando.v1.BatchRequest\x1a\x17.pando.v1.BatchResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.data_path_pb2', globals())
@@ -25,18 +26,18 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\370\001\001'
-  _OPENLANEREQUEST._serialized_start=135
-  _OPENLANEREQUEST._serialized_end=172
-  _OPENLANERESPONSE._serialized_start=174
-  _OPENLANERESPONSE._serialized_end=230
-  _BATCHREQUEST._serialized_start=232
-  _BATCHREQUEST._serialized_end=290
-  _BATCHEDREQUEST._serialized_start=293
-  _BATCHEDREQUEST._serialized_end=713
-  _BATCHRESPONSE._serialized_start=715
-  _BATCHRESPONSE._serialized_end=776
-  _BATCHEDRESPONSE._serialized_start=779
-  _BATCHEDRESPONSE._serialized_end=1246
-  _DATAPATH._serialized_start=1249
-  _DATAPATH._serialized_end=1384
+  _OPENLANEREQUEST._serialized_start=158
+  _OPENLANEREQUEST._serialized_end=195
+  _OPENLANERESPONSE._serialized_start=197
+  _OPENLANERESPONSE._serialized_end=253
+  _BATCHREQUEST._serialized_start=255
+  _BATCHREQUEST._serialized_end=313
+  _BATCHEDREQUEST._serialized_start=316
+  _BATCHEDREQUEST._serialized_end=1134
+  _BATCHRESPONSE._serialized_start=1136
+  _BATCHRESPONSE._serialized_end=1197
+  _BATCHEDRESPONSE._serialized_start=1200
+  _BATCHEDRESPONSE._serialized_end=2072
+  _DATAPATH._serialized_start=2075
+  _DATAPATH._serialized_end=2210
 # @@protoc_insertion_point(module_scope)
