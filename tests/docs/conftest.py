@@ -12,5 +12,5 @@ def http():
 
 @pytest.fixture
 def pandod(tmp_path, http):
-    with serving(tmp_path, http=http) as server:
+    with serving(tmp_path, http=http, memory="64MiB") as server:
         yield server
