@@ -20,63 +20,6 @@ namespace pando {
 namespace {
 
 constexpr int kMaxQueries = 4096;
-constexpr uint32_t kMaxPendingWaitMs = 600'000;
-
-absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
-  if (request.pending_wait_ms() > kMaxPendingWaitMs) {
-    return MakeError(
-        Reason::kInvalidField,
-        absl::StrCat("pending_wait_ms is ", request.pending_wait_ms(),
-                     "; the limit is ", kMaxPendingWaitMs));
-  }
-  return absl::OkStatus();
-}
-
-// The session for which a call locks or loads.
-SessionId SessionOf(const v1::MatchPrefixRequest& request) {
-  return request.lock() || request.load() == v1::LOAD_START
-             ? SessionId(request.session_id())
-             : SessionId();
-}
-
-PendingMatches::Name NameOf(const v1::MatchPrefixRequest& request) {
-  return {SessionId(request.session_id()), RequestId(request.request_id())};
-}
-
-// What the answer says about the page after the match.
-v1::PendingOutcome OutcomeOf(
-    const MatchResult& result,
-    const std::optional<PendingMatches::Waited>& waited) {
-  if (waited.has_value()) return waited->outcome;
-  return result.is_pending ? v1::PENDING_OUTCOME_NOT_AWAITED
-                           : v1::PENDING_OUTCOME_UNSPECIFIED;
-}
-
-// None: nothing is looked up.
-absl::StatusOr<std::optional<LoadAction>> LoadActionOf(
-    const v1::MatchPrefixRequest& request) {
-  switch (request.load()) {
-    case v1::LOAD_UNSPECIFIED:
-      if (request.pending_wait_ms() == 0 || !request.lock()) break;
-      return LoadAction::kAwait;
-    case v1::LOAD_NO:
-      return LoadAction::kTell;
-    case v1::LOAD_START:
-      return LoadAction::kStart;
-    default:
-      return MakeError(
-          Reason::kInvalidField,
-          absl::StrCat("load is ", static_cast<int>(request.load()),
-                       ", which this server does not know"));
-  }
-  return std::nullopt;
-}
-
-template <typename Message>
-std::optional<uint32_t> MaxTokensOf(const Message& message) {
-  if (!message.has_max_tokens()) return std::nullopt;
-  return message.max_tokens();
-}
 
 std::optional<uint32_t> OutputTokensOf(const v1::InsertRequest& request) {
   if (!request.has_output_tokens()) return std::nullopt;
@@ -97,13 +40,6 @@ absl::StatusOr<ExpectedReuse> ExpectedReuseOf(v1::ExpectedReuse reuse) {
           absl::StrCat("expected_reuse is ", static_cast<int>(reuse),
                        ", which this server does not know"));
   }
-}
-
-// Where the tokens of a request begin.
-template <typename Message>
-absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
-  if (!message.has_after()) return PrefixHandle();
-  return HandleOf(message.after(), epoch);
 }
 
 absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
@@ -174,21 +110,6 @@ class PrefixCacheService::Scoring final : public SteppedCalls::Work {
   absl::Status status_;
 };
 
-// The work of one MatchPrefix, with what it knows of tiers and waits.
-struct PrefixCacheService::MatchCall final : SteppedCalls::Work {
-  MatchCall(PrefixCache* c, NamespaceKey in) : cache(c), ns(std::move(in)) {}
-  SteppedCalls::Progress Step() override {
-    return SteppedCalls::TakeSteps(*cache, *work);
-  }
-  bool Abandon() override { return work->Abandon(); }
-
-  PrefixCache* const cache;
-  const NamespaceKey ns;
-  std::optional<PendingMatches::Waited> waited = {};
-  std::optional<LookedUp> looked_up = {};
-  std::optional<Matching> work = {};  // set before the first step
-};
-
 // The work of one Insert, with the pages that it names.
 struct PrefixCacheService::InsertCall final : SteppedCalls::Work {
   InsertCall(PrefixCache* c, const v1::InsertRequest& request, NamespaceKey in)
@@ -225,132 +146,13 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefix(
     WaitingCall& call) {
   std::unique_ptr<MatchCall> begun;
   if (!stepped_->IsUnderWay(call)) {
-    ASSIGN_OR_RETURN(begun, BeginMatch(request, call));
-    if (begun == nullptr) return std::nullopt;
+    begun = std::make_unique<MatchCall>(match_parts(), request, response, call);
+    ASSIGN_OR_RETURN(const bool is_begun, begun->Begin());
+    if (!is_begun) return std::nullopt;
   }
   return stepped_->Answer<MatchCall>(
       call, [&] { return std::move(begun); },
-      [&](MatchCall& done) { return Answer(request, done, response, call); });
-}
-
-absl::StatusOr<std::unique_ptr<PrefixCacheService::MatchCall>>
-PrefixCacheService::BeginMatch(const v1::MatchPrefixRequest& request,
-                               WaitingCall& call) {
-  const bool waits = request.pending_wait_ms() > 0;
-  std::optional<PendingMatches::Waited> waited;
-  std::optional<LookedUp> looked_up;  // of a call that has waited
-  if (waits) {
-    waited = pending_->End(call);
-    if (waited.has_value()) looked_up = waited->looked_up;
-  } else {
-    pending_->GiveUp(NameOf(request));
-  }
-  if (loader_ != nullptr && !looked_up.has_value()) {
-    looked_up = loader_->End(call);
-  }
-  if (call.is_cancelled()) return absl::CancelledError("the caller is gone");
-  if (waited.has_value() && waited->is_given_up) {
-    return absl::CancelledError("the call was sent again, and waits no longer");
-  }
-  RETURN_IF_ERROR(CheckMatch(request));
-  ASSIGN_OR_RETURN(const std::span<const Token> tokens,
-                   TokensOf(request.tokens(), max_tokens_));
-  ASSIGN_OR_RETURN(NamespaceKey ns, NamespaceOf(request.namespace_()));
-  ASSIGN_OR_RETURN(const PrefixHandle after, AfterOf(request, epoch_));
-  ASSIGN_OR_RETURN(const std::optional<LoadAction> load, LoadActionOf(request));
-  if (!looked_up.has_value() &&
-      (waits || (loader_ != nullptr && load.has_value()))) {
-    looked_up = {.deadline =
-                     MonotonicNow() +
-                     (waits ? absl::Milliseconds(request.pending_wait_ms())
-                            : kLookupTime)};
-    if (loader_ != nullptr && load.has_value()) {
-      const PrefixQuery query = {.ns = ns,
-                                 .tokens = tokens,
-                                 .max_tokens = MaxTokensOf(request),
-                                 .after = after};
-      ASSIGN_OR_RETURN(
-          const bool is_looked_up,
-          LookUp(call, SessionOf(request), query, *load, looked_up->deadline));
-      if (is_looked_up) return nullptr;
-    }
-  }
-  auto match = std::make_unique<MatchCall>(cache_, std::move(ns));
-  match->work.emplace(cache_->Start(MatchRequest{
-      .session = SessionOf(request),
-      .ns = match->ns,
-      .tokens = tokens,
-      .max_tokens = MaxTokensOf(request),
-      .lock = request.lock(),
-      .reserve_tokens = request.reserve_tokens(),
-      .touch = !request.has_touch() || request.touch(),
-      .after = after,
-      .wait = waits && !(waited.has_value() &&
-                         waited->outcome == v1::PENDING_OUTCOME_TIMED_OUT),
-      .request_id = RequestId(request.request_id())}));
-  match->waited = waited;
-  match->looked_up = std::move(looked_up);
-  return match;
-}
-
-std::optional<absl::Status> PrefixCacheService::Answer(
-    const v1::MatchPrefixRequest& request, MatchCall& done,
-    v1::MatchPrefixResponse& response, WaitingCall& call) {
-  ASSIGN_OR_RETURN(const MatchResult result, done.work->Take());
-  if (result.wait != WaitId()) {
-    if (absl::Status kept = call.Keep(*cache_, SessionOf(request));
-        !kept.ok()) {
-      cache_->CancelWait(result.wait);
-      return kept;
-    }
-    pending_->Begin(call, NameOf(request), result.wait, *done.looked_up);
-    return std::nullopt;
-  }
-  Verify(result);
-  response.set_matched_tokens(result.matched_tokens);
-  AppendPages(result.pages, response.mutable_page_ids());
-  response.set_lock_id(result.lock.value());
-  AppendPages(result.reserved, response.mutable_reserved_page_ids());
-  if (result.handle != PrefixHandle()) {
-    FillHandle(result.handle, epoch_, response.mutable_handle());
-  }
-  response.set_pending(OutcomeOf(result, done.waited));
-  if (done.looked_up.has_value()) {
-    FillLoadable(done.looked_up->kept_of_first(), result.matched_tokens,
-                 response);
-  }
-  response.set_free_pages(result.room.free);
-  response.set_evictable_pages(result.room.evictable);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> PrefixCacheService::LookUp(WaitingCall& call,
-                                                SessionId session,
-                                                const PrefixQuery& query,
-                                                LoadAction action,
-                                                absl::Time deadline) {
-  if (action != LoadAction::kTell) {
-    RETURN_IF_ERROR(cache_->CheckSession(session));
-  }
-  absl::StatusOr<bool> is_looked_up =
-      loader_->Begin(call, session, query, action, deadline);
-  if (is_looked_up.ok() && *is_looked_up) {
-    is_looked_up = KeepWhileLookedUp(call, session);
-  }
-  // A call that names no session does not fail for what others like it take.
-  if (session == SessionId() &&
-      ReasonOf(is_looked_up.status()) == Reason::kSessionLimit) {
-    return false;
-  }
-  return is_looked_up;
-}
-
-absl::StatusOr<bool> PrefixCacheService::KeepWhileLookedUp(WaitingCall& call,
-                                                           SessionId session) {
-  const absl::Status kept = call.Keep(*cache_, session);
-  if (kept.ok()) return true;
-  loader_->End(call);
-  return kept;
+      [](MatchCall& done) { return done.End(); });
 }
 
 absl::Status PrefixCacheService::CheckQueries(
@@ -410,7 +212,7 @@ absl::StatusOr<bool> PrefixCacheService::LookUp(
          .max_tokens = MaxTokensOf(query)});
   }
   return loader_->BeginTelling(call, queries, MonotonicNow() + kLookupTime) &&
-         KeepWhileLookedUp(call, SessionId()).ok();
+         KeepWhileLookedUp(*cache_, *loader_, call, SessionId()).ok();
 }
 
 absl::StatusOr<PrefixScore> PrefixCacheService::Score(
@@ -483,14 +285,7 @@ absl::Status PrefixCacheService::Answer(InsertCall& done,
   return absl::OkStatus();
 }
 
-// A repeat is not verified: since the first answer its pages may have gone to
-// another session, and those that were reserved may be cached.
-void PrefixCacheService::Verify(const MatchResult& result) {
-  if (verifier_ == nullptr || result.is_repeat) return;
-  verifier_->HandedOut(result.pages);
-  verifier_->Reserved(result.reserved);
-}
-
+// A repeat is not verified: its pages may have gone to another session since.
 void PrefixCacheService::Verify(std::span<const PageId> inserted,
                                 const InsertResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;

@@ -10,6 +10,7 @@
 #include "pando/v1/prefix_cache.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
+#include "service/handlers/match_call.h"
 #include "service/handlers/pending_matches.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/memory/page_verifier.h"
@@ -72,34 +73,25 @@ class PrefixCacheService {
 
  private:
   class Scoring;
-  struct MatchCall;
   struct InsertCall;
 
-  // Null: the call waits until its prompt has been looked up.
-  absl::StatusOr<std::unique_ptr<MatchCall>> BeginMatch(
-      const v1::MatchPrefixRequest& request, WaitingCall& call);
-  // None: the call waits for a page that another call computes.
-  std::optional<absl::Status> Answer(const v1::MatchPrefixRequest& request,
-                                     MatchCall& done,
-                                     v1::MatchPrefixResponse& response,
-                                     WaitingCall& call);
+  MatchCall::Parts match_parts() const {
+    return {.cache = cache_,
+            .pending = pending_,
+            .loader = loader_,
+            .verifier = verifier_,
+            .max_tokens = max_tokens_,
+            .epoch = epoch_};
+  }
   absl::StatusOr<std::unique_ptr<InsertCall>> BeginInsert(
       const v1::InsertRequest& request);
   absl::Status Answer(InsertCall& done, v1::InsertResponse& response);
 
-  // Whether the call waits until its prompt has been looked up in a tier.
-  // Nothing is loaded for a session that is gone.
-  absl::StatusOr<bool> LookUp(WaitingCall& call, SessionId session,
-                              const PrefixQuery& query, LoadAction action,
-                              absl::Time deadline);
-  // Ends the look-up of the call if there is no room to keep the call.
-  absl::StatusOr<bool> KeepWhileLookedUp(WaitingCall& call, SessionId session);
   absl::Status CheckQueries(const v1::MatchPrefixesRequest& request) const;
   // Whether the call waits until its prompts are looked up.
   absl::StatusOr<bool> LookUp(WaitingCall& call,
                               const v1::MatchPrefixesRequest& request);
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
-  void Verify(const MatchResult& result);
   void Verify(std::span<const PageId> inserted, const InsertResult& result);
 
   PrefixCache* const cache_;

@@ -40,6 +40,17 @@ absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns);
 absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
                                       uint64_t epoch);
 void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
+// Where the tokens of a request begin.
+template <typename Message>
+absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
+  if (!message.has_after()) return PrefixHandle();
+  return HandleOf(message.after(), epoch);
+}
+template <typename Message>
+std::optional<uint32_t> MaxTokensOf(const Message& message) {
+  if (!message.has_max_tokens()) return std::nullopt;
+  return message.max_tokens();
+}
 
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
