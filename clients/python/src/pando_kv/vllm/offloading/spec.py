@@ -1,0 +1,64 @@
+"""What vLLM loads, once in the scheduler's process and once in each worker's."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import vllm
+from vllm.v1.kv_offload.base import (
+    CanonicalKVCaches,
+    OffloadingManager,
+    OffloadingSpec,
+    OffloadingWorker,
+)
+from vllm.v1.kv_offload.config import OffloadingConfig
+
+from pando_kv import Client
+from pando_kv._tested_versions import require_tested_version
+from pando_kv.vllm.offloading.scheduler import SharedBlocks
+from pando_kv.vllm.offloading.step_access import CALL_SECONDS
+from pando_kv.vllm.offloading.worker import PandoWorker
+
+TESTED_VERSIONS = ("0.32.0",)
+_ADDRESS = "unix:/run/pando/pando.sock"
+
+
+class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
+    """One memory of the machine under the engines on all of its devices."""
+
+    def __init__(self, config: OffloadingConfig) -> None:
+        super().__init__(config)
+        require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
+        if config.parallel.pp_size > 1:
+            raise ValueError(
+                "PandoOffloadingSpec does not support --pipeline-parallel-size above 1"
+            )
+        # Then vLLM has one rank store.
+        self.replicated_layout = config.replicated_layout
+        self._manager: SharedBlocks | None = None
+        self._worker: PandoWorker | None = None
+
+    def get_manager(self) -> OffloadingManager:
+        if self._manager is None:
+            client, is_changed = self._connect("scheduler")
+            self._manager = SharedBlocks(client, is_changed, self.config)
+        return self._manager
+
+    def get_worker(self, kv_caches: CanonicalKVCaches) -> OffloadingWorker:
+        if self._worker is None:
+            client, is_changed = self._connect(f"rank {self.config.parallel.rank}")
+            self._worker = PandoWorker(client, is_changed, self.config, kv_caches)
+        return self._worker
+
+    def _connect(self, side: str) -> tuple[Client, threading.Event]:
+        address = self.extra_config.get("pando_address")
+        is_changed = threading.Event()
+        client = Client(
+            address or os.environ.get("PANDO_ADDRESS") or _ADDRESS,
+            name=f"vllm {side} {os.getpid()}",
+            token=os.environ.get("PANDO_TOKEN") or None,
+            on_session_lost=lambda _: is_changed.set(),
+            away_after=CALL_SECONDS,
+        )
+        return client, is_changed

@@ -1,0 +1,44 @@
+"""Copies as late as they may be, in the place of a GPU's streams."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from pando_kv.vllm.offloading.host_copies import HostCopies
+
+
+class LateCopies(HostCopies):
+    """Transfers are done in their order, some when they are asked for, the others when
+    somebody waits for them. Each is made with a generator of its own: `choose`."""
+
+    choose = random.Random(0)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._queue: list[tuple[int, Any]] = []
+
+    def _transfer(self, job_id: int, *given: Any, **named: Any) -> None:
+        do = super()._transfer
+        self._queue.append((job_id, lambda: do(job_id, *given, **named)))
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._queue and super().is_idle
+
+    def take_finished(self) -> list[Any]:
+        self._do(self.choose.randrange(len(self._queue) + 1))
+        return super().take_finished()
+
+    def wait(self, job_ids: set[int]) -> None:
+        waited = [n for n, (job, _) in enumerate(self._queue) if job in job_ids]
+        self._do(waited[-1] + 1 if waited else 0)
+
+    def close(self) -> None:
+        self._do(len(self._queue))
+        super().close()
+
+    def _do(self, count: int) -> None:
+        for _, do in self._queue[:count]:
+            do()
+        del self._queue[:count]
