@@ -48,7 +48,7 @@ CONNECTOR = {
 
 
 class EngineAlone:
-    """`blocks` are vLLM's. `late` steps after its submission a transfer is reported."""
+    """`blocks` are vLLM's; `windows` of each group; `options` are Pando's."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class EngineAlone:
         options: dict[str, Any] | None = None,
         **arguments: Any,
     ) -> None:
+        torch.set_num_threads(1)
         extra = CONNECTOR | {"pando_address": address} | (options or {})
         config = EngineArgs(
             model=str(model),
@@ -163,18 +164,28 @@ class EngineAlone:
         )
 
     def _compute(self, output: Any) -> None:
-        for name, computed in self._place(output):
-            end = computed + output.num_scheduled_tokens[name]
-            words = words_of(self.scheduler.requests[name].all_token_ids[:end])
+        """As attention does: all KV of the step is written before any of it is read. A
+        request may find what another one computes in the same step."""
+        placed = [
+            (name, computed, computed + output.num_scheduled_tokens[name])
+            for name, computed in self._place(output)
+        ]
+        words = {
+            name: words_of(self.scheduler.requests[name].all_token_ids[:end])
+            for name, _, end in placed
+        }
+        for name, computed, end in placed:
+            for group in range(len(self.windows)):
+                self._kv(name, group, computed, end, words[name][computed:, None])
+        for name, computed, _ in placed:
             for group, window in enumerate(self.windows):
                 first = 0 if window is None else max(0, computed - window + 1)
                 read = self._kv(name, group, first, computed)
-                wanted = words[first:computed, None].expand(LAYERS, -1, WORDS)
+                wanted = words[name][first:computed, None].expand(LAYERS, -1, WORDS)
                 assert torch.equal(read, wanted), (
                     f"{name} reads in group {group}, from token {first} to {computed}, "
                     "what is not its own"
                 )
-                self._kv(name, group, computed, end, words[computed:, None])
 
     def _kv(
         self, name: str, group: int, first: int, end: int, put: Any = None

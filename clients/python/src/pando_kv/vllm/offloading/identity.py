@@ -55,9 +55,9 @@ def engine_digest(vllm_config: Any, config: OffloadingConfig, layout: Layout) ->
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def kind_identity(digest: str, group_id: int, generation: str = "") -> bytes:
-    """`generation` keeps an engine's blocks apart after a reset; empty before."""
-    return f"vllm {digest} {group_id} {generation}".strip().encode()
+def kind_identity(digest: str, group_id: int, own: str = "") -> bytes:
+    """`own` keeps the blocks of one engine apart; empty: they are shared."""
+    return f"vllm {digest} {group_id} {own}".strip().encode()
 
 
 def readiness(engine_id: str, rank: int, digest: str = "") -> KindSpec:

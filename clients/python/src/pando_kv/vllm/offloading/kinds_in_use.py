@@ -45,10 +45,15 @@ class KindsInUse:
 
 
 def find_kinds(
-    client: Client, session: Session, config: OffloadingConfig, generation: str
+    client: Client,
+    session: Session,
+    config: OffloadingConfig,
+    own: str = "",
+    *,
+    reset: bool = False,
 ) -> KindsInUse | None:
-    """None before each rank has mapped the memory. `generation` is that of the cache as
-    this engine sees it; after a reset it shares with no other."""
+    """None before each rank has mapped the memory. `own` names kinds that this engine
+    shares with no other; `reset` empties them."""
     ranks = [
         readiness(config.engine_id, rank).identity
         for rank in range(config.parallel.world_size)
@@ -63,13 +68,15 @@ def find_kinds(
     kinds = [kind for kind in found if kind is not None]
     if len(kinds) != len(groups):
         return None
-    if generation:
+    if own:
         kinds = client.open_kinds(
             [
-                replace(kind.spec, identity=kind_identity(digest, group, generation))
+                replace(kind.spec, identity=kind_identity(digest, group, own))
                 for kind, group in zip(kinds, groups, strict=True)
             ]
         )
+    if reset:
+        kinds = client.reset_kinds([kind.number for kind in kinds])
     return KindsInUse(
         session.generation,
         session.epoch,

@@ -53,7 +53,7 @@ _PENDING_PAUSE = 0.005
 # Seconds in which blocks are held, and answers kept, for a request that waits for
 # something else.
 _HOLD_SECONDS = 1.0
-# Seconds after the last answer in which a store is tried again in each step.
+# Seconds without an answer in which a store is tried again in each step.
 _STORE_PATIENCE = 0.2
 # What pandod takes in one call.
 _MOST_KEYS = 16384
@@ -69,11 +69,14 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         """`client` has `away_after`; `is_changed` is set when its session is lost."""
         self._access = StepAccess(client)
         self._config = config
-        self._generation = ""  # of the cache, as this engine sees it
+        # Names kinds of this engine alone, which it uses after a reset: others may have
+        # other weights now, and a restarted one has those of before.
+        self._own = ""
+        self._resets = self._resets_done = 0
         self._links: dict[int, SessionLink] = {}  # by the session's generation
         self._names = itertools.count(1 + secrets.randbits(62))
         self._step = 0
-        self._answered_at = time.monotonic()
+        self._silent_since: float | None = None
         # Those that hold locks, load or store.
         self._holders: dict[RequestBlocks, None] = {}
         # What is given back once the workers have done a flush: in which step, locks
@@ -145,7 +148,9 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         """Locks those that are there; notes the answer to each, or none if this step may
         ask no more. Where pandod does not answer they are missing."""
         kinds = self._kinds.now
-        if kinds is None:
+        # What is loaded together is in one memory.
+        is_another = kinds and blocks.locks and blocks.generation != kinds.generation
+        if kinds is None or is_another:
             blocks.answers.update(dict.fromkeys(keys, MISSING))
             return
         if not self._access.has_time:
@@ -153,9 +158,10 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         client, lock, named = self._access.client, next(self._names), kinds.name(keys)
         blocks.asked_at = time.monotonic()
         places = self._access.ask(lambda: client.acquire_blocks(lock, named))
-        places = self._checked(places, kinds)
-        if places is None:
+        if places is not None and not self._is_answer_of(kinds):
             self._release([lock])
+            places = None
+        if places is None:
             blocks.answers.update(dict.fromkeys(keys, MISSING))
             return
         blocks.generation, blocks.epoch = kinds.generation, kinds.epoch
@@ -186,7 +192,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
     ) -> PrepareStoreOutput | None:
         """None, after which vLLM asks again, for a moment without an answer: it goes on
         after an empty one, and what follows a block that was left out is not found."""
-        blocks, wanted = blocks_of(req_context), list(keys)
+        blocks, wanted = blocks_of(req_context), list(keys)[:_MOST_KEYS]
         if blocks.stores_nothing:
             return _store(BlockPlaces([], 0, 0), [])
         kinds, places = self._kinds.now, None
@@ -197,11 +203,13 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             places = self._access.ask(
                 lambda: client.reserve_blocks(reservation, named)
             )
-            places = self._checked(places, kinds)
-            if places is None:
+            if places is not None and not self._is_answer_of(kinds):
                 self._access.give_back(lambda: client.discard_blocks(reservation))
+                places = None
         if kinds is None or places is None:
-            if time.monotonic() - self._answered_at < _STORE_PATIENCE:
+            now = time.monotonic()
+            self._silent_since = self._silent_since or now
+            if now - self._silent_since < _STORE_PATIENCE:
                 return None
             blocks.stores_nothing = True
             return _store(BlockPlaces([], 0, 0), [])
@@ -210,7 +218,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             self._access.give_back(
                 lambda: client.discard_blocks(reservation, given_up)
             )
-        blocks.stores_nothing = bool((places == FULL).any())
+        is_cut = len(wanted) < len(keys)
+        blocks.stores_nothing = is_cut or bool((places == FULL).any())
         stored = [wanted[index] for index in chosen]
         for key in stored:
             blocks.storing[key] = reservation
@@ -283,7 +292,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # before the last one is over.
         steps = self._config.parallel.pp_size + 1
         self._after_flush.append((self._step + steps, locks, reservations))
-        self._generation = secrets.token_hex(8)
+        self._own = self._own or secrets.token_hex(8)
+        self._resets += 1
         self._kinds.renew()
 
     def shutdown(self) -> None:
@@ -301,9 +311,13 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
 
     def _find_kinds(self, session: Session) -> KindsInUse | None:
         """In the thread that follows the sessions."""
-        client = self._access.client
-        kinds = find_kinds(client, session, self._config, self._generation)
-        if kinds is not None and session.generation not in self._links:
+        client, own, resets = self._access.client, self._own, self._resets
+        is_reset = resets != self._resets_done
+        kinds = find_kinds(client, session, self._config, own, reset=is_reset)
+        if kinds is None:
+            return None
+        self._resets_done = resets
+        if session.generation not in self._links:
             # While this process holds the memory, pandod gives no block away that the
             # session held, though it may lose the session.
             self._links[session.generation] = client.link_session(session.session_id)
@@ -315,14 +329,11 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             for generation in sorted(self._links)[:-1]:
                 self._links.pop(generation).close()
 
-    def _checked(
-        self, places: np.ndarray | None, kinds: KindsInUse
-    ) -> np.ndarray | None:
-        """None for an answer in another session, where the kinds are other ones."""
-        if places is None or self._access.client.generation != kinds.generation:
-            return None
-        self._answered_at = time.monotonic()
-        return places
+    def _is_answer_of(self, kinds: KindsInUse) -> bool:
+        """Whether what was just answered is so in the session that has these kinds: in
+        another one their numbers are those of other kinds."""
+        self._silent_since = None
+        return self._access.client.generation == kinds.generation
 
 
 def _store(spec: BlockPlaces, keys: list[OffloadKey]) -> PrepareStoreOutput:
