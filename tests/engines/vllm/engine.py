@@ -48,8 +48,11 @@ ARGUMENTS = {
 
 
 def main() -> None:
+    run(json.loads(sys.argv[1]))
+
+
+def run(given: dict) -> None:
     begin = time.perf_counter()
-    given = json.loads(sys.argv[1])
     if given.pop("multiprocessing", False):
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
     if "late" in given:
@@ -58,19 +61,26 @@ def main() -> None:
     extra = given.pop("connector", {})
     arguments = ARGUMENTS | given
     if pando:
-        from vllm.config import KVTransferConfig
-
-        arguments["kv_transfer_config"] = KVTransferConfig(
-            kv_connector="PandoConnector",
-            kv_role="kv_both",
-            kv_load_failure_policy="recompute",
-            kv_connector_extra_config={"pando_address": pando} | extra,
-        )
+        arguments["kv_transfer_config"] = transfer_config(pando, extra)
     engine = Engine(arguments)
     engine.say(ready=True, seconds=round(time.perf_counter() - begin, 1))
     for line in sys.stdin:
         engine.obey(json.loads(line))
     engine.close()
+
+
+def transfer_config(address: str, extra: dict):
+    """Over blocks where `extra` names the specification, else over pages."""
+    from vllm.config import KVTransferConfig
+
+    is_blocks = "spec_name" in extra
+    policy = {} if is_blocks else {"kv_load_failure_policy": "recompute"}
+    return KVTransferConfig(
+        kv_connector="OffloadingConnector" if is_blocks else "PandoConnector",
+        kv_role="kv_both",
+        kv_connector_extra_config={"pando_address": address} | extra,
+        **policy,
+    )
 
 
 def do_copies_late(late: int) -> None:

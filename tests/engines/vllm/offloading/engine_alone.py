@@ -206,7 +206,10 @@ class EngineAlone:
             found.append((new.req_id, new.num_computed_tokens))
         cached = output.scheduled_cached_reqs
         for name, added, computed in zip(
-            cached.req_ids, cached.new_block_ids, cached.num_computed_tokens, strict=True
+            cached.req_ids,
+            cached.new_block_ids,
+            cached.num_computed_tokens,
+            strict=True,
         ):
             if name in cached.resumed_req_ids:
                 self._blocks[name] = [[] for _ in self.windows]

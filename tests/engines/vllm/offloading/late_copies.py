@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Callable
 from typing import Any
 
+from pando_kv.vllm.offloading import worker
 from pando_kv.vllm.offloading.host_copies import HostCopies
 
 
-class LateCopies(HostCopies):
-    """Transfers are done in their order, some when they are asked for, the others when
-    somebody waits for them. Each is made with a generator of its own: `choose`."""
+def do_copies_late(monkeypatch: Any, how_many: Callable[[int], int]) -> None:
+    """Transfers are done in their order. When an engine asks for those that are over,
+    `how_many` says how many of those under way are; the others are done when somebody
+    waits for them."""
 
-    choose = random.Random(0)
+    class LateCopies(HostCopies):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self._queue: list[tuple[int, Callable[[], None]]] = []
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._queue: list[tuple[int, Any]] = []
+        def _transfer(self, job_id: int, *given: Any, **named: Any) -> None:
+            do = super()._transfer
+            self._queue.append((job_id, lambda: do(job_id, *given, **named)))
 
-    def _transfer(self, job_id: int, *given: Any, **named: Any) -> None:
-        do = super()._transfer
-        self._queue.append((job_id, lambda: do(job_id, *given, **named)))
+        @property
+        def is_idle(self) -> bool:
+            return not self._queue and super().is_idle
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._queue and super().is_idle
+        def take_finished(self) -> list[Any]:
+            self._do(how_many(len(self._queue)))
+            return super().take_finished()
 
-    def take_finished(self) -> list[Any]:
-        self._do(self.choose.randrange(len(self._queue) + 1))
-        return super().take_finished()
+        def wait(self, job_ids: set[int]) -> None:
+            waited = [n for n, (job, _) in enumerate(self._queue) if job in job_ids]
+            self._do(waited[-1] + 1 if waited else 0)
 
-    def wait(self, job_ids: set[int]) -> None:
-        waited = [n for n, (job, _) in enumerate(self._queue) if job in job_ids]
-        self._do(waited[-1] + 1 if waited else 0)
+        def close(self) -> None:
+            self._do(len(self._queue))
+            super().close()
 
-    def close(self) -> None:
-        self._do(len(self._queue))
-        super().close()
+        def _do(self, count: int) -> None:
+            for _, do in self._queue[:count]:
+                do()
+            del self._queue[:count]
 
-    def _do(self, count: int) -> None:
-        for _, do in self._queue[:count]:
-            do()
-        del self._queue[:count]
+    monkeypatch.setattr(worker, "_copies_of", lambda _: LateCopies)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from engines.vllm.offloading.engine_alone import EngineAlone
+from engines.vllm.offloading.stopped_server import StoppableServer
 from engines.vllm.start import prompt
+from eventually import eventually
 
 FAMILIES = 4
 
@@ -20,15 +22,23 @@ def any_prompt(choose: random.Random) -> list[int]:
 
 
 def run_program(
-    engines: list[EngineAlone], choose: random.Random, name: str, steps: int = 60
-) -> None:
-    """Each step of each engine checks what it reads; ends when all requests have."""
+    engines: list[EngineAlone],
+    choose: random.Random,
+    name: str,
+    server: StoppableServer | None = None,
+    steps: int = 60,
+) -> int:
+    """Each step of each engine checks what it reads; ends when all requests have.
+    Returns how many tokens were found. `server` stands still, or begins anew, now and
+    then."""
     live: list[list[str]] = [[] for _ in engines]
+    faults = ["stand still", "restart", "go on"] if server is not None else []
     for n in range(steps):
         which = choose.randrange(len(engines))
         engine, names = engines[which], live[which]
         what = choose.choices(
-            ["step", "add", "abort", "reset", "forget"], [30, 8, 2, 0.5, 2]
+            ["step", "add", "abort", "reset", "forget", *faults],
+            [30, 8, 2, 0.5, 2, 1, 0.5, 3][: 5 + len(faults)],
         )[0]
         if what == "add":
             names.append(f"{name}.{n}")
@@ -41,7 +51,22 @@ def run_program(
             engine.reset()
         elif what == "forget":
             engine.forget()
+        elif what == "stand still" and not server.is_stopped:
+            server.stop()
+        elif what == "restart":
+            server.restart()
+        elif what == "go on":
+            server.go_on()
         else:
             engine.step()
+    if server is not None:
+        server.go_on()
+        for client in (client for engine in engines for client in engine.clients):
+            eventually(lambda client=client: not client.is_away)
     for engine in engines:
         engine.run()
+        engine.forget()
+    found = sum(sum(engine.found.values()) for engine in engines)
+    for engine in engines:
+        engine.found.clear()
+    return found

@@ -200,9 +200,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         if kinds is not None and self._access.has_time:
             client = self._access.client
             named = kinds.name(wanted, keys_before(req_context, wanted))
-            places = self._access.ask(
-                lambda: client.reserve_blocks(reservation, named)
-            )
+            places = self._access.ask(lambda: client.reserve_blocks(reservation, named))
             if places is not None and not self._is_answer_of(kinds):
                 self._access.give_back(lambda: client.discard_blocks(reservation))
                 places = None
@@ -215,9 +213,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             return _store(BlockPlaces([], 0, 0), [])
         chosen, given_up = _choose(wanted, places)
         if given_up:
-            self._access.give_back(
-                lambda: client.discard_blocks(reservation, given_up)
-            )
+            self._access.give_back(lambda: client.discard_blocks(reservation, given_up))
         is_cut = len(wanted) < len(keys)
         blocks.stores_nothing = is_cut or bool((places == FULL).any())
         stored = [wanted[index] for index in chosen]

@@ -1,0 +1,65 @@
+"""A pandod with block memory and no pool, for engines that compute in their own."""
+
+import contextlib
+
+import pytest
+from engines.vllm.offloading.engine_alone import EngineAlone
+from engines.vllm.offloading.forked_engines import forks_in
+from eventually import eventually
+from pando_kv import Client
+from pandod_process import Pandod
+
+NO_POOL = dict.fromkeys(
+    ["pool_pages", "page_tokens", "layers", "heads", "head_size", "dtype"]
+)
+
+
+def serve_blocks(folder, memory="64MiB", **options):
+    server = Pandod(folder, memory=memory, **(NO_POOL | options))
+    server.start()
+    return server
+
+
+def nothing_is_held(operator):
+    blocks = operator.stats().blocks
+    return (
+        blocks.locks == 0
+        and blocks.reservations == 0
+        and blocks.protected_blocks == 0
+        and blocks.reserved_blocks == 0
+    )
+
+
+@pytest.fixture
+def pandod(tmp_path):
+    server = serve_blocks(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def operator(pandod):
+    """Looks at that pandod, which must be sound in the end, and nothing held."""
+    with Client(pandod.address, name="operator") as client:
+        yield client
+        eventually(lambda: nothing_is_held(client))
+        assert client.check_invariants() == []
+
+
+@pytest.fixture
+def start(model, pandod, operator):
+    """Engines without a model, which end before it is looked at what they leave."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**arguments):
+            alone = EngineAlone(model, pandod.address, **arguments)
+            stack.callback(alone.close)
+            return alone
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    with forks_in(tmp_path_factory.mktemp("forks")) as parent:
+        yield parent

@@ -1,0 +1,206 @@
+"""vLLM's own Scheduler over blocks: what is found, how often pandod is asked, and what
+is given back."""
+
+import time
+
+import numpy as np
+import pytest
+from engines.vllm.offloading.calls import counted
+from engines.vllm.offloading.late_copies import do_copies_late
+from engines.vllm.offloading.conftest import nothing_is_held
+from engines.vllm.start import prompt
+from pando_kv.vllm.offloading import scheduler
+
+LONG = 1000.0
+
+
+def test_what_one_engine_has_computed_another_one_loads(start):
+    first, second, tokens = start(), start(), prompt(500, seed=1)
+    assert first.ask("computed", tokens) == 0
+    assert second.ask("found", tokens, new=20) == 480
+    # It ends within a window, and within a block.
+    for length in (479, 330, 100, 33):
+        second.forget()
+        whole = (length - 1) // 32 * 32
+        found = second.ask(f"first {length}", tokens[:length])
+        assert 0 < found <= whole
+
+
+def test_chunks_of_several_blocks_are_found_in_part(start):
+    chunks = {"options": {"blocks_per_chunk": 4}}
+    first, second, tokens = start(**chunks), start(**chunks), prompt(500, seed=2)
+    first.ask("computed", tokens)
+    assert second.ask("found", tokens) == 384
+    # Its own cache has the half of a chunk.
+    third = start(**chunks)
+    third.ask("half", tokens[:200])
+    third.forget()
+    third.ask("a block", tokens[:40])
+    assert third.ask("the rest", tokens) == 384
+
+
+def test_other_bytes_are_noticed(start, operator):
+    first, second, tokens = start(), start(), prompt(500, seed=3)
+    first.ask("computed", tokens)
+    memory = operator.attach_memory().bytes
+    memory ^= np.uint8(1)
+    with pytest.raises(AssertionError, match="not its own"):
+        second.ask("scrambled", tokens)
+
+
+def test_a_salt_is_a_world_of_its_own(start):
+    first, second, tokens = start(), start(), prompt(500, seed=4)
+    first.ask("computed", tokens, cache_salt="one")
+    assert second.ask("other", tokens, cache_salt="two") == 0
+    assert second.ask("plain", tokens) == 0
+    assert second.ask("same", tokens, cache_salt="one") == 480
+
+
+def test_other_layouts_do_not_share(start):
+    first, second, tokens = start(), start(windows=(None, 40)), prompt(500, seed=5)
+    first.ask("computed", tokens)
+    assert second.ask("other", tokens) == 0
+
+
+def test_a_reset_engine_finds_nothing_and_takes_nothing(start):
+    first, second, tokens = start(), start(), prompt(500, seed=6)
+    first.ask("computed", tokens)
+    first.reset()
+    first.manager._kinds.first(LONG)
+    assert first.ask("anew", tokens) == 0
+    assert second.ask("found", tokens) == 480
+    first.forget()
+    assert first.ask("its own", tokens) == 480
+    first.reset()
+    assert first.ask("anew again", tokens) == 0
+
+
+def test_a_request_costs_one_call_to_lock_and_one_to_release(start):
+    first, second, tokens = start(), start(), prompt(500, seed=7)
+    first.ask("computed", tokens)
+    with counted(second.clients[0]) as calls:
+        second.ask("found", tokens)
+    assert calls.made == {"AcquireBlocks": 1, "ReleaseBlocks": 1}
+
+
+def test_what_another_one_is_writing_is_waited_for(start, monkeypatch):
+    is_over = []
+    do_copies_late(monkeypatch, lambda count: count if is_over else 0)
+    monkeypatch.setattr(scheduler, "_PENDING_SECONDS", LONG)
+    first, second, tokens = start(), start(), prompt(200, seed=8)
+    first.add("written", tokens)
+    for _ in range(5):
+        first.step()
+    second.add("waits", tokens)
+    begun = time.monotonic()
+    with counted(second.clients[0]) as calls:
+        for _ in range(200):
+            assert second.step() == {}
+    asked = calls.made["AcquireBlocks"]
+    assert asked <= 1 + (time.monotonic() - begun) / scheduler._PENDING_PAUSE
+    is_over.append(True)
+    first.run()
+    second.run()
+    assert second.found["waits"] == 192
+
+
+def test_what_is_written_for_long_is_computed(start, monkeypatch):
+    is_over = []
+    do_copies_late(monkeypatch, lambda count: count if is_over else 0)
+    monkeypatch.setattr(scheduler, "_PENDING_SECONDS", -1.0)
+    first, second, tokens = start(), start(), prompt(200, seed=9)
+    first.add("written", tokens)
+    for _ in range(5):
+        first.step()
+    second.add("computes", tokens)
+    second.step()
+    assert second.found["computes"] == 0
+    is_over.append(True)
+    first.run()
+    second.run()
+
+
+def test_requests_that_wait_keep_what_they_have_found(start):
+    """One whose blocks do not fit beside those of another is asked for in each step."""
+    first, second, tokens = start(), start(blocks=28), prompt(300, seed=10)
+    first.ask("computed", tokens)
+    second.add("runs", prompt(200, seed=11), new=60)
+    for _ in range(6):
+        second.step()
+    with counted(second.clients[0]) as calls:
+        second.add("waits", tokens)
+        for _ in range(20):
+            second.step()
+    assert calls.made["AcquireBlocks"] <= 2
+    second.run()
+    assert second.found["waits"] == 288
+
+
+@pytest.mark.parametrize("when", ["waiting", "loading", "running"])
+def test_an_abort_gives_back_what_was_found(when, start, operator, monkeypatch):
+    is_over = []
+    first, tokens = start(), prompt(500, seed=12)
+    first.ask("computed", tokens)
+    do_copies_late(monkeypatch, lambda count: count if is_over else 0)
+    second = start()
+    second.add("aborted", tokens, new=30)
+    if when != "waiting":
+        second.step()
+    if when == "running":
+        is_over.append(True)
+        for _ in range(3):
+            second.step()
+    second.abort("aborted")
+    is_over.append(True)
+    second.step()
+    second.run()
+    assert nothing_is_held(operator)
+
+
+@pytest.mark.parametrize("what", ["loads", "stores"])
+def test_what_is_under_way_in_a_reset_is_given_back_after_the_flush(
+    what, start, operator, monkeypatch
+):
+    first, tokens = start(), prompt(500, seed=13)
+    if what == "loads":
+        first.ask("computed", tokens)
+    do_copies_late(monkeypatch, lambda count: 0)
+    second = start()
+    second.add("under way", tokens, new=30)
+    for _ in range(4):
+        second.step()
+    figures = operator.stats().blocks
+    assert figures.protected_blocks if what == "loads" else figures.reserved_blocks
+    second.reset()
+    figures = operator.stats().blocks
+    assert figures.protected_blocks if what == "loads" else figures.reserved_blocks
+    second.abort("under way")
+    second.run()
+    assert nothing_is_held(operator)
+
+
+def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
+    """What finds no room is not stored, and nothing after it."""
+    do_copies_late(monkeypatch, lambda count: count)
+    first, tokens = start(), prompt(500, seed=14)
+    (kind,) = [
+        kind
+        for kind in operator.find_kinds(
+            [(None, f"vllm {first.copies._digest} 0".encode())]
+        )
+    ]
+    room = operator.stats().blocks.memory_bytes // kind.shard_stride
+    keys = np.arange(room * 8, dtype=np.uint32).tobytes()
+    from pando_kv import BlockKeys
+
+    for n in range(0, room, 8192):
+        part = keys[n * 32 : (n + 8192) * 32]
+        operator.reserve_blocks(1 + n, [BlockKeys(kind.number, part)])
+    assert first.ask("computed", tokens) == 0
+    assert operator.stats().blocks.published_blocks == 0
+    for n in range(0, room, 8192):
+        operator.discard_blocks(1 + n)
+    first.forget()
+    assert first.ask("computed", tokens) == 0
+    first.forget()
+    assert first.ask("found", tokens) == 480
