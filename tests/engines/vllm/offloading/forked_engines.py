@@ -83,11 +83,9 @@ def forks_in(folder: Path) -> Iterator[EngineForks]:
 
 
 def main() -> None:
-    from engines.vllm import engine
-
-    import vllm  # noqa: F401
     import vllm  # noqa: F401
     import vllm.v1.engine.llm_engine  # noqa: F401
+    from engines.vllm import engine
 
     print(ANSWER + "{}", flush=True)
     for line in sys.stdin:

@@ -6,9 +6,10 @@ import time
 import numpy as np
 import pytest
 from engines.vllm.offloading.calls import counted
-from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.offloading.conftest import nothing_is_held
+from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.start import prompt
+from eventually import eventually
 from pando_kv.vllm.offloading import scheduler
 
 LONG = 1000.0
@@ -66,7 +67,7 @@ def test_a_reset_engine_finds_nothing_and_takes_nothing(start):
     first, second, tokens = start(), start(), prompt(500, seed=6)
     first.ask("computed", tokens)
     first.reset()
-    first.manager._kinds.first(LONG)
+    eventually(lambda: first.manager._kinds.now)
     assert first.ask("anew", tokens) == 0
     assert second.ask("found", tokens) == 480
     first.forget()

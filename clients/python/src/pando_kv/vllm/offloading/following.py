@@ -29,8 +29,8 @@ class Following(Generic[T]):
         is_changed: threading.Event,
         make: Callable[[Session], T | None],
     ) -> None:
-        """`make` is called by the thread until it returns something. `is_changed` is set
-        when a session is lost (`on_session_lost` of the client)."""
+        """`make` is called by the thread until it returns something. `is_changed` is
+        set when a session is lost (`on_session_lost` of the client)."""
         self._client = client
         self._make = make
         self._is_changed = is_changed

@@ -2,9 +2,9 @@
 
 Keys name tokens, a LoRA, images and a salt. All else that determines the bytes of a
 block is in the identity of its kind. Only workers know it: vLLM shows its configuration
-on their side alone. So each rank opens one more kind, which has no blocks: its name
-follows from the engine's id, and its label says which kinds the scheduler may use. It is
-opened when the rank has mapped the memory.
+on their side alone. So each rank opens one more kind, which has no blocks, when it has
+mapped the memory: its name follows from the engine's id, and its label says which kinds
+the scheduler may use.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ def engine_digest(vllm_config: Any, config: OffloadingConfig, layout: Layout) ->
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def kind_identity(digest: str, group_id: int, own: str = "") -> bytes:
-    """`own` keeps the blocks of one engine apart; empty: they are shared."""
-    return f"vllm {digest} {group_id} {own}".strip().encode()
+def kind_identity(digest: str, group_id: int) -> bytes:
+    return f"vllm {digest} {group_id}".encode()
 
 
 def readiness(engine_id: str, rank: int, digest: str = "") -> KindSpec:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+import threading
 from dataclasses import dataclass, replace
 
 from vllm.v1.kv_offload.base import OffloadKey, get_offload_group_idx
 from vllm.v1.kv_offload.config import OffloadingConfig
 
-from pando_kv import Client
+from pando_kv import Client, SessionLink
 from pando_kv._session import Session
-from pando_kv.blocks import BlockKeys
+from pando_kv.blocks import BlockKeys, Kind
+from pando_kv.vllm.offloading.following import Following
 from pando_kv.vllm.offloading.identity import digest_in, kind_identity, readiness
 
+_FIRST_SECONDS = 60.0
 _GROUP_BYTES = 4  # at the end of vLLM's keys
 
 
@@ -44,42 +48,83 @@ class KindsInUse:
         return named
 
 
-def find_kinds(
-    client: Client,
-    session: Session,
-    config: OffloadingConfig,
-    own: str = "",
-    *,
-    reset: bool = False,
-) -> KindsInUse | None:
-    """None before each rank has mapped the memory. `own` names kinds that this engine
-    shares with no other; `reset` empties them."""
-    ranks = [
-        readiness(config.engine_id, rank).identity
-        for rank in range(config.parallel.world_size)
-    ]
-    ready = client.find_kinds([(None, identity) for identity in ranks])
-    digests = {digest_in(kind.spec.label) if kind else "" for kind in ready}
-    if len(digests) != 1 or "" in digests:
-        return None
-    (digest,) = digests
-    groups = [group.group_id for group in config.groups]
-    found = client.find_kinds([(None, kind_identity(digest, g)) for g in groups])
-    kinds = [kind for kind in found if kind is not None]
-    if len(kinds) != len(groups):
-        return None
-    if own:
-        kinds = client.open_kinds(
-            [
-                replace(kind.spec, identity=kind_identity(digest, group, own))
-                for kind, group in zip(kinds, groups, strict=True)
-            ]
+class EngineKinds:
+    """Finds them anew for each session, and after each reset. Owned by the scheduler's
+    side; its thread calls it, and another one finds."""
+
+    def __init__(
+        self, client: Client, is_changed: threading.Event, config: OffloadingConfig
+    ) -> None:
+        """Waits for the first ones: the ranks have opened them before."""
+        self._client = client
+        self._config = config
+        # Names kinds of this engine alone, which it uses after a reset: others may have
+        # other weights now, and one that begins anew has those of before.
+        self._own = ""
+        self._resets = self._resets_done = 0
+        self._links: dict[int, SessionLink] = {}  # by the session's generation
+        self._following = Following(client, is_changed, self._find)
+        self._following.first(_FIRST_SECONDS)
+
+    @property
+    def now(self) -> KindsInUse | None:
+        """None while there is no session, or not every rank has mapped its memory."""
+        return self._following.now
+
+    def reset(self) -> None:
+        """From now on they are empty ones, which this engine shares with no other."""
+        self._own = self._own or secrets.token_hex(8)
+        self._resets += 1
+        self._following.renew()
+
+    def forget_lost_sessions(self) -> None:
+        """When nothing that these had locked or reserved is under way."""
+        for generation in sorted(self._links)[:-1]:
+            self._links.pop(generation).close()
+
+    def close(self) -> None:
+        self._following.close()
+
+    def _find(self, session: Session) -> KindsInUse | None:
+        """In the thread that follows the sessions."""
+        own, resets = self._own, self._resets
+        kinds = self._shared_kinds()
+        if kinds and own:
+            kinds = self._client.open_kinds(
+                [
+                    replace(kind.spec, identity=kind.spec.identity + f" {own}".encode())
+                    for kind in kinds
+                ]
+            )
+        if kinds and resets != self._resets_done:
+            kinds = self._client.reset_kinds([kind.number for kind in kinds])
+        if not kinds:
+            return None
+        self._resets_done = resets
+        if session.generation not in self._links:
+            # While this process holds the memory, pandod gives no block away that the
+            # session held, though it may lose the session.
+            link = self._client.link_session(session.session_id)
+            self._links[session.generation] = link
+        groups = [group.group_id for group in self._config.groups]
+        numbers = [kind.number for kind in kinds]
+        return KindsInUse(
+            session.generation,
+            session.epoch,
+            session.session_id,
+            dict(zip(groups, numbers, strict=True)),
         )
-    if reset:
-        kinds = client.reset_kinds([kind.number for kind in kinds])
-    return KindsInUse(
-        session.generation,
-        session.epoch,
-        session.session_id,
-        {g: kind.number for g, kind in zip(groups, kinds, strict=True)},
-    )
+
+    def _shared_kinds(self) -> list[Kind]:
+        """Of each group; none if a rank has not said yet that it is ready."""
+        config, find = self._config, self._client.find_kinds
+        ranks = range(config.parallel.world_size)
+        names = [readiness(config.engine_id, rank).identity for rank in ranks]
+        said = find([(None, name) for name in names])
+        digests = {digest_in(kind.spec.label) if kind else "" for kind in said}
+        if len(digests) != 1 or "" in digests:
+            return []
+        (digest,) = digests
+        names = [kind_identity(digest, group.group_id) for group in config.groups]
+        found = [kind for kind in find([(None, name) for name in names]) if kind]
+        return found if len(found) == len(names) else []

@@ -1,9 +1,9 @@
 """What a block of each group consists of, in the memory of Pando.
 
-A block holds a chunk: `blocks_per_chunk` of vLLM's blocks of one group. Its shard is the
-part of one rank: for each layer of the group the pages of those blocks, one after the
-other. Where the bytes of all ranks are the same, or vLLM knows how they make up one page
-(`canonical_layout`), there is one shard, which all ranks read.
+A block holds a chunk: `blocks_per_chunk` of vLLM's blocks of one group. Its shard is
+the part of one rank: for each layer of the group the pages of those blocks, one after
+the other. Where the bytes of all ranks are the same, or vLLM knows how they make up one
+page (`canonical_layout`), there is one shard, which all ranks read.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 vLLM asks for one key after the other, again in each step in which a request waits, and
 knows no failure once it has been told of a hit. So all keys of a request are locked in
-one call when the first of them is asked for, and what was answered is kept: a block that
-was found stays until it is loaded, or is given back when vLLM does not want it. All that
+one call when the first of them is asked for, and the answers are kept: a block that was
+found stays until it is loaded, or is given back when vLLM does not want it. All that
 fails, fails as a miss.
 """
 
@@ -32,12 +32,10 @@ from vllm.v1.kv_offload.base import (
 from vllm.v1.kv_offload.config import OffloadingConfig
 from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
-from pando_kv import Client, SessionLink
-from pando_kv._session import Session
+from pando_kv import Client
 from pando_kv.blocks import FULL, MISSING, NOT_LOOKED_AT, PENDING
 from pando_kv.vllm.offloading.block_places import BlockPlaces
-from pando_kv.vllm.offloading.following import Following
-from pando_kv.vllm.offloading.kinds_in_use import KindsInUse, find_kinds
+from pando_kv.vllm.offloading.kinds_in_use import EngineKinds, KindsInUse
 from pando_kv.vllm.offloading.request_blocks import (
     RequestBlocks,
     blocks_of,
@@ -57,7 +55,6 @@ _HOLD_SECONDS = 1.0
 _STORE_PATIENCE = 0.2
 # What pandod takes in one call.
 _MOST_KEYS = 16384
-_FIRST_SECONDS = 60.0
 
 
 class SharedBlocks(OffloadingManager):  # type: ignore[misc]
@@ -69,11 +66,6 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         """`client` has `away_after`; `is_changed` is set when its session is lost."""
         self._access = StepAccess(client)
         self._config = config
-        # Names kinds of this engine alone, which it uses after a reset: others may have
-        # other weights now, and a restarted one has those of before.
-        self._own = ""
-        self._resets = self._resets_done = 0
-        self._links: dict[int, SessionLink] = {}  # by the session's generation
         self._names = itertools.count(1 + secrets.randbits(62))
         self._step = 0
         self._silent_since: float | None = None
@@ -82,8 +74,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # What is given back once the workers have done a flush: in which step, locks
         # and reservations.
         self._after_flush: list[tuple[int, list[int], set[int]]] = []
-        self._kinds = Following(client, is_changed, self._find_kinds)
-        self._kinds.first(_FIRST_SECONDS)
+        self._kinds = EngineKinds(client, is_changed, config)
 
     # Loads.
 
@@ -145,8 +136,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             blocks.pending.clear()
 
     def _acquire(self, blocks: RequestBlocks, keys: list[OffloadKey]) -> None:
-        """Locks those that are there; notes the answer to each, or none if this step may
-        ask no more. Where pandod does not answer they are missing."""
+        """Locks those that are there; notes the answer to each, or none if this step
+        may ask no more. Where pandod does not answer they are missing."""
         kinds = self._kinds.now
         # What is loaded together is in one memory.
         is_another = kinds and blocks.locks and blocks.generation != kinds.generation
@@ -264,17 +255,18 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             ]
         )
         self._finish_flushes()
-        self._close_links()
+        if not self._holders and not self._after_flush:
+            self._kinds.forget_lost_sessions()
         self._step += 1
         self._access.begin_step()
 
     def has_pending_work(self) -> bool:
-        """While it has, vLLM goes on with steps, by which a flush is known to be over."""
+        """While it has, vLLM goes on with steps; after some of them a flush is over."""
         return bool(self._after_flush) or self._access.is_behind
 
     def reset_cache(self) -> None:
-        """This engine finds nothing of before; it takes nothing from others. Of the
-        transfers under way vLLM says no more, but has them flushed with its next step."""
+        """This engine finds nothing of before; it takes nothing from others. vLLM says
+        no more of the transfers under way, but has them flushed with its next step."""
         locks: list[int] = []
         reservations: set[int] = set()
         for blocks in list(self._holders):
@@ -288,9 +280,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # before the last one is over.
         steps = self._config.parallel.pp_size + 1
         self._after_flush.append((self._step + steps, locks, reservations))
-        self._own = self._own or secrets.token_hex(8)
-        self._resets += 1
-        self._kinds.renew()
+        self._kinds.reset()
 
     def shutdown(self) -> None:
         self._kinds.close()
@@ -304,26 +294,6 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
                 self._access.give_back(
                     lambda name=reservation: self._access.client.discard_blocks(name)
                 )
-
-    def _find_kinds(self, session: Session) -> KindsInUse | None:
-        """In the thread that follows the sessions."""
-        client, own, resets = self._access.client, self._own, self._resets
-        is_reset = resets != self._resets_done
-        kinds = find_kinds(client, session, self._config, own, reset=is_reset)
-        if kinds is None:
-            return None
-        self._resets_done = resets
-        if session.generation not in self._links:
-            # While this process holds the memory, pandod gives no block away that the
-            # session held, though it may lose the session.
-            self._links[session.generation] = client.link_session(session.session_id)
-        return kinds
-
-    def _close_links(self) -> None:
-        """Of sessions that are lost, when nothing of theirs is under way."""
-        if len(self._links) > 1 and not self._holders and not self._after_flush:
-            for generation in sorted(self._links)[:-1]:
-                self._links.pop(generation).close()
 
     def _is_answer_of(self, kinds: KindsInUse) -> bool:
         """Whether what was just answered is so in the session that has these kinds: in
