@@ -68,6 +68,8 @@ class ForkedEngine:
         for line in self._lines:
             if line.startswith(ANSWER.encode()):
                 return json.loads(line[len(ANSWER) :])
+            with self._log.open("ab") as log:
+                log.write(line)
         raise AssertionError(f"the engine died:\n{self.log()[-6000:]}")
 
 
@@ -100,7 +102,7 @@ def become(told: dict[str, Any], engine: Any) -> None:
     """An engine, whose commands come from that socket."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(told["socket"])
-    log = os.open(told["log"], os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    log = os.open(told["log"], os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     for descriptor, source in ((0, connection), (1, connection), (2, log)):
         os.dup2(source if isinstance(source, int) else source.fileno(), descriptor)
     connection.close()

@@ -14,6 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Iterable
+from functools import partial
 
 import numpy as np
 from vllm.v1.kv_offload.base import (
@@ -224,7 +225,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         blocks, client = blocks_of(req_context), self._access.client
         finish = client.publish_blocks if success else client.discard_blocks
         for reservation in {blocks.storing.pop(key) for key in keys}:
-            self._access.give_back(lambda name=reservation: finish(name))
+            self._access.give_back(partial(finish, reservation))
         if not blocks.locks and not blocks.storing:
             self._holders.pop(blocks, None)
 
@@ -291,9 +292,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             _, locks, reservations = self._after_flush.pop(0)
             self._release(locks)
             for reservation in reservations:
-                self._access.give_back(
-                    lambda name=reservation: self._access.client.discard_blocks(name)
-                )
+                discard = self._access.client.discard_blocks
+                self._access.give_back(partial(discard, reservation))
 
     def _is_answer_of(self, kinds: KindsInUse) -> bool:
         """Whether what was just answered is so in the session that has these kinds: in
@@ -309,7 +309,9 @@ def _store(spec: BlockPlaces, keys: list[OffloadKey]) -> PrepareStoreOutput:
 def _choose(keys: list[OffloadKey], places: np.ndarray) -> tuple[list[int], list[int]]:
     """Indices of those that are stored, and of those that have room, but follow one of
     their group that has none."""
-    chosen, given_up, full = [], [], set()
+    chosen: list[int] = []
+    given_up: list[int] = []
+    full = set()
     for index, place in enumerate(places.tolist()):
         group = get_offload_group_idx(keys[index])
         if place == FULL:
