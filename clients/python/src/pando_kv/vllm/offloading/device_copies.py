@@ -12,7 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from vllm.v1.kv_offload.base import GPULoadStoreSpec, TransferResult
+from vllm.v1.kv_offload.base import (
+    CanonicalKVCacheRef,
+    GPULoadStoreSpec,
+    TransferResult,
+)
 from vllm.v1.kv_offload.cpu.gpu_worker import SingleDirectionOffloadingHandler
 from vllm.v1.kv_offload.cpu.host_register import host_register, host_unregister
 
@@ -34,7 +38,9 @@ class DeviceCopies:
         is_registered = host_register(address, self._host.numel())
         self._registered = address if is_registered else None
         # A tensor for each layer of each group.
-        refs, kv, host = [], [], []
+        refs: list[list[CanonicalKVCacheRef]] = []
+        kv: list[torch.Tensor] = []
+        host: list[torch.Tensor] = []
         for group, pieces in enumerate(layout.groups):
             refs.append([])
             for piece in pieces:

@@ -79,7 +79,7 @@ def digest_in(label: str) -> str:
 
 def _models(vllm_config: Any) -> list[Any]:
     """The model, and the one that drafts for it: its KV is in the blocks, too."""
-    digests = [digest_of(vllm_config)]
+    digests: list[Any] = [digest_of(vllm_config)]
     if os.environ.get(ANY_CONFIGURATION) == "1":
         return digests
     digests.append(_weights(vllm_config, vllm_config.model_config))
