@@ -1,7 +1,8 @@
 """vLLM's LLM, with its engine core in this process.
 
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
-With "late": n copies with a stream of their own are done late.
+With "late": n copies with a stream of their own are done late. One over blocks that is
+"patient" waits for calls that a busy machine makes slow.
 
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
@@ -21,6 +22,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from engines.meters import Stopwatch, WireMeter
 from engines.vllm.late_stream import LateStream
+from engines.vllm.offloading.patience import be_patient
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -55,6 +57,8 @@ def run(given: dict) -> None:
     begin = time.perf_counter()
     if given.pop("multiprocessing", False):
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
+    if given.pop("patient", False):
+        be_patient()
     if "late" in given:
         do_copies_late(given.pop("late"))
     pando = given.pop("pando", None)

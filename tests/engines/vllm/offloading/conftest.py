@@ -5,6 +5,7 @@ import contextlib
 import pytest
 from engines.vllm.offloading.engine_alone import EngineAlone
 from engines.vllm.offloading.forked_engines import forks_in
+from engines.vllm.offloading.patience import be_patient
 from eventually import eventually
 from pando_kv import Client
 from pandod_process import Pandod
@@ -47,8 +48,9 @@ def operator(pandod):
 
 
 @pytest.fixture
-def start(model, pandod, operator):
+def start(model, pandod, operator, monkeypatch):
     """Engines without a model, which end before it is looked at what they leave."""
+    be_patient(monkeypatch.setattr)
     with contextlib.ExitStack() as stack:
 
         def make(**arguments):

@@ -36,7 +36,7 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
     alone.close()
     assert len({tuple(output) for output in computed}) == len(prompts)
 
-    shared = given | {"pando": server.address, "connector": CONNECTOR}
+    shared = given | {"patient": True, "pando": server.address, "connector": CONNECTOR}
     first = forks.start("first", **shared)
     assert one_by_one(first, prompts) == (computed, [0] * len(prompts))
     second = forks.start("second", **shared)

@@ -19,12 +19,17 @@ def test_what_one_engine_has_computed_another_one_loads(start):
     first, second, tokens = start(), start(), prompt(500, seed=1)
     assert first.ask("computed", tokens) == 0
     assert second.ask("found", tokens, new=20) == 480
-    # It ends within a window, and within a block.
-    for length in (479, 330, 100, 33):
+
+
+def test_a_prompt_that_ends_before_is_found(start):
+    """Windows are stored where prompts end; where one sees all, each block counts."""
+    plain = {"windows": (None,)}
+    first, second, tokens = start(**plain), start(**plain), prompt(500, seed=15)
+    first.ask("computed", tokens)
+    for length in (480, 330, 100, 33):
         second.forget()
         whole = (length - 1) // 32 * 32
-        found = second.ask(f"first {length}", tokens[:length])
-        assert 0 < found <= whole
+        assert second.ask(f"{length}", tokens[:length]) == whole
 
 
 def test_chunks_of_several_blocks_are_found_in_part(start):

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from vllm.v1.kv_offload.base import OffloadKey, get_offload_group_idx
 from vllm.v1.kv_offload.config import OffloadingConfig
 
-from pando_kv import Client, SessionLink
+from pando_kv import Client
 from pando_kv._session import Session
-from pando_kv.blocks import BlockKeys, Kind
+from pando_kv.blocks import BlockKeys, BlockMemory, Kind
 from pando_kv.vllm.offloading.following import Following
 from pando_kv.vllm.offloading.identity import digest_in, kind_identity, readiness
 
@@ -62,7 +62,7 @@ class EngineKinds:
         # other weights now, and one that begins anew has those of before.
         self._own = ""
         self._resets = self._resets_done = 0
-        self._links: dict[int, SessionLink] = {}  # by the session's generation
+        self._memory: dict[int, BlockMemory] = {}  # by the session's generation
         self._following = Following(client, is_changed, self._find)
         self._following.first(_FIRST_SECONDS)
 
@@ -79,8 +79,8 @@ class EngineKinds:
 
     def forget_lost_sessions(self) -> None:
         """When nothing that these had locked or reserved is under way."""
-        for generation in sorted(self._links)[:-1]:
-            self._links.pop(generation).close()
+        for generation in sorted(self._memory)[:-1]:
+            del self._memory[generation]
 
     def close(self) -> None:
         self._following.close()
@@ -101,11 +101,10 @@ class EngineKinds:
         if not kinds:
             return None
         self._resets_done = resets
-        if session.generation not in self._links:
-            # While this process holds the memory, pandod gives no block away that the
+        if session.generation not in self._memory:
+            # While this process has it mapped, pandod gives no block away that the
             # session held, though it may lose the session.
-            link = self._client.link_session(session.session_id)
-            self._links[session.generation] = link
+            self._memory[session.generation] = self._client.attach_memory()
         groups = [group.group_id for group in self._config.groups]
         numbers = [kind.number for kind in kinds]
         return KindsInUse(
