@@ -4,7 +4,7 @@ PYTHON := build/venv/bin/python
 JOBS ?= $(shell nproc)
 
 # Seconds for each fuzzer, and where its choices begin.
-FUZZERS := cache_fuzzer lane_fuzzer resp_fuzzer service_fuzzer tier_fuzzer
+FUZZERS := block_fuzzer cache_fuzzer lane_fuzzer resp_fuzzer service_fuzzer tier_fuzzer
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 

@@ -53,6 +53,14 @@ def core_rows(build: Path) -> list[Row]:
                 )
             )
     rows.append(Row("lock + unlock at depth 5", ns("BM_LockUnlock/5"), "ns", limit=200))
+    rows += [
+        Row("look up a block, hot", ns("BM_LookUpBlocks/1000000"), "ns", limit=60),
+        Row("reserve and publish a block", ns("BM_StoreBlocks/1000000"), "ns"),
+        Row("the same in a full memory", ns("BM_StoreBlocksInFull/1000000"), "ns"),
+    ]
+    for blocks in (1_000_000, 10_000_000):
+        memory = runs[f"BM_BlockMemory/{blocks}"]["bytes_per_block"]
+        rows.append(Row(f"index memory of a block, of {blocks:,}", memory, "B", limit=72))
     copy = us("BM_CopyOf512Tokens")
     for prefix in (8192, 65_536):
         for name, where in (

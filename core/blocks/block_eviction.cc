@@ -11,7 +11,7 @@ namespace {
 
 // An extent takes warm blocks with it, so it moves only if that pays.
 constexpr uint64_t IsMuchOlder(uint64_t age, uint64_t than) {
-  return age > than + than / 4;
+  return age > 2 * than;
 }
 
 // The extents that are compared before one is taken: those of the coldest

@@ -1,0 +1,241 @@
+// Blocks: what the model's programs seldom do.
+
+#include <string>
+#include <vector>
+
+#include "core/block_cache.h"
+#include "tests/core/cache_fixture.h"
+
+namespace pando {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kExtentPlaces = 4;
+
+class BlockTest : public testing::Test {
+ protected:
+  BlockTest() {
+    cache_.OpenSession(session_, "engine");
+    kind_ = Open(session_, "kind");
+  }
+  void TearDown() override {
+    EXPECT_THAT(cache_.CheckInvariants(), testing::IsEmpty());
+  }
+
+  static KindSpec Spec(const std::string& identity) {
+    return {.ns = {},
+            .identity = identity,
+            .label = "",
+            .key_bytes = 16,
+            .shard_bytes = kPlaceBytes,
+            .shards = 1};
+  }
+  KindNumber Open(SessionId session, const std::string& identity) {
+    const std::vector<KindSpec> specs = {Spec(identity)};
+    return blocks_.OpenKinds(session, specs)->front().number;
+  }
+  // A key for each letter.
+  static std::string Keys(const std::string& letters) {
+    std::string keys;
+    for (char letter : letters) keys += std::string(16, letter);
+    return keys;
+  }
+  std::vector<BlockKeys> Ask(const std::string& keys,
+                             BlockShape shape = BlockShape::kEach,
+                             uint32_t window = 0) const {
+    return {{.kind = kind_,
+             .keys = keys,
+             .before = {},
+             .shape = shape,
+             .window = window}};
+  }
+  absl::StatusOr<std::vector<BlockPlace>> Reserve(const std::string& letters,
+                                                  uint64_t id,
+                                                  bool all = false) {
+    const std::string keys = Keys(letters);
+    return blocks_.Reserve({session_, ReservationId(id), Ask(keys), all});
+  }
+  void Store(const std::string& letters) {
+    EXPECT_EQ(Outcome(Reserve(letters, 99)), "OK");
+    EXPECT_EQ(Outcome(blocks_.Publish(session_, ReservationId(99), {})), "OK");
+  }
+  // A letter for each answer: found, missing, pending, ready, full, not looked
+  // at.
+  static std::string Letters(
+      const absl::StatusOr<std::vector<BlockPlace>>& places) {
+    if (!places.ok()) return Outcome(places);
+    std::string letters;
+    for (BlockPlace place : *places) {
+      letters += IsPlace(place) ? 'f' : "mpr!-"[UINT32_MAX - place.value()];
+    }
+    return letters;
+  }
+  std::string LookUp(const std::string& letters,
+                     BlockShape shape = BlockShape::kEach,
+                     uint32_t window = 0) {
+    const std::string keys = Keys(letters);
+    return Letters(blocks_.Lookup(session_, Ask(keys, shape, window)));
+  }
+  std::string Acquire(const std::string& letters, uint64_t lock,
+                      bool all = false) {
+    const std::string keys = Keys(letters);
+    return Letters(
+        blocks_.Acquire({session_, BlockLockId(lock), Ask(keys), all}));
+  }
+
+  PrefixCache cache_{
+      {.page_tokens = 4,
+       .capacity_pages = 2,
+       .session_limits = {.max_block_locks = 4, .max_reserved_blocks = 6},
+       .blocks = {.memory_bytes = 2 * kExtentPlaces * kPlaceBytes,
+                  .extent_bytes = kExtentPlaces * kPlaceBytes}}};
+  BlockCache blocks_{&cache_};
+  const SessionId session_{1};
+  KindNumber kind_;
+};
+
+TEST_F(BlockTest, ShapesSayWhichKeysDecide) {
+  Store("ab");
+  Store("de");
+  EXPECT_EQ(LookUp("abcde"), "ffmff");
+  EXPECT_EQ(LookUp("abcde", BlockShape::kPrefix), "ffm--");
+  EXPECT_EQ(LookUp("abcde", BlockShape::kCheckpoint), "----f");
+  EXPECT_EQ(LookUp("abcde", BlockShape::kWindow, 2), "---ff");
+  EXPECT_EQ(LookUp("abcde", BlockShape::kWindow, 3), "ffm--");
+  EXPECT_EQ(LookUp("abc", BlockShape::kWindow, 2), "ffm");
+}
+
+TEST_F(BlockTest, AllOrNothingTellsWhatIsMissingAndLocksNothing) {
+  Store("ab");
+  EXPECT_EQ(Acquire("abc", 1, true), "rrm");
+  EXPECT_TRUE(cache_.IsIdle());
+  EXPECT_EQ(Acquire("ab", 1, true), "ff");
+  EXPECT_FALSE(cache_.IsIdle());
+}
+
+TEST_F(BlockTest, AReservationOfAllWithoutRoomForAllReservesNothing) {
+  Store("abcd");
+  EXPECT_EQ(Acquire("abcd", 1), "ffff");
+  EXPECT_EQ(Letters(Reserve("efghi", 1, true)), "mmmm!");
+  EXPECT_EQ(LookUp("efghi"), "mmmmm");
+  EXPECT_EQ(Letters(Reserve("efghi", 1)), "ffff!");
+}
+
+TEST_F(BlockTest, LimitsOfASessionAreNamedAndChangeNothing) {
+  Store("abcde");
+  const std::string keys = Keys("abcde");
+  const auto locked =
+      blocks_.Acquire({session_, BlockLockId(1), Ask(keys), false});
+  EXPECT_EQ(Outcome(locked), "SESSION_LIMIT");
+  EXPECT_THAT(std::string(locked.status().message()),
+              HasSubstr("has locked 4 blocks; the limit is 4"));
+  EXPECT_EQ(Letters(Reserve("klmnopq", 1)), "SESSION_LIMIT");
+  EXPECT_TRUE(cache_.IsIdle());
+}
+
+TEST_F(BlockTest, KindsAreThoseThatTheSessionHasOpen) {
+  const SessionId other(2);
+  cache_.OpenSession(other, "other");
+  const std::string keys = Keys("a");
+  EXPECT_EQ(Outcome(blocks_.Lookup(other, Ask(keys))), "KIND_UNKNOWN");
+  const std::vector<KindName> names = {{.ns = {}, .identity = "kind"},
+                                       {.ns = {}, .identity = "none"}};
+  const auto found = blocks_.FindKinds(other, names);
+  EXPECT_EQ(found->at(0).number, kind_);
+  EXPECT_EQ(found->at(1).number, KindNumber());
+  EXPECT_EQ(Outcome(blocks_.Lookup(other, Ask(keys))), "OK");
+}
+
+TEST_F(BlockTest, OtherSizesUnderAnIdentityAreRefused) {
+  std::vector<KindSpec> specs = {Spec("new"), Spec("kind")};
+  specs[1].shard_bytes = 2 * kPlaceBytes;
+  const auto opened = blocks_.OpenKinds(session_, specs);
+  EXPECT_EQ(Outcome(opened), "LAYOUT_MISMATCH");
+  EXPECT_THAT(std::string(opened.status().message()),
+              HasSubstr("[1].shard_bytes is 8192, but the kind of this "
+                        "identity is there with 4096"));
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);  // all or none
+}
+
+TEST_F(BlockTest, ABlockThatFitsIntoNoExtentIsRefused) {
+  std::vector<KindSpec> specs = {Spec("large")};
+  specs[0].shards = kExtentPlaces + 1;
+  EXPECT_EQ(Outcome(blocks_.OpenKinds(session_, specs)), "INVALID_FIELD");
+  specs[0].shards = kExtentPlaces;
+  EXPECT_EQ(Outcome(blocks_.OpenKinds(session_, specs)), "OK");
+}
+
+TEST_F(BlockTest, ABlockGoesAfterThoseThatFollowIt) {
+  Store("abcd");
+  Store("efgh");
+  EXPECT_EQ(LookUp("d"), "f");  // only the end of the first chain is used
+  Store("ij");
+  EXPECT_EQ(LookUp("abcdefgh"), "ffffffmm");
+}
+
+TEST_F(BlockTest, AResetTakesNothingFromOthers) {
+  const SessionId other(2);
+  cache_.OpenSession(other, "other");
+  Open(other, "kind");
+  Store("a");
+  const std::vector<KindNumber> kinds = {kind_};
+  const BlockKind renewed = blocks_.ResetKinds(session_, kinds)->front();
+  EXPECT_EQ(renewed.generation, 2u);
+  const std::string keys = Keys("a");
+  EXPECT_EQ(Outcome(blocks_.Lookup(session_, Ask(keys))), "KIND_UNKNOWN");
+  EXPECT_EQ(Letters(blocks_.Lookup(other, Ask(keys))), "f");
+  cache_.CloseSession(other);
+  EXPECT_EQ(blocks_.Stats().free_extents, 2u);
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
+}
+
+TEST_F(BlockTest, WhatIsWrittenForTooLongMayBeWrittenByAnother) {
+  EXPECT_EQ(Letters(Reserve("a", 1)), "f");
+  EXPECT_EQ(Letters(Reserve("a", 2)), "p");
+  cache_.ExpireSessions(absl::UnixEpoch() + absl::Seconds(30), absl::Hours(1));
+  EXPECT_EQ(LookUp("a"), "m");
+  EXPECT_EQ(Letters(Reserve("a", 2)), "f");
+  // Who is first is found.
+  EXPECT_EQ(*blocks_.Publish(session_, ReservationId(1), {}), 0u);
+  EXPECT_EQ(LookUp("a"), "f");
+  EXPECT_EQ(*blocks_.Publish(session_, ReservationId(2), {}), 0u);
+  EXPECT_EQ(blocks_.Stats().kinds[0].counters.duplicates, 1u);
+}
+
+TEST_F(BlockTest, WithoutMemoryEachCallSaysSo) {
+  PrefixCache cache({.page_tokens = 4, .capacity_pages = 2});
+  BlockCache blocks(&cache);
+  cache.OpenSession(session_, "engine");
+  EXPECT_EQ(Outcome(blocks.OpenKinds(session_, {})), "NO_BLOCK_MEMORY");
+  EXPECT_EQ(Outcome(blocks.Lookup(session_, {})), "NO_BLOCK_MEMORY");
+  EXPECT_EQ(Outcome(blocks.Release(session_, {})), "NO_BLOCK_MEMORY");
+}
+
+TEST_F(BlockTest, WhileDrainingOnlyWhoHoldsSomethingIsAdmitted) {
+  Store("a");
+  EXPECT_EQ(Acquire("a", 1), "f");
+  cache_.BeginDrain();
+  EXPECT_EQ(Acquire("a", 2), "f");
+  EXPECT_EQ(Outcome(blocks_.Release(
+                session_, std::vector{BlockLockId(1), BlockLockId(2)})),
+            "OK");
+  EXPECT_EQ(Acquire("a", 1), "DRAINING");
+  EXPECT_EQ(Letters(Reserve("b", 1)), "DRAINING");
+}
+
+TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
+  Store("a");
+  const std::string keys = Keys("a");
+  const auto asked = Ask(keys);
+  const AcquireBlocksRequest request{session_, BlockLockId(1), asked, false};
+  EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
+  EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
+  EXPECT_EQ(blocks_.Stats().locks, 1u);
+  EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 0u);
+  EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 1u);
+  EXPECT_TRUE(cache_.IsIdle());
+}
+
+}  // namespace
+}  // namespace pando
