@@ -13,6 +13,10 @@ _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priori
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
 _DECODE = "sglang.srt.managers.scheduler.Scheduler.update_running_batch"
 _RESULT = "sglang.srt.managers.scheduler.Scheduler.process_batch_result"
+_OFFER = (
+    "sglang.srt.mem_cache.unified_cache.unified_cache_linker."
+    "UnifiedCacheLinkerWrapper._offload_node"
+)
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater."
     "SchedulerWeightUpdaterManager."
@@ -40,6 +44,7 @@ def register_hooks() -> None:
     HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
     HookRegistry.register(_DECODE, _wait_for_a_page, HookType.AROUND)
     HookRegistry.register(_RESULT, _publish_together, HookType.AROUND)
+    HookRegistry.register(_OFFER, _say_what_is_before, HookType.AROUND)
     for update in WEIGHT_UPDATES:
         HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
     HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
@@ -126,6 +131,32 @@ def _publish_together(
         return original(scheduler, *given, **named)
 
 
+def _say_what_is_before(
+    original: Callable[..., None], wrapper: Any, node: Any, *rest: Any, **named: Any
+) -> None:
+    """SGLang offers the pages of a node, and does not say which page they follow."""
+    linker = _linker_of(wrapper.cache)
+    if linker is None:
+        return original(wrapper, node, *rest, **named)
+
+    def key_before() -> str | None:
+        keys = wrapper.cache.get_prefix_hash_values(node)
+        return keys[-1] if keys else None
+
+    linker.key_before = key_before
+    return original(wrapper, node, *rest, **named)
+
+
+def _linker_of(cache: Any) -> Any:
+    """The PandoLinker of SGLang's own tree; None where there is none."""
+    linker = getattr(getattr(cache, "linker", None), "cache_linker", None)
+    if linker is None:
+        return None
+    from pando_kv.sglang.linker import PandoLinker
+
+    return linker if isinstance(linker, PandoLinker) else None
+
+
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:
     """KV of other weights must not be matched any more, whatever becomes of the
     update."""
@@ -146,3 +177,6 @@ def _set_weights(updater: Any, weights: str) -> None:
     cache = updater.scheduler.tree_cache
     if isinstance(cache, PandoPrefixCache):
         cache.weights = weights
+    linker = _linker_of(cache)
+    if linker is not None:
+        linker.expect_other_weights(weights)

@@ -22,7 +22,7 @@ _DTYPES = {
 }
 
 
-def _digest(server_args: Any) -> str:
+def model_digest_of(server_args: Any) -> str:
     """Of the model, as SGLang computes with it."""
     model = ModelConfig.from_server_args(server_args)
     # This rope depends on the longest context that the engine admits.
@@ -91,7 +91,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
             attachment = attach(
                 layout,
                 get_serving().served_model_name,
-                _digest(get_server_args()),
+                model_digest_of(get_server_args()),
                 get_parallel().tp_rank,
             )
         except LayoutMismatchError as error:

@@ -1,0 +1,300 @@
+"""SGLang's external cache linker over Pando."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sglang
+import torch
+from sglang.srt.mem_cache.hicache_storage import PoolHitPolicy, PoolName, PoolTransfer
+from sglang.srt.mem_cache.unified_cache.unified_cache_linker import (
+    LayerWiseLoadCounter,
+    UnifiedCacheLinker,
+)
+from sglang.srt.runtime_context import get_serving
+from sglang.srt.utils import get_device_module
+
+from pando_kv._tested_versions import require_tested_version
+from pando_kv.blocks import BlockKeys, KindSpec
+from pando_kv.sglang import TESTED_VERSIONS
+from pando_kv.sglang.linker.copies import make_copies
+from pando_kv.sglang.linker.identity import (
+    attention_rank,
+    model_identity,
+    pool_identity,
+)
+from pando_kv.sglang.linker.loads import Load, Loader, Part
+from pando_kv.sglang.linker.lookups import Lookups, Wanted
+from pando_kv.sglang.linker.offloads import Job, Offered, Offloader
+from pando_kv.sglang.linker.pages import PoolPages
+from pando_kv.sglang.linker.pools import device_pool_group
+from pando_kv.sglang.linker.store import KEY_BYTES, Binding, Store
+
+_WAIT_MS = "wait_ms"
+_DEFAULT_WAIT_MS = 20.0
+
+
+class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
+    """One for each rank, made by SGLang. The scheduler's thread calls it; threads of
+    its own copy, and keep the session.
+
+    A step of the engine waits for pandod at most `wait_ms` for lookups and as long for
+    loads, and for none of them after a question without an answer. A load that was
+    queued cannot fail: its blocks are locked, and read without pandod.
+    """
+
+    def __init__(
+        self,
+        server_args: Any,
+        params: Any,
+        *,
+        components: Any,
+        extra_config: dict[str, Any] | None = None,
+        forward_stream: Any = None,
+    ) -> None:
+        require_tested_version("SGLang", sglang.__version__, TESTED_VERSIONS)
+        patience = _patience(extra_config or {})
+        _refuse_what_is_not_supported(server_args)
+        self.forward_stream = forward_stream
+        self._group = device_pool_group(params, components)
+        self.pools = self._group.entry_map
+        self._pages = {name: PoolPages(entry) for name, entry in self.pools.items()}
+        self._kinds = {name: at for at, name in enumerate(self.pools)}
+        self._params = params
+        rank, self._ranks = attention_rank(params)
+        # Of copies that are equal on all ranks one is stored.
+        self._stores = rank == 0 or not self._group.rank_replicated
+        self._model = model_identity(
+            server_args, replicated=self._group.rank_replicated, params=params
+        )
+        self._label = f"sglang {get_serving().served_model_name}" + (
+            "" if self._ranks == 1 else f" rank {rank} of {self._ranks}"
+        )
+        self._are_weights_mixed = False
+        self.layer_done_counter = LayerWiseLoadCounter(self._group.num_layers)
+        if PoolName.MAMBA in self.pools:
+            params.req_to_token_pool.register_layer_transfer_counter(
+                self.layer_done_counter
+            )
+        device = str(next(iter(self.pools.values())).kv_buffer[0].device.type)
+        loading, storing = make_copies(device), make_copies(device)
+        weights = get_serving().weight_version
+        self._store = Store(self._label, self._specs(weights), patience)
+        self._lookups = Lookups(self._store, patience)
+        self._queued: dict[str, Load] = {}
+        self._loader = Loader(
+            self._store, self.layer_done_counter, loading, self._group.num_layers
+        )
+        self._offloader = Offloader(self._store, storing)
+        self.key_before: Callable[[], str | None] = lambda: None
+        """Of the node that is offered; set by a hook around each offer."""
+
+    # The scheduler asks what the store has.
+
+    def lookup(self, rid: str, transfers: list[PoolTransfer]) -> list[int]:
+        expanded = self._group.resolve_transfers(transfers)
+        if not expanded or self._are_weights_mixed:
+            return []
+        keys = next(each.keys for each in transfers if each.name == PoolName.KV)
+        wanted = []
+        for each in expanded:
+            if each.hit_policy == PoolHitPolicy.BLOCK_GROUPS:
+                return []
+            is_window = each.hit_policy == PoolHitPolicy.TRAILING_PAGES
+            trailing = max(1, len(each.keys)) if is_window else 0
+            wanted.append(Wanted(self._kinds[each.name], trailing))
+        return self._lookups.restorable(rid, keys, wanted)
+
+    # Loads: all or nothing when one is queued, and nothing can fail after that.
+
+    def load(self, rid: str, transfers: list[PoolTransfer]) -> bool:
+        load = self._acquire(transfers)
+        self._lookups.forget(rid)
+        if not self._all_ranks(load is not None):
+            self._give_back(load)
+            return False
+        assert load is not None
+        self._queued[rid] = load
+        return True
+
+    def start_layer_wise_loading(self) -> int:
+        if not self._queued:
+            return -1
+        loads = list(self._queued.values())
+        self._queued.clear()
+        index: int = self.layer_done_counter.update_producer()
+        ready = get_device_module().Event()
+        ready.record()
+        self._loader.start(index, loads, ready)
+        return index
+
+    def finish_layer_wise_loading(self, counter_index: int) -> bool:
+        return bool(self.layer_done_counter.finish(counter_index))
+
+    def cancel_queued_load(self, rid: str) -> bool:
+        load = self._queued.pop(rid, None)
+        self._give_back(load)
+        return load is not None
+
+    # Offloads. That a node is stored SGLang is never told: see offloads.py.
+
+    def offload(
+        self, transfers: list[PoolTransfer], session_id: str | None = None
+    ) -> bool:
+        expanded = self._group.resolve_transfers(transfers, allow_partial=True)
+        if not expanded or self._are_weights_mixed:
+            return False
+        kinds = frozenset(self._kinds[each.name] for each in expanded)
+        last = bytes.fromhex(expanded[0].keys[-1])
+        if not self._stores or self._offloader.has(last, kinds):
+            # In its turn, as on the other ranks.
+            self._offloader.offer(Job(is_done=True))
+            return True
+        node = next(each.keys for each in transfers if each.name == PoolName.KV)
+        before = self.key_before() or ""
+        offered = [self._offered(each, node, before) for each in expanded]
+        self._offloader.offer(Job(offered, self.record_offload_ready()))
+        return True
+
+    def num_completed_offloads(self) -> int:
+        # SGLang asks once a step.
+        self._lookups.begin_step()
+        return self._offloader.completed()
+
+    def pop_completed_offload(self) -> bool:
+        self._offloader.pop()
+        return False
+
+    # New weights, and the end.
+
+    def expect_other_weights(self, version: str) -> None:
+        """The engine's weights change, or may have changed. Pages of before and after
+        are in its tree until SGLang flushes it: nothing is stored or found till then,
+        and after it among pages of this version."""
+        self._are_weights_mixed = True
+        self._lookups.clear()
+        self._store.declare(self._specs(version))
+
+    def reset(self) -> None:
+        """Of a flush, after which the tree is empty. What is stored is shared, and
+        stays."""
+        for rid in list(self._queued):
+            self.cancel_queued_load(rid)
+        self._loader.wait()
+        self._offloader.reset()
+        self._lookups.clear()
+        self.layer_done_counter.reset()
+        self._are_weights_mixed = False
+
+    def close(self) -> None:
+        self.reset()
+        self._loader.close()
+        self._offloader.close()
+        self._store.close()
+
+    def _specs(self, weights: str) -> list[KindSpec]:
+        return [
+            KindSpec(
+                identity=pool_identity(self._model, weights, name.value, pages),
+                label=f"{self._label} {name.value}",
+                key_bytes=KEY_BYTES,
+                shard_bytes=pages.block_bytes,
+                shards=1,
+            )
+            for name, pages in self._pages.items()
+        ]
+
+    def _acquire(self, transfers: list[PoolTransfer]) -> Load | None:
+        # The tree may have kept pages of one pool and lost those of another.
+        expanded = self._group.resolve_transfers(
+            transfers, allow_partial=True, allow_missing_kv=True
+        )
+        binding = self._store.binding
+        if not expanded or binding is None or self._are_weights_mixed:
+            return None
+        acquired = self._store.acquire(
+            binding,
+            [
+                BlockKeys(
+                    binding.kinds[self._kinds[each.name]].number,
+                    bytes.fromhex("".join(each.keys)),
+                )
+                for each in expanded
+            ],
+        )
+        if acquired is None:
+            return None
+        places, locks = acquired
+        return Load(self._parts(expanded, binding, places), binding, locks)
+
+    def _parts(
+        self, transfers: list[PoolTransfer], binding: Binding, places: Any
+    ) -> list[Part]:
+        parts, at = [], 0
+        for each in transfers:
+            pages = self._pages[each.name]
+            end = at + len(each.keys)
+            rows = pages.rows(each.host_indices)
+            parts.append(Part(pages, rows, binding.addresses(places[at:end])))
+            at = end
+        return parts
+
+    def _offered(
+        self, transfer: PoolTransfer, node: Sequence[str], before: str
+    ) -> Offered:
+        """`node` are the keys of all its pages; windows have the last ones of them."""
+        pages = self._pages[transfer.name]
+        first = len(node) - len(transfer.keys)
+        if transfer.name == PoolName.MAMBA:
+            # A state needs no state before it.
+            before = ""
+        elif first > 0:
+            before = node[first - 1]
+        return Offered(
+            self._kinds[transfer.name],
+            pages,
+            pages.rows(transfer.host_indices),
+            bytes.fromhex("".join(transfer.keys)),
+            bytes.fromhex(before),
+        )
+
+    def _give_back(self, load: Load | None) -> None:
+        if load is not None:
+            self._store.release(load.binding, load.locks)
+
+    def _all_ranks(self, is_so: bool) -> bool:
+        """Each rank must take the same way."""
+        if self._ranks == 1:
+            return is_so
+        answer = torch.tensor([int(is_so)], dtype=torch.int)
+        params = self._params
+        torch.distributed.all_reduce(
+            answer,
+            op=torch.distributed.ReduceOp.MIN,
+            group=params.attn_tp_cache_group or params.tp_cache_group,
+        )
+        return bool(answer.item())
+
+
+def _patience(extra_config: dict[str, Any]) -> float:
+    """Seconds."""
+    unknown = set(extra_config) - {_WAIT_MS}
+    if unknown:
+        raise ValueError(
+            f"linker_extra_config has {sorted(unknown)}; PandoLinker knows {_WAIT_MS}"
+        )
+    wait = extra_config.get(_WAIT_MS, _DEFAULT_WAIT_MS)
+    if not isinstance(wait, int | float) or not 0 < wait <= 60_000:
+        raise ValueError(f"{_WAIT_MS} is {wait!r}; must be above 0, at most 60000")
+    return wait / 1000
+
+
+def _refuse_what_is_not_supported(server_args: Any) -> None:
+    for is_so, what in (
+        (server_args.pp_size > 1, "--pp-size above 1"),
+        (server_args.dcp_size > 1, "--dcp-size above 1"),
+        (server_args.disaggregation_mode != "null", "--disaggregation-mode"),
+    ):
+        if is_so:
+            raise ValueError(f"PandoLinker does not support {what}")

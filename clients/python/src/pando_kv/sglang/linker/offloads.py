@@ -1,0 +1,242 @@
+"""Offloads: pages of the tree's nodes are stored where the store does not have them.
+
+SGLang offers a node at each insert along it, until it is told that the node is stored;
+it would never offer that one again. It is never told so. What the store has is
+remembered here, so that such an offer costs a look into a dict, and is taken as news
+that the node is in use: its blocks are touched. What the store has lost, and all when
+pandod begins anew, is stored again at the next offer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from pando_kv._wire import Uint32Array
+from pando_kv.blocks import READY, BlockKeys, are_places
+from pando_kv.sglang.linker.copies import Copies
+from pando_kv.sglang.linker.pages import Addresses, PoolPages
+from pando_kv.sglang.linker.store import (
+    KEY_BYTES,
+    Binding,
+    Store,
+    portions,
+)
+
+_log = logging.getLogger("pando_kv.sglang")
+
+# As many nodes are remembered; of those forgotten pandod is asked again.
+_MOST_STORED = 65_536
+# Seconds between two calls that touch.
+_TOUCHES_EVERY = 0.5
+
+
+@dataclass(frozen=True)
+class Offered:
+    """The pages of a node in one pool."""
+
+    kind: int
+    """The position of the kind in the binding."""
+    pages: PoolPages
+    rows: Addresses
+    keys: bytes
+    before: bytes
+    """The key of the page before the first, or empty."""
+
+    def pages_of(self, first: int, end: int) -> Offered:
+        before = self.keys[(first - 1) * KEY_BYTES : first * KEY_BYTES]
+        return replace(
+            self,
+            rows=self.rows[first:end],
+            keys=self.keys[first * KEY_BYTES : end * KEY_BYTES],
+            before=before if first else self.before,
+        )
+
+
+@dataclass(eq=False)
+class Job:
+    """SGLang keeps the node's pages until the job is done and was popped."""
+
+    offered: Sequence[Offered] = ()
+    ready: Sequence[Any] = ()
+    """Events of the device, after which the pages are written."""
+    is_done: bool = False
+    is_cancelled: bool = False
+
+
+@dataclass(frozen=True)
+class _Stored:
+    binding: Binding
+    kinds: frozenset[int]
+
+
+class Offloader:
+    """One thread that asks pandod and copies; the scheduler's thread offers and pops,
+    and waits for nothing but a copy that reset() meets."""
+
+    def __init__(self, store: Store, copies: Copies) -> None:
+        self._store = store
+        self._copies = copies
+        self._jobs: deque[Job] = deque()
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._stored: dict[bytes, _Stored] = {}  # by a node's last key
+        self._touched: set[bytes] = set()
+        self._mutex = threading.Lock()  # of what is touched
+        self._copying = threading.Lock()
+        self._thread = threading.Thread(
+            target=self._run, name="pando-linker-offloads", daemon=True
+        )
+        self._thread.start()
+
+    def has(self, last: bytes, kinds: frozenset[int]) -> bool:
+        """Whether the store has the node that ends with this key in these kinds;
+        touches it then."""
+        stored = self._stored.get(last)
+        if (
+            stored is None
+            or not self._store.is_current(stored.binding)
+            or not kinds <= stored.kinds
+        ):
+            return False
+        with self._mutex:
+            self._touched.add(last)
+        return True
+
+    def offer(self, job: Job) -> None:
+        self._jobs.append(job)
+        if not job.is_done:
+            self._queue.put(job)
+
+    def completed(self) -> int:
+        """How many of the oldest jobs are done."""
+        return sum(1 for _ in takewhile(lambda job: job.is_done, self._jobs))
+
+    def pop(self) -> None:
+        self._jobs.popleft()
+
+    def reset(self) -> None:
+        """Returns when no page is read any more."""
+        for job in self._jobs:
+            job.is_cancelled = True
+        self._jobs.clear()
+        with self._copying:
+            pass
+
+    def close(self) -> None:
+        self.reset()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        due = time.monotonic() + _TOUCHES_EVERY
+        while True:
+            with contextlib.suppress(queue.Empty):
+                job = self._queue.get(timeout=max(0.0, due - time.monotonic()))
+                if job is None:
+                    return
+                self._carry_out(job)
+            if time.monotonic() >= due:
+                self._touch()
+                due = time.monotonic() + _TOUCHES_EVERY
+
+    def _carry_out(self, job: Job) -> None:
+        try:
+            for event in job.ready:
+                event.synchronize()
+            binding = self._store.binding
+            if binding is not None and self._store_node(job, binding):
+                self._remember(job, binding)
+        except Exception:
+            _log.exception("pages could not be stored")
+        finally:
+            job.is_done = True
+
+    def _store_node(self, job: Job, binding: Binding) -> bool:
+        """Whether the store has all of it now."""
+        is_complete = True
+        for portion in portions([len(each.rows) for each in job.offered]):
+            parts = [job.offered[at].pages_of(first, end) for at, first, end in portion]
+            reserved = self._store.reserve(
+                binding,
+                [
+                    BlockKeys(binding.kinds[each.kind].number, each.keys, each.before)
+                    for each in parts
+                ],
+            )
+            if reserved is None:
+                return False
+            name, places = reserved
+            is_ours = are_places(places)
+            is_complete &= bool((is_ours | (places == READY)).all())
+            if not is_ours.any():
+                continue
+            if not self._copy(job, binding, parts, places):
+                self._store.discard(name)
+                return False
+            is_complete &= self._store.publish(name)
+        return is_complete
+
+    def _copy(
+        self,
+        job: Job,
+        binding: Binding,
+        parts: Sequence[Offered],
+        places: Uint32Array,
+    ) -> bool:
+        """False: the pages are not to be read any more."""
+        ends = np.cumsum([len(each.rows) for each in parts])
+        with self._copying:
+            if job.is_cancelled:
+                return False
+            for each, of_part in zip(parts, np.split(places, ends[:-1]), strict=True):
+                is_ours = are_places(of_part)
+                fragments = each.pages.fragments(
+                    each.rows[is_ours], binding.addresses(of_part[is_ours])
+                )
+                assert fragments is not None
+                self._copies.to_blocks(fragments)
+        return True
+
+    def _remember(self, job: Job, binding: Binding) -> None:
+        last = job.offered[0].keys[-KEY_BYTES:]
+        kinds = frozenset(each.kind for each in job.offered)
+        self._stored[last] = _Stored(binding, kinds)
+        if len(self._stored) > _MOST_STORED:
+            del self._stored[next(iter(self._stored))]
+
+    def _touch(self) -> None:
+        """The last block of a node keeps those before it. What the store has lost is
+        forgotten here, so that it is stored again at the next offer."""
+        with self._mutex:
+            touched, self._touched = self._touched, set()
+        binding = self._store.binding
+        by_kind: dict[int, list[bytes]] = {}
+        for last in touched:
+            stored = self._stored.get(last)
+            if stored is not None and stored.binding is binding:
+                for kind in stored.kinds:
+                    by_kind.setdefault(kind, []).append(last)
+        if binding is None or not by_kind:
+            return
+        places = self._store.lookup(
+            [
+                BlockKeys(binding.kinds[kind].number, b"".join(keys))
+                for kind, keys in by_kind.items()
+            ]
+        )
+        if places is None:
+            return
+        asked = [last for keys in by_kind.values() for last in keys]
+        for last, is_there in zip(asked, are_places(places), strict=True):
+            if not is_there:
+                self._stored.pop(last, None)
