@@ -9,6 +9,7 @@ Reads commands in lines of JSON and answers each with one:
 {"look": true}, {"flush": true}, {"abort": "rid"}, {"output": "rid"}
 {"update": "v2"}  as after an update of the weights; null: one that fails
 {"device": "is late"}, {"device": "is done"}      stands in for a GPU's queue
+{"interrupt": phase, "pid": n, "signal": "SIGSTOP"}  phases.py
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from engines.meters import Stopwatch, WireMeter
+from engines.sglang.odd_models import stand_in_for_kernels
+from engines.sglang.phases import interrupt
 
 os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
 WIRE = WireMeter()
@@ -54,6 +57,8 @@ def main() -> None:
     from sglang.srt.plugins import load_plugins
 
     load_plugins()
+    if arguments["load_format"] == "dummy":
+        stand_in_for_kernels()
     engine = Engine(arguments)
     engine.say(ready=True, seconds=round(time.perf_counter() - begin, 1))
     for line in sys.stdin:
@@ -111,10 +116,11 @@ class Engine:
         if "prompts" in command:
             begin = time.perf_counter()
             ids = self.start(command["prompts"], command)
-            steps = self.run()
+            steps, longest = self.run()
             self.say(
                 seconds=time.perf_counter() - begin,
                 steps=steps,
+                longest=longest,
                 outputs=[list(self.requests[i].output_ids) for i in ids],
                 cached=[self.requests[i].cached_tokens for i in ids],
                 retractions=[self.requests[i].retraction_count for i in ids],
@@ -153,6 +159,10 @@ class Engine:
                 cached=request.cached_tokens,
                 retractions=request.retraction_count,
             )
+        elif "interrupt" in command:
+            linker = self.cache.linker.cache_linker
+            interrupt(linker, command["interrupt"], command["pid"], command["signal"])
+            self.say()
         elif "update" in command:
             self.say(updated=self._update(command["update"]))
         else:
@@ -203,11 +213,16 @@ class Engine:
             self.scheduler.process_input_requests([request])
         return ids
 
-    def run(self) -> int:
-        """Steps until nothing is left to do."""
+    def run(self) -> tuple[int, float]:
+        """Steps until nothing is left to do; how many, and the seconds that the
+        longest scheduling took of which no forward is a part."""
+        longest = 0.0
         for steps in range(1, MAX_STEPS):
-            if not self.step() and not self.scheduler.waiting_queue:
-                return steps
+            before = self._scheduling.seconds
+            ran = self.step()
+            longest = max(longest, self._scheduling.seconds - before)
+            if not ran and not self.scheduler.waiting_queue:
+                return steps, longest
         raise RuntimeError(f"not done after {MAX_STEPS} steps")
 
     def step(self) -> bool:
@@ -246,8 +261,8 @@ class Engine:
             "total": int(self.allocator.size),
             "waiting": len(self.scheduler.waiting_queue),
             "leaks": self.scheduler.invariant_checker.count_memory_leak_warnings,
-            "key_addresses": [tensor.data_ptr() for tensor in pool.k_buffer],
-            "value_addresses": [tensor.data_ptr() for tensor in pool.v_buffer],
+            "key_addresses": _addresses(pool, "k_buffer"),
+            "value_addresses": _addresses(pool, "v_buffer"),
             "pid": os.getpid(),
         }
 
@@ -257,6 +272,11 @@ class Engine:
         from pando_kv.sglang.attachment import session
 
         return session().transport
+
+
+def _addresses(pool, name: str) -> list[int]:
+    """Not every pool has keys and values."""
+    return [tensor.data_ptr() for tensor in getattr(pool, name, ())]
 
 
 def new_tokens(options: dict, prompts: list[list[int]]) -> list[int]:

@@ -28,7 +28,7 @@ def start_engine(
     """`arguments` are fields of SGLang's ServerArgs. Does not wait until it is ready."""
     environment = (environment or {}) | {
         "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
-        "SGLANG_DISABLED_MODEL_ARCHS": ",".join(_models_but_for("llama")),
+        "SGLANG_DISABLED_MODEL_ARCHS": ",".join(models_but_for("llama")),
     }
     if pandod is not None:
         arguments = {"radix_cache_backend": "pando"} | arguments
@@ -58,7 +58,7 @@ def start_full_engine(
         {"model_path": str(model)} | arguments,
         folder / f"{name}.log",
         PANDO_ADDRESS=pandod.address,
-        SGLANG_DISABLED_MODEL_ARCHS=",".join(_models_but_for("llama")),
+        SGLANG_DISABLED_MODEL_ARCHS=",".join(models_but_for("llama")),
         # SGLang wants a NUMA node for each rank otherwise.
         SGLANG_CPU_OMP_THREADS_BIND="|".join(ranks),
         # Ranks would have a function of theirs compiled, for a minute.
@@ -67,11 +67,11 @@ def start_full_engine(
     )
 
 
-def _models_but_for(kept: str) -> list[str]:
+def models_but_for(*kept: str) -> list[str]:
     """SGLang imports all its models at the start: half of the time that it takes."""
     (package,) = importlib.util.find_spec("sglang").submodule_search_locations
     modules = Path(package, "srt/models").glob("*.py")
-    return [module.stem for module in modules if module.stem not in (kept, "__init__")]
+    return [module.stem for module in modules if module.stem not in (*kept, "__init__")]
 
 
 def prompt(tokens: int, seed: int) -> list[int]:

@@ -1,0 +1,50 @@
+"""Engines over the blocks of one pandod, forked from one process that has imported
+SGLang."""
+
+import pytest
+from engines.engine_process import EngineProcess, closing_all
+from engines.models import make_model
+from engines.sglang.linker.engines import HERE, Engines
+from engines.sglang.odd_models import MODELS, make_odd_model
+from pandod_process import Pandod
+
+MEMORY = "64MiB"
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """Folders, by what is special about the model."""
+    folder = tmp_path_factory.mktemp("models")
+    odd = {name: make_odd_model(name, folder / name) for name in MODELS}
+    return {"plain": make_model(folder / "plain")} | odd
+
+
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("z")
+    modules = ["llama", *(module for _, module in MODELS.values())]
+    asked = {"socket": str(folder / "z"), "models": modules}
+    process = EngineProcess(HERE / "zygote.py", asked, folder / "log")
+    with closing_all([process]):
+        process.ready()
+        yield asked["socket"]
+
+
+@pytest.fixture(scope="session")
+def engines_of(zygote, models):
+    """Makes engines; call it with a folder."""
+    return lambda folder: Engines(zygote, models, folder)
+
+
+def serve_blocks(folder, **options):
+    server = Pandod(folder, **({"memory": MEMORY} | options))
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def pandod(tmp_path_factory):
+    """With room for all prompts."""
+    server = serve_blocks(tmp_path_factory.mktemp("p"))
+    yield server
+    server.close()

@@ -1,0 +1,64 @@
+"""Starts SGLang with PandoLinker, or with its own cache alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engines.engine_process import EngineProcess
+from engines.sglang.odd_models import MODELS
+from pandod_process import Pandod
+
+HERE = Path(__file__).resolve().parents[1]
+
+# A step that waits so long for pandod does not take it for away where tests share two
+# cores. How long a step waits by default is another test's.
+PATIENT_MS = 5000
+
+
+class Engines:
+    def __init__(self, zygote: str, models: dict[str, Path], folder: Path) -> None:
+        self._zygote = zygote
+        self._models = models
+        self._folder = folder
+
+    def start(
+        self,
+        name: str,
+        model: str,
+        pandod: Pandod | None = None,
+        *,
+        wait_ms: float | None = PATIENT_MS,
+        **arguments: Any,
+    ) -> EngineProcess:
+        """`arguments` are fields of ServerArgs. Does not wait until it is ready."""
+        environment = {"SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1"}
+        if pandod is not None:
+            environment["PANDO_ADDRESS"] = pandod.address
+            arguments = _linker(wait_ms) | arguments
+        if model in MODELS:
+            arguments = {"load_format": "dummy"} | arguments
+        given = {"model_path": str(self._models[model])} | arguments
+        return EngineProcess(
+            HERE / "forked_engine.py",
+            {
+                "zygote": self._zygote,
+                "arguments": given,
+                "environment": environment,
+            },
+            self._folder / f"{name}.log",
+        )
+
+
+def _linker(wait_ms: float | None) -> dict[str, Any]:
+    chosen: dict[str, Any] = {
+        "linker": "PandoLinker",
+        "linker_module_path": "pando_kv.sglang.linker",
+    }
+    if wait_ms is not None:
+        chosen["linker_extra_config"] = {"wait_ms": wait_ms}
+    return {
+        "enable_unified_cache_external_linker": True,
+        "unified_cache_external_linker_backend": "dynamic",
+        "unified_cache_external_linker_config": chosen,
+    }

@@ -1,0 +1,166 @@
+"""Two SGLangs over the blocks of one pandod say what one says by itself, and find what
+it finds."""
+
+import numpy as np
+import pytest
+from engines.engine_process import closing_all
+from engines.sglang.start import prompt
+from eventually import eventually
+from pando_kv import Client, Operator
+
+KINDS = ("plain", "latent", "windows")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def three(kind, pandod, engines_of, tmp_path_factory):
+    """Two engines over pandod, and one with its own cache alone."""
+    engines = engines_of(tmp_path_factory.mktemp(kind))
+    # With overlap SGLang schedules a batch while the one before runs.
+    started = [
+        engines.start("a", kind, pandod, schedule_policy="lpm"),
+        engines.start("b", kind, pandod),
+        engines.start("alone", kind),
+    ]
+    with closing_all(started):
+        yield started
+        for engine in started:
+            engine.close()
+
+
+@pytest.fixture
+def blocks(pandod):
+    with Operator(pandod.address) as operator:
+        yield operator
+        eventually(lambda: nothing_is_held(operator))
+        assert operator.check_invariants() == []
+
+
+def nothing_is_held(operator):
+    stats = operator.stats()
+    return (stats.blocks.locked, stats.blocks.reserved) == (0, 0)
+
+
+def test_what_another_engine_computed_is_cached_as_in_ones_own(three, blocks):
+    first, second, alone = three
+    prompts = [prompt(n, seed=n) for n in (740, 540, 860, 300)]
+    for tokens in prompts:
+        expected = [alone.ask(prompts=[tokens], new=12) for _ in range(2)]
+        computed = first.ask(prompts=[tokens], new=12)
+        found = second.ask(prompts=[tokens], new=12)
+        assert computed["outputs"] == expected[0]["outputs"]
+        assert found["outputs"] == expected[1]["outputs"]
+        assert (computed["cached"], found["cached"]) == (
+            expected[0]["cached"],
+            expected[1]["cached"],
+        )
+
+
+def test_conversations_that_cross_engines(three, blocks):
+    """Turns go to the engines in turn, several at once."""
+    histories = {key: prompt(100 + 37 * i, seed=10 + i) for i, key in enumerate("xyz")}
+    cached = 0
+    for turn in range(8):
+        engine, alone = three[turn % 2], three[2]
+        batch = list(histories.values())
+        answer = engine.ask(prompts=batch, new=20)
+        expected = alone.ask(prompts=batch, new=20)
+        assert answer["outputs"] == expected["outputs"], f"turn {turn}"
+        cached += sum(answer["cached"])
+        for (key, history), output in zip(
+            list(histories.items()), answer["outputs"], strict=True
+        ):
+            histories[key] = history + output + prompt(9 + turn, seed=100 + turn)
+    assert cached > 1500
+
+
+def test_prompts_that_end_inside_a_page_and_a_window(three, blocks):
+    first, second, alone = three
+    tokens = prompt(400, seed=20)
+    first.ask(prompts=[tokens], new=4)
+    for end in (399, 385, 384, 350, 250, 70, 17, 15):
+        cut = [tokens[:end] + prompt(20, seed=21)]
+        expected = alone.ask(prompts=cut, new=12)
+        assert second.ask(prompts=cut, new=12)["outputs"] == expected["outputs"]
+
+
+def test_a_flush_takes_nothing_from_the_store(three, blocks):
+    first, _, alone = three
+    tokens = prompt(350, seed=30)
+    expected = alone.ask(prompts=[tokens], new=12)["outputs"]
+    first.ask(prompts=[tokens], new=12)
+    stored_all(first, blocks)
+    assert first.ask(flush=True)["flushed"]
+    again = first.ask(prompts=[tokens], new=12)
+    assert again["outputs"] == expected
+    assert again["cached"] == [336]
+
+
+def stored_all(engine, operator):
+    """Once no page is on its way to the store, steps say so to SGLang."""
+    eventually(lambda: operator.stats().blocks.reserved == 0)
+    engine.ask(step=2)
+
+
+def test_salts_are_worlds_apart(three, blocks):
+    first, second, _ = three
+    tokens = prompt(200, seed=31)
+    first.ask(prompts=[tokens], cache_salt="one")
+    stored_all(first, blocks)
+    assert second.ask(prompts=[tokens], cache_salt="two")["cached"] == [0]
+    assert second.ask(prompts=[tokens])["cached"] == [0]
+    assert second.ask(prompts=[tokens], cache_salt="one")["cached"] == [192]
+
+
+def test_requests_that_are_aborted_while_they_wait_hold_nothing(three, blocks):
+    first, second, alone = three
+    shared = prompt(160, seed=40)
+    first.ask(prompts=[shared])
+    stored_all(first, blocks)
+    prompts = [shared + prompt(20 + i, seed=41 + i) for i in range(30)]
+    expected = alone.ask(prompts=prompts, new=6)["outputs"]
+    ids = second.ask(start=prompts, new=6)["ids"]
+    second.ask(step=1)
+    for request in ids[::3]:
+        second.ask(abort=request)
+    second.ask(step=80)
+    for n, request in enumerate(ids):
+        if n % 3:
+            assert second.ask(output=request)["output"] == expected[n]
+
+
+def test_ranking_a_queue_asks_about_each_request_once(three, blocks):
+    """The first engine ranks by longest prefix; 60 requests wait for 16 places."""
+    engine, _, alone = three
+    prompts = [prompt(40 + i % 7, seed=200 + i) for i in range(60)]
+    before = engine.ask(look=True)["calls"].get("LookupBlocks", 0)
+    answer = engine.ask(prompts=prompts, new=6)
+    assert answer["outputs"] == alone.ask(prompts=prompts, new=6)["outputs"]
+    made = answer["calls"]["LookupBlocks"] - before
+    # One as it comes, one as it is admitted, and one in a tenth of a second.
+    assert made <= 2 * len(prompts) + answer["steps"]
+
+
+def test_memory_that_is_scrambled_changes_tokens_and_a_fresh_salt_restores_them(
+    three, pandod, blocks
+):
+    """Nothing else says that the bytes come from there. The last test of these."""
+    first, second, alone = three
+    tokens = prompt(500, seed=50)
+    expected = alone.ask(prompts=[tokens], new=12)["outputs"]
+    first.ask(prompts=[tokens], new=12)
+    stored_all(first, blocks)
+    with Client(pandod.address, name="scrambles") as client:
+        memory = client.attach_memory().bytes
+        random = np.random.default_rng(5)
+        memory[:] = random.integers(0, 60, memory.size, np.uint8)
+    found = second.ask(prompts=[tokens], new=12)
+    assert found["cached"][0] > 400
+    assert found["outputs"] != expected
+    salted = second.ask(prompts=[tokens], new=12, cache_salt=f"{expected}"[:40])
+    assert salted["cached"] == [0]
+    assert salted["outputs"] == expected
