@@ -1,5 +1,6 @@
 // pando_kv._native: lanes, gauges and the codec of their messages for Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "clients/lane/gauges.h"
 #include "clients/lane/lane.h"
 #include "clients/python/native/codec.h"
+#include "clients/python/native/copies.h"
 
 namespace pando::python {
 namespace {
@@ -230,6 +233,42 @@ class PyGauges {
   std::shared_ptr<const lane::MappedGauges> gauges_;
 };
 
+using Numbers = nb::ndarray<const uint64_t, nb::numpy, nb::ndim<1>,
+                            nb::c_contig, nb::device::cpu>;
+
+CopyList ListOf(const Numbers& targets, const Numbers& sources,
+                const Numbers& sizes) {
+  if (targets.size() != sizes.size() || sources.size() != sizes.size()) {
+    throw nb::value_error("targets, sources and sizes must be equally many");
+  }
+  return {.targets = {targets.data(), targets.size()},
+          .sources = {sources.data(), sources.size()},
+          .sizes = {sizes.data(), sizes.size()}};
+}
+
+void CopyOnHostInPython(const Numbers& targets, const Numbers& sources,
+                        const Numbers& sizes) {
+  const CopyList list = ListOf(targets, sources, sizes);
+  PyThreadState* const thread = PyEval_SaveThread();
+  CopyOnHost(list);
+  TakeGil(thread);
+}
+
+void CopyOnGpu(CudaCopier& copier, const Numbers& targets,
+               const Numbers& sources, const Numbers& sizes, bool to_device) {
+  const CopyList list = ListOf(targets, sources, sizes);
+  PyThreadState* const thread = PyEval_SaveThread();
+  std::exception_ptr failure;
+  try {
+    copier.Copy(list, to_device ? CudaCopier::Direction::kToDevice
+                                : CudaCopier::Direction::kToHost);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  TakeGil(thread);
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace
 }  // namespace pando::python
 
@@ -265,4 +304,13 @@ NB_MODULE(_native, m) {
   nb::class_<PyGauges>(m, "Gauges")
       .def(nb::init<int>(), nb::arg("memory"))
       .def("read", &PyGauges::Read);
+  m.def("copy", &CopyOnHostInPython, nb::arg("targets"), nb::arg("sources"),
+        nb::arg("sizes"));
+  nb::class_<CudaCopier>(m, "CudaCopier")
+      .def(nb::init<int>(), nb::arg("device"))
+      .def("copy", &CopyOnGpu, nb::arg("targets"), nb::arg("sources"),
+           nb::arg("sizes"), nb::arg("to_device"))
+      .def("pin", &CudaCopier::Pin, nb::arg("address"), nb::arg("size"))
+      .def("unpin", &CudaCopier::Unpin, nb::arg("address"))
+      .def_prop_ro("is_batched", &CudaCopier::is_batched);
 }

@@ -1,6 +1,8 @@
 // Streams, pinned host memory, and copies between that and a device. A copy is
 // made when its stream is waited for, or when an event that was recorded behind
 // it is asked for the second time, and not before.
+#include "tests/support/cuda_stand_in/copies.h"
+
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -256,5 +258,34 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
          .width = copy->WidthInBytes,
          .height = copy->Height},
         is_to_device);
+  });
+}
+
+CUresult cuda_stand_in::MemcpyBatchAsync(
+    CUdeviceptr* targets, CUdeviceptr* sources, size_t* sizes, size_t count,
+    CopyAttributes* attributes, size_t* first_with_attributes,
+    size_t attributes_count, size_t* refused, CUstream stream) {
+  return Call("cuMemcpyBatchAsync", [&](State& state) {
+    constexpr int kInStreamOrder = 1;
+    if (attributes_count != 1 || first_with_attributes[0] != 0 ||
+        attributes[0].source_access_order != kInStreamOrder) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const CUresult result =
+          Enqueue(state, stream,
+                  {.to = Pointer(targets[i]),
+                   .to_pitch = sizes[i],
+                   .from = Pointer(sources[i]),
+                   .from_pitch = sizes[i],
+                   .width = sizes[i],
+                   .height = 1},
+                  IsDeviceMemory(state, targets[i], sizes[i]));
+      if (result != CUDA_SUCCESS) {
+        *refused = i;
+        return result;
+      }
+    }
+    return CUDA_SUCCESS;
   });
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tests/support/cuda_stand_in/call.h"
+#include "tests/support/cuda_stand_in/copies.h"
 
 namespace {
 
@@ -50,6 +51,8 @@ const EntryPoint kEntryPoints[] = {
     ENTRY(cuMemSetAccess),
     ENTRY(cuMemUnmap),
     ENTRY(cuMemcpy2DAsync),
+    {"cuMemcpyBatchAsync",
+     reinterpret_cast<void*>(&cuda_stand_in::MemcpyBatchAsync)},
     ENTRY(cuMemcpyDtoHAsync),
     ENTRY(cuMemcpyHtoDAsync),
     ENTRY(cuMemsetD8),

@@ -3,6 +3,10 @@ from typing import Any
 SMALL_ANSWER_BYTES: int
 PAGE_ANSWER_BYTES: int
 SCORE_ANSWER_BYTES: int
+import numpy as np
+import numpy.typing as npt
+
+_Numbers = npt.NDArray[np.uint64]
 
 class Codec:
     def __init__(
@@ -47,3 +51,15 @@ class Lane:
 class Gauges:
     def __init__(self, memory: int) -> None: ...
     def read(self) -> tuple[Any, ...] | None: ...
+
+def copy(targets: _Numbers, sources: _Numbers, sizes: _Numbers) -> None: ...
+
+class CudaCopier:
+    def __init__(self, device: int) -> None: ...
+    def copy(
+        self, targets: _Numbers, sources: _Numbers, sizes: _Numbers, to_device: bool
+    ) -> None: ...
+    def pin(self, address: int, size: int) -> None: ...
+    def unpin(self, address: int) -> None: ...
+    @property
+    def is_batched(self) -> bool: ...

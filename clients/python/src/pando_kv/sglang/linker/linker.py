@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import sglang
@@ -18,7 +19,7 @@ from sglang.srt.utils import get_device_module
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.blocks import BlockKeys, KindSpec
 from pando_kv.sglang import TESTED_VERSIONS
-from pando_kv.sglang.linker.copies import make_copies
+from pando_kv.sglang.linker.copies import make_copies, pin
 from pando_kv.sglang.linker.identity import (
     attention_rank,
     model_identity,
@@ -77,10 +78,10 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
             params.req_to_token_pool.register_layer_transfer_counter(
                 self.layer_done_counter
             )
-        device = str(next(iter(self.pools.values())).kv_buffer[0].device.type)
+        device = next(iter(self.pools.values())).kv_buffer[0].device
         loading, storing = make_copies(device), make_copies(device)
-        weights = get_serving().weight_version
-        self._store = Store(self._label, self._specs(weights), patience)
+        specs = self._specs(get_serving().weight_version)
+        self._store = Store(self._label, specs, patience, partial(pin, device))
         self._lookups = Lookups(self._store, patience)
         self._queued: dict[str, Load] = {}
         self._loader = Loader(

@@ -62,10 +62,18 @@ class Store:
     such a question may have locked or reserved, the client gives back.
     """
 
-    def __init__(self, name: str, specs: Sequence[KindSpec], patience: float) -> None:
-        """Returns when pandod was found, or was not within some seconds. Raises
-        ValueError if pandod refuses the engine."""
+    def __init__(
+        self,
+        name: str,
+        specs: Sequence[KindSpec],
+        patience: float,
+        prepare: Callable[[BlockMemory], None],
+    ) -> None:
+        """Returns when pandod was found, or was not within some seconds. `prepare` gets
+        each memory before its first use. Raises ValueError if pandod refuses the
+        engine."""
         self._name = name
+        self._prepare = prepare
         self._specs = specs
         self._patience = patience
         self._address = os.environ.get(ADDRESS, "")
@@ -76,6 +84,7 @@ class Store:
             )
         self._client: Client | None = None
         self._losses = 0  # of sessions
+        self._memory: BlockMemory | None = None  # of this session
         self._names = itertools.count(1)
         self._releases: list[tuple[int, int]] = []  # generation, lock
         self._mutex = threading.Lock()
@@ -191,7 +200,7 @@ class Store:
         """The client tells it before it has another session."""
         with self._mutex:
             self._losses += 1
-            self.binding = None
+            self.binding = self._memory = None
         self._work.set()
 
     def _keep(self) -> None:
@@ -219,14 +228,20 @@ class Store:
                 token=os.environ.get(TOKEN) or None,
             )
         client, specs, losses = self._client, self._specs, self._losses
-        generation = client.generation
-        memory = client.attach_memory()
+        generation, memory = client.generation, self._memory
         kinds = client.open_kinds(specs)
+        if memory is None:
+            memory = client.attach_memory()
+            self._prepare(memory)
         with self._mutex:
-            if losses != self._losses or specs is not self._specs:
+            if losses != self._losses:
                 self._work.set()
                 return
-            self.binding = Binding(memory, kinds, generation)
+            self._memory = memory
+            if specs is self._specs:
+                self.binding = Binding(memory, kinds, generation)
+            else:
+                self._work.set()
         if self._complained:
             self._complained.clear()
             _log.warning("pandod is there again")

@@ -1,0 +1,94 @@
+"""Copies between host memory and memory of the stand-in's GPU, which the CPU reaches,
+with a CudaCopier; says whether all bytes came. usage: cuda_copies.py"""
+
+import ctypes
+import json
+import mmap
+
+import numpy as np
+from pando_kv import _native
+
+PIECES, PIECE_BYTES = 64, 4096
+SIZE = 2 << 20
+
+
+class Properties(ctypes.Structure):
+    """CUmemAllocationProp."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location_type", ctypes.c_int),
+        ("location_id", ctypes.c_int),
+        ("metadata", ctypes.c_void_p),
+        ("flags", ctypes.c_ubyte * 8),
+    ]
+
+
+class Access(ctypes.Structure):
+    """CUmemAccessDesc."""
+
+    _fields_ = [
+        ("location_type", ctypes.c_int),
+        ("location_id", ctypes.c_int),
+        ("flags", ctypes.c_int),
+    ]
+
+
+def device_memory() -> np.ndarray:
+    """The copier has initialised the driver."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    handle, address = ctypes.c_uint64(), ctypes.c_uint64()
+    size, none = ctypes.c_size_t(SIZE), ctypes.c_uint64(0)
+    properties = Properties(1, 1, 1, 0)
+    access = Access(1, 0, 3)
+    for result in (
+        driver.cuMemCreate(ctypes.byref(handle), size, ctypes.byref(properties), none),
+        driver.cuMemAddressReserve(
+            ctypes.byref(address), size, ctypes.c_size_t(0), none, none
+        ),
+        driver.cuMemMap(address, size, ctypes.c_size_t(0), handle, none),
+        driver.cuMemSetAccess(address, size, ctypes.byref(access), ctypes.c_size_t(1)),
+    ):
+        assert result == 0, result
+    return np.frombuffer((ctypes.c_ubyte * SIZE).from_address(address.value), np.uint8)
+
+
+def main() -> None:
+    copier = _native.CudaCopier(0)
+    device = device_memory()
+    host = np.frombuffer(mmap.mmap(-1, SIZE), np.uint8)
+    copier.pin(host.ctypes.data, SIZE)
+    random = np.random.default_rng(3)
+    host[:] = random.integers(0, 256, SIZE, np.uint8)
+    at = random.permutation(SIZE // PIECE_BYTES)[:PIECES].astype(np.uint64)
+    to = random.permutation(SIZE // PIECE_BYTES)[:PIECES].astype(np.uint64)
+    sizes = np.full(PIECES, PIECE_BYTES, np.uint64)
+    sources = np.uint64(host.ctypes.data) + at * np.uint64(PIECE_BYTES)
+    targets = np.uint64(device.ctypes.data) + to * np.uint64(PIECE_BYTES)
+    copier.copy(targets, sources, sizes, True)
+    pieces = host.reshape(-1, PIECE_BYTES)
+    expected = pieces[at].copy()
+    came = device.reshape(-1, PIECE_BYTES)[to]
+    host[:] = 0
+    copier.copy(sources, targets, sizes, False)
+    try:
+        not_pinned = np.zeros(PIECE_BYTES, np.uint8)
+        source = np.array([not_pinned.ctypes.data], np.uint64)
+        copier.copy(targets[:1], source, sizes[:1], True)
+        refusal = ""
+    except RuntimeError as error:
+        refusal = str(error)
+    copier.unpin(host.ctypes.data)
+    answer = {
+        "to_device": bool((came == expected).all()),
+        "to_host": bool((pieces[at] == expected).all()),
+        "others": int(np.count_nonzero(pieces.any(axis=1))),
+        "is_batched": copier.is_batched,
+        "refusal": refusal,
+    }
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
