@@ -35,7 +35,7 @@ class Engines:
         environment = {"SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1"}
         if pandod is not None:
             environment["PANDO_ADDRESS"] = pandod.address
-            arguments = _linker(wait_ms) | arguments
+            arguments = linker_arguments(wait_ms) | arguments
         if model in MODELS:
             arguments = {"load_format": "dummy"} | arguments
         given = {"model_path": str(self._models[model])} | arguments
@@ -50,7 +50,8 @@ class Engines:
         )
 
 
-def _linker(wait_ms: float | None) -> dict[str, Any]:
+def linker_arguments(wait_ms: float | None) -> dict[str, Any]:
+    """Those that choose PandoLinker."""
     chosen: dict[str, Any] = {
         "linker": "PandoLinker",
         "linker_module_path": "pando_kv.sglang.linker",
