@@ -236,8 +236,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         for each in transfers:
             pages = self._pages[each.name]
             end = at + len(each.keys)
-            rows = pages.rows(each.host_indices)
-            parts.append(Part(pages, rows, binding.addresses(places[at:end])))
+            blocks = binding.addresses(places[at:end])
+            parts.append(Part(pages, each.host_indices, blocks))
             at = end
         return parts
 
@@ -255,7 +255,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         return Offered(
             self._kinds[transfer.name],
             pages,
-            pages.rows(transfer.host_indices),
+            transfer.host_indices,
             bytes.fromhex("".join(transfer.keys)),
             bytes.fromhex(before),
         )

@@ -22,7 +22,8 @@ class Part:
     """The pages of one pool, on the device and in the store."""
 
     pages: PoolPages
-    rows: Addresses
+    indices: Any
+    """Of their tokens, on the device."""
     blocks: Addresses
 
 
@@ -81,10 +82,14 @@ class Loader:
             self._batches.task_done()
 
     def _copy(self, index: int, loads: Sequence[Load]) -> None:
+        copied = [
+            (part.pages, part.pages.rows(part.indices), part.blocks)
+            for load in loads
+            for part in load.parts
+        ]
         for layer in range(self._layers):
-            for load in loads:
-                for part in load.parts:
-                    fragments = part.pages.fragments(part.rows, part.blocks, layer)
-                    if fragments is not None:
-                        self._copies.to_device(fragments)
+            for pages, rows, blocks in copied:
+                fragments = pages.fragments(rows, blocks, layer)
+                if fragments is not None:
+                    self._copies.to_device(fragments)
             self._counter.complete(index, layer)

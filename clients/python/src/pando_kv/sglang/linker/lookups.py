@@ -39,7 +39,7 @@ class Wanted:
 class _Known:
     identity: tuple[str, int, tuple[Wanted, ...]]
     keys: bytes
-    binding: Binding
+    binding: int
     answer: list[int]
     answered: float
     asked: float
@@ -72,9 +72,13 @@ class Lookups:
         identity = (keys[0], len(keys), tuple(wanted))
         now = time.monotonic()
         known = self._known.get(rid)
-        if known is None or known.identity != identity or known.binding is not binding:
+        if (
+            known is None
+            or known.identity != identity
+            or known.binding != binding.number
+        ):
             packed = bytes.fromhex("".join(keys))
-            known = _Known(identity, packed, binding, [], 0.0, now)
+            known = _Known(identity, packed, binding.number, [], 0.0, now)
         known.asked = now
         if known.answered + _HOLDS < now and self._spent < self._patience:
             self._ask(rid, known, binding, now)
@@ -91,10 +95,11 @@ class Lookups:
         call."""
         asked = {rid: known}
         room = MOST_KEYS - _size(known)
-        for each, other in self._known.items():
-            is_old = other.answered + _HOLDS < now and other.binding is binding
-            if each != rid and is_old and _size(other) <= room:
-                asked[each] = other
+        for other_rid, other in self._known.items():
+            is_old = other.answered + _HOLDS < now
+            is_of_binding = other.binding == binding.number
+            if other_rid != rid and is_old and is_of_binding and _size(other) <= room:
+                asked[other_rid] = other
                 room -= _size(other)
         questions = [_question(each, binding) for each in asked.values()]
         places = self._store.lookup([each for one in questions for each in one])
@@ -105,11 +110,9 @@ class Lookups:
         self._known[rid] = known
         at = 0
         for each in asked.values():
-            pages = each.identity[1]
+            _, pages, wanted = each.identity
             end = at + _size(each)
-            each.answer = boundaries(
-                places[at:end].reshape(-1, pages), each.identity[2]
-            )
+            each.answer = boundaries(places[at:end].reshape(-1, pages), wanted)
             each.answered = now
             at = end
 

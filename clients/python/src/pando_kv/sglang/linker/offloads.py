@@ -25,7 +25,7 @@ import numpy as np
 from pando_kv._wire import Uint32Array
 from pando_kv.blocks import READY, BlockKeys, are_places
 from pando_kv.sglang.linker.copies import Copies
-from pando_kv.sglang.linker.pages import Addresses, PoolPages
+from pando_kv.sglang.linker.pages import PoolPages
 from pando_kv.sglang.linker.store import (
     KEY_BYTES,
     Binding,
@@ -48,16 +48,24 @@ class Offered:
     kind: int
     """The position of the kind in the binding."""
     pages: PoolPages
-    rows: Addresses
+    indices: Any
+    """Of its tokens, on the device."""
     keys: bytes
     before: bytes
     """The key of the page before the first, or empty."""
 
-    def pages_of(self, first: int, end: int) -> Offered:
+    @property
+    def size(self) -> int:
+        """How many pages."""
+        return len(self.keys) // KEY_BYTES
+
+    def part(self, first: int, end: int) -> Offered:
+        """Its pages from `first` to `end`."""
+        tokens = self.pages.page_tokens
         before = self.keys[(first - 1) * KEY_BYTES : first * KEY_BYTES]
         return replace(
             self,
-            rows=self.rows[first:end],
+            indices=self.indices[first * tokens : end * tokens],
             keys=self.keys[first * KEY_BYTES : end * KEY_BYTES],
             before=before if first else self.before,
         )
@@ -76,7 +84,7 @@ class Job:
 
 @dataclass(frozen=True)
 class _Stored:
-    binding: Binding
+    binding: int
     kinds: frozenset[int]
 
 
@@ -101,10 +109,11 @@ class Offloader:
     def has(self, last: bytes, kinds: frozenset[int]) -> bool:
         """Whether the store has the node that ends with this key in these kinds;
         touches it then."""
-        stored = self._stored.get(last)
+        stored, binding = self._stored.get(last), self._store.binding
         if (
             stored is None
-            or not self._store.is_current(stored.binding)
+            or binding is None
+            or stored.binding != binding.number
             or not kinds <= stored.kinds
         ):
             return False
@@ -164,8 +173,8 @@ class Offloader:
     def _store_node(self, job: Job, binding: Binding) -> bool:
         """Whether the store has all of it now."""
         is_complete = True
-        for portion in portions([len(each.rows) for each in job.offered]):
-            parts = [job.offered[at].pages_of(first, end) for at, first, end in portion]
+        for portion in portions([each.size for each in job.offered]):
+            parts = [job.offered[at].part(first, end) for at, first, end in portion]
             reserved = self._store.reserve(
                 binding,
                 [
@@ -194,14 +203,15 @@ class Offloader:
         places: Uint32Array,
     ) -> bool:
         """False: the pages are not to be read any more."""
-        ends = np.cumsum([len(each.rows) for each in parts])
+        ends = np.cumsum([each.size for each in parts])
         with self._copying:
             if job.is_cancelled:
                 return False
             for each, of_part in zip(parts, np.split(places, ends[:-1]), strict=True):
                 is_ours = are_places(of_part)
                 fragments = each.pages.fragments(
-                    each.rows[is_ours], binding.addresses(of_part[is_ours])
+                    each.pages.rows(each.indices)[is_ours],
+                    binding.addresses(of_part[is_ours]),
                 )
                 assert fragments is not None
                 self._copies.to_blocks(fragments)
@@ -210,7 +220,7 @@ class Offloader:
     def _remember(self, job: Job, binding: Binding) -> None:
         last = job.offered[0].keys[-KEY_BYTES:]
         kinds = frozenset(each.kind for each in job.offered)
-        self._stored[last] = _Stored(binding, kinds)
+        self._stored[last] = _Stored(binding.number, kinds)
         if len(self._stored) > _MOST_STORED:
             del self._stored[next(iter(self._stored))]
 
@@ -220,13 +230,15 @@ class Offloader:
         with self._mutex:
             touched, self._touched = self._touched, set()
         binding = self._store.binding
+        if binding is None:
+            return
         by_kind: dict[int, list[bytes]] = {}
         for last in touched:
             stored = self._stored.get(last)
-            if stored is not None and stored.binding is binding:
+            if stored is not None and stored.binding == binding.number:
                 for kind in stored.kinds:
                     by_kind.setdefault(kind, []).append(last)
-        if binding is None or not by_kind:
+        if not by_kind:
             return
         places = self._store.lookup(
             [

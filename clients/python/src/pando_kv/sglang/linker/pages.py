@@ -29,6 +29,7 @@ class PoolPages:
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
+        self.page_tokens: int = entry.page_size
         buffers = [meta for component in entry.buffer_meta for meta in component]
         self._bases, self._strides, self._sizes = np.array(buffers, np.uint64).T.copy()
         ends = np.cumsum(self._sizes, dtype=np.uint64)
@@ -45,7 +46,8 @@ class PoolPages:
         ] + [sorted(self.entry.layer_mapping.items()), self.entry.page_size]
 
     def rows(self, indices: Any) -> Addresses:
-        """The first row of each page, of the device indices of its tokens."""
+        """The first row of each page, by the indices of its tokens, for which the
+        device is waited for."""
         return np.array(self.entry.prepare_locations(indices), np.uint64)
 
     def fragments(

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from pando_kv.errors import AwayError, PandoError, SessionLostError, Unavailable
 from pando_kv.sglang import ADDRESS, TOKEN
 from pando_kv.sglang.linker.pages import Addresses
 
+T = TypeVar("T")
+
 _log = logging.getLogger("pando_kv.sglang")
 
 # SGLang's keys are SHA-256.
@@ -41,8 +43,13 @@ _PAUSE = 0.2
 
 @dataclass(frozen=True)
 class Binding:
-    """The memory and the kinds of one session. All places are void with another."""
+    """The memory and the kinds of one session. All places are void with another.
 
+    Kept only by what copies, for as long: pandod waits for the mapping to go.
+    """
+
+    number: int
+    """Tells it from other bindings of this process."""
     memory: BlockMemory
     kinds: Sequence[Kind]
     """As the specs that the store was given."""
@@ -86,6 +93,7 @@ class Store:
         self._losses = 0  # of sessions
         self._memory: BlockMemory | None = None  # of this session
         self._names = itertools.count(1)
+        self._bindings = itertools.count(1)
         self._releases: list[tuple[int, int]] = []  # generation, lock
         self._mutex = threading.Lock()
         self._work = threading.Event()
@@ -117,7 +125,7 @@ class Store:
         """A place for each key, in order; None: there was no answer."""
         answers: list[Uint32Array] = []
         for part in _parts_of(keys):
-            answer = self._ask(lambda client, part=part: client.lookup_blocks(part))
+            answer = self._ask(Client.lookup_blocks, part)
             if answer is None:
                 return None
             answers.append(answer)
@@ -128,14 +136,11 @@ class Store:
     ) -> tuple[Uint32Array, list[int]] | None:
         """Locks all these blocks; returns their places and the names of the locks. None
         if one of them is not there, or there was no answer."""
-        places, locks = [], []
+        places: list[Uint32Array] = []
+        locks: list[int] = []
         for part in _parts_of(keys):
             lock = next(self._names)
-            answer = self._ask(
-                lambda client, lock=lock, part=part: client.acquire_blocks(
-                    lock, part, all=True
-                )
-            )
+            answer = self._ask(Client.acquire_blocks, lock, part, all=True)
             if answer is None or not are_places(answer).all():
                 self.release(binding, locks)
                 return None
@@ -158,7 +163,7 @@ class Store:
         """The name of the reservation, and a place for each key or why there is none.
         At most MOST_KEYS keys."""
         name = next(self._names)
-        places = self._ask(lambda client: client.reserve_blocks(name, keys))
+        places = self._ask(Client.reserve_blocks, name, keys)
         if places is None:
             return None
         if not self.is_current(binding):
@@ -168,11 +173,10 @@ class Store:
 
     def publish(self, reservation: int) -> bool:
         """Whether pandod has answered."""
-        answer = self._ask(lambda client: (client.publish_blocks(reservation), True))
-        return answer is not None
+        return self._ask(_publish, reservation) is not None
 
     def discard(self, reservation: int) -> None:
-        self._ask(lambda client: client.discard_blocks(reservation))
+        self._ask(Client.discard_blocks, reservation)
 
     def close(self) -> None:
         self._closed = True
@@ -181,13 +185,13 @@ class Store:
         if self._client is not None:
             self._client.close()
 
-    def _ask(self, call: Callable[[Client], Any]) -> Any:
-        """None: pandod has not answered, or would not."""
+    def _ask(self, call: Callable[..., T], *given: Any, **named: Any) -> T | None:
+        """Makes a call of the client. None: pandod has not answered, or would not."""
         client = self._client
         if client is None or self.binding is None:
             return None
         try:
-            return call(client)
+            return call(client, *given, **named)
         except SessionLostError:
             self._lost()
         except PandoError as error:
@@ -239,7 +243,7 @@ class Store:
                 return
             self._memory = memory
             if specs is self._specs:
-                self.binding = Binding(memory, kinds, generation)
+                self.binding = Binding(next(self._bindings), memory, kinds, generation)
             else:
                 self._work.set()
         if self._complained:
@@ -267,6 +271,11 @@ class Store:
         if error.reason not in self._complained and not isinstance(error, AwayError):
             self._complained.add(error.reason)
             _log.warning("pandod: %s; the engine goes on without it", error)
+
+
+def _publish(client: Client, reservation: int) -> bool:
+    client.publish_blocks(reservation)
+    return True
 
 
 def portions(
