@@ -7,6 +7,7 @@ from typing import Any
 
 from engines.engine_process import EngineProcess
 from engines.sglang.odd_models import MODELS
+from pando_kv import Operator
 from pandod_process import Pandod
 
 HERE = Path(__file__).resolve().parents[1]
@@ -63,3 +64,10 @@ def linker_arguments(wait_ms: float | None) -> dict[str, Any]:
         "unified_cache_external_linker_backend": "dynamic",
         "unified_cache_external_linker_config": chosen,
     }
+
+
+def nothing_is_held(operator: Operator) -> bool:
+    """No block is locked, reserved or in quarantine."""
+    blocks = operator.stats().blocks
+    held = (blocks.protected_blocks, blocks.reserved_blocks, blocks.quarantined_blocks)
+    return held == (0, 0, 0)

@@ -5,6 +5,7 @@ import random
 import pytest
 from engines.engine_process import closing_all
 from engines.sglang.linker.conftest import serve_blocks
+from engines.sglang.linker.engines import nothing_is_held
 from engines.sglang.start import prompt
 from eventually import eventually
 from pando_kv import Operator
@@ -40,8 +41,7 @@ def test_evictions_and_retractions_change_no_token(
         with capsys.disabled():
             print(f"{kind}: {cached} tokens cached, {operator.stats().blocks}")
         assert cached > 0
-        eventually(lambda: operator.stats().blocks.locked == 0)
-        eventually(lambda: operator.stats().blocks.reserved == 0)
+        eventually(lambda: nothing_is_held(operator))
         assert operator.check_invariants() == []
         for engine in started:
             engine.close()

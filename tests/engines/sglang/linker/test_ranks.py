@@ -2,7 +2,11 @@
 own heads, and both take a load or neither does."""
 
 from engines.engine_process import closing_all
-from engines.sglang.linker.engines import PATIENT_MS, linker_arguments
+from engines.sglang.linker.engines import (
+    PATIENT_MS,
+    linker_arguments,
+    nothing_is_held,
+)
 from engines.sglang.start import prompt, start_full_engine
 from eventually import eventually
 from pando_kv import Operator
@@ -23,8 +27,7 @@ def test_two_ranks_store_and_find_what_one_computes(
             with closing_all([engine]):
                 answer = engine.ask(prompts=prompts, new=20)
                 assert answer == {"outputs": expected, "cached": cached}
-                eventually(lambda: operator.stats().blocks.reserved == 0)
-                eventually(lambda: operator.stats().blocks.locked == 0)
+                eventually(lambda: nothing_is_held(operator))
                 engine.close()
         assert operator.check_invariants() == []
         alone.close()

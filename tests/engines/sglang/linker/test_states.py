@@ -11,6 +11,7 @@ from array import array
 import pytest
 import torch
 from engines.sglang.linker.conftest import serve_blocks
+from engines.sglang.linker.engines import nothing_is_held
 from eventually import eventually
 from pando_kv import Operator
 
@@ -155,8 +156,7 @@ def test_trees_find_what_others_have_stored(server, monkeypatch):
                 choose.choice(trees).cache.reset()
     assert all(tree.loaded > 100 for tree in trees)
     with Operator(server.address) as operator:
-        eventually(lambda: operator.stats().blocks.locked == 0)
-        eventually(lambda: operator.stats().blocks.reserved == 0)
+        eventually(lambda: nothing_is_held(operator))
         assert operator.check_invariants() == []
     for tree in trees:
         tree.linker.close()

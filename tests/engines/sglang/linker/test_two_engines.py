@@ -4,6 +4,7 @@ it finds."""
 import numpy as np
 import pytest
 from engines.engine_process import closing_all
+from engines.sglang.linker.engines import nothing_is_held
 from engines.sglang.start import prompt
 from eventually import eventually
 from pando_kv import Client, Operator
@@ -38,11 +39,6 @@ def blocks(pandod):
         yield operator
         eventually(lambda: nothing_is_held(operator))
         assert operator.check_invariants() == []
-
-
-def nothing_is_held(operator):
-    stats = operator.stats()
-    return (stats.blocks.locked, stats.blocks.reserved) == (0, 0)
 
 
 def test_what_another_engine_computed_is_cached_as_in_ones_own(three, blocks):
@@ -102,7 +98,7 @@ def test_a_flush_takes_nothing_from_the_store(three, blocks):
 
 def stored_all(engine, operator):
     """Once no page is on its way to the store, steps say so to SGLang."""
-    eventually(lambda: operator.stats().blocks.reserved == 0)
+    eventually(lambda: operator.stats().blocks.reserved_blocks == 0)
     engine.ask(step=2)
 
 

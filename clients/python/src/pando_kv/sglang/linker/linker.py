@@ -19,6 +19,7 @@ from sglang.srt.utils import get_device_module
 from pando_kv._tested_versions import require_tested_version
 from pando_kv.blocks import BlockKeys, KindSpec
 from pando_kv.sglang import TESTED_VERSIONS
+from pando_kv.sglang.linker.budget import StepBudget
 from pando_kv.sglang.linker.copies import make_copies, pin
 from pando_kv.sglang.linker.identity import (
     attention_rank,
@@ -40,8 +41,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
     """One for each rank, made by SGLang. The scheduler's thread calls it; threads of
     its own copy, and keep the session.
 
-    A step of the engine waits for pandod at most `wait_ms` for lookups and as long for
-    loads, and for none of them after a question without an answer. A load that was
+    A step of the engine waits for pandod no longer than twice `wait_ms`, and once it
+    has not answered, no step waits at all until it answers again. A load that was
     queued cannot fail: its blocks are locked, and read without pandod.
     """
 
@@ -82,7 +83,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         loading, storing = make_copies(device), make_copies(device)
         specs = self._specs(get_serving().weight_version)
         self._store = Store(self._label, specs, patience, partial(pin, device))
-        self._lookups = Lookups(self._store, patience)
+        self._budget = StepBudget(patience)
+        self._lookups = Lookups(self._store, self._budget)
         self._queued: dict[str, Load] = {}
         self._loader = Loader(
             self._store, self.layer_done_counter, loading, self._group.num_layers
@@ -160,6 +162,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
 
     def num_completed_offloads(self) -> int:
         # SGLang asks once a step.
+        self._budget.begin_step()
         self._lookups.begin_step()
         return self._offloader.completed()
 
@@ -214,16 +217,14 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         binding = self._store.binding
         if not expanded or binding is None or self._are_weights_mixed:
             return None
-        acquired = self._store.acquire(
-            binding,
-            [
-                BlockKeys(
-                    binding.kinds[self._kinds[each.name]].number,
-                    bytes.fromhex("".join(each.keys)),
-                )
-                for each in expanded
-            ],
-        )
+        keys = [
+            BlockKeys(
+                binding.kinds[self._kinds[each.name]].number,
+                bytes.fromhex("".join(each.keys)),
+            )
+            for each in expanded
+        ]
+        acquired = self._budget.ask(lambda: self._store.acquire(binding, keys))
         if acquired is None:
             return None
         places, locks = acquired

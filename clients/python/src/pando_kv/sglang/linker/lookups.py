@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pando_kv._wire import Uint32Array
 from pando_kv.blocks import BlockKeys, Shape, are_places
+from pando_kv.sglang.linker.budget import StepBudget
 from pando_kv.sglang.linker.store import MOST_KEYS, Binding, Store
 
 # Seconds for which an answer holds. Blocks that go meanwhile cost a load that is
@@ -48,14 +49,12 @@ class _Known:
 class Lookups:
     """Owned by the linker; the scheduler's thread alone uses it."""
 
-    def __init__(self, store: Store, patience: float) -> None:
+    def __init__(self, store: Store, budget: StepBudget) -> None:
         self._store = store
-        self._patience = patience
+        self._budget = budget
         self._known: dict[str, _Known] = {}
-        self._spent = 0.0
 
     def begin_step(self) -> None:
-        self._spent = 0.0
         oldest = time.monotonic() - _KEPT
         gone = [rid for rid, each in self._known.items() if each.asked < oldest]
         for rid in gone:
@@ -65,7 +64,7 @@ class Lookups:
         self, rid: str, keys: Sequence[str], wanted: Sequence[Wanted]
     ) -> list[int]:
         """Each number of pages, from the first, at which all kinds have what they
-        need. Nothing once the questions of this step have taken all of its patience."""
+        need."""
         binding = self._store.binding
         if binding is None:
             return []
@@ -80,7 +79,7 @@ class Lookups:
             packed = bytes.fromhex("".join(keys))
             known = _Known(identity, packed, binding.number, [], 0.0, now)
         known.asked = now
-        if known.answered + _HOLDS < now and self._spent < self._patience:
+        if known.answered + _HOLDS < now:
             self._ask(rid, known, binding, now)
         return known.answer
 
@@ -102,10 +101,11 @@ class Lookups:
                 asked[other_rid] = other
                 room -= _size(other)
         questions = [_question(each, binding) for each in asked.values()]
-        places = self._store.lookup([each for one in questions for each in one])
-        self._spent += time.monotonic() - now
+        keys = [each for one in questions for each in one]
+        places = self._budget.ask(lambda: self._store.lookup(keys))
         if places is None:
-            self._known.pop(rid, None)
+            # In the next step it is asked again.
+            known.answer = []
             return
         self._known[rid] = known
         at = 0
