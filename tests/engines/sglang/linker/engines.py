@@ -71,3 +71,13 @@ def nothing_is_held(operator: Operator) -> bool:
     blocks = operator.stats().blocks
     held = (blocks.protected_blocks, blocks.reserved_blocks, blocks.quarantined_blocks)
     return held == (0, 0, 0)
+
+
+def finds(engine: EngineProcess, tokens: list[int], expected: list[list[int]]) -> bool:
+    """After a flush, so that what is cached comes from the store."""
+    assert engine.ask(flush=True)["flushed"]
+    answer = engine.ask(prompts=[tokens], new=len(expected[0]))
+    assert answer["aborted"] == [False]
+    assert answer["outputs"] == expected
+    engine.ask(step=2)
+    return answer["cached"][0] > 0

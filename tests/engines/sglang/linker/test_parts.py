@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from pando_kv.blocks import MISSING, NOT_LOOKED_AT
+from pando_kv.sglang.linker.budget import StepBudget
 from pando_kv.sglang.linker.lookups import Wanted, boundaries
 from pando_kv.sglang.linker.pages import PoolPages
 from pando_kv.sglang.linker.store import portions
@@ -57,6 +58,25 @@ def test_portions_are_all_items_in_order_and_no_call_is_too_large(seed):
         for n in range(first, end)
     ]
     assert items == [(p, n) for p, size in enumerate(sizes) for n in range(size)]
+
+
+def test_the_questions_of_a_step_take_no_longer_than_its_budget(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def question(seconds, answer):
+        def ask():
+            now[0] += seconds
+            return answer
+
+        return ask
+
+    budget = StepBudget(0.02)
+    answers = [budget.ask(question(0.008, n)) for n in range(5)]
+    assert answers == [0, 1, 2, None, None]
+    budget.begin_step()
+    assert budget.ask(question(1.0, "late")) == "late"
+    assert budget.ask(question(0.0, "not asked")) is None
 
 
 class Pool:

@@ -7,7 +7,7 @@ import signal
 import pytest
 from engines.engine_process import closing_all
 from engines.sglang.linker.conftest import serve_blocks
-from engines.sglang.linker.engines import nothing_is_held
+from engines.sglang.linker.engines import finds, nothing_is_held
 from engines.sglang.phases import PHASES
 from engines.sglang.start import prompt
 from eventually import eventually
@@ -44,16 +44,6 @@ def engines(server, engines_of, tmp_path_factory):
         yield by_model
         for engine in all_of_them:
             engine.close()
-
-
-def finds(engine, tokens, expected):
-    """After a flush, so that what is cached comes from the store."""
-    assert engine.ask(flush=True)["flushed"]
-    answer = engine.ask(prompts=[tokens], new=NEW)
-    assert answer["aborted"] == [False]
-    assert answer["outputs"] == expected
-    engine.ask(step=2)
-    return answer["cached"][0] > 0
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
