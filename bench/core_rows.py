@@ -60,7 +60,9 @@ def core_rows(build: Path) -> list[Row]:
     ]
     for blocks in (1_000_000, 10_000_000):
         memory = runs[f"BM_BlockMemory/{blocks}"]["bytes_per_block"]
-        rows.append(Row(f"index memory of a block, of {blocks:,}", memory, "B", limit=72))
+        rows.append(
+            Row(f"index memory of a block, of {blocks:,}", memory, "B", limit=72)
+        )
     copy = us("BM_CopyOf512Tokens")
     for prefix in (8192, 65_536):
         for name, where in (

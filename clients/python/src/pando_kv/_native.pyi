@@ -1,10 +1,11 @@
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 SMALL_ANSWER_BYTES: int
 PAGE_ANSWER_BYTES: int
 SCORE_ANSWER_BYTES: int
-import numpy as np
-import numpy.typing as npt
 
 _Numbers = npt.NDArray[np.uint64]
 
