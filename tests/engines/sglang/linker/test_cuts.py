@@ -12,6 +12,7 @@ from engines.sglang.linker.conftest import serve_blocks
 from engines.sglang.linker.engines import finds, nothing_is_held
 from engines.sglang.start import prompt
 from eventually import eventually
+from metrics_page import free_address
 from pando_kv import Operator
 
 NEW = 12
@@ -23,9 +24,11 @@ def test_no_token_differs_and_the_engine_finds_again(
     grace, engines_of, tmp_path_factory
 ):
     folder = tmp_path_factory.mktemp("c")
-    server = serve_blocks(folder, session_grace=grace)
+    # To a relay of another process pandod gives its memory over TCP alone.
+    tcp = free_address()
+    server = serve_blocks(folder, session_grace=grace, tcp=tcp, tcp_insecure="yes")
     make = engines_of(folder)
-    with Cutter(folder / "cut", server.socket) as cutter:
+    with Cutter(folder / "cut", tcp) as cutter:
         engine = make.start("engine", "plain", cutter)
         alone = make.start("alone", "plain")
         signal.signal(signal.SIGUSR1, lambda *_: cutter.cut())

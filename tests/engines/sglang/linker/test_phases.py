@@ -3,6 +3,7 @@ engine ends, no token is another, nothing is left over, and the engine finds aga
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from engines.engine_process import closing_all
@@ -46,6 +47,11 @@ def engines(server, engines_of, tmp_path_factory):
             engine.close()
 
 
+def is_stopped(pid):
+    """Whether a signal has stopped the process."""
+    return "State:\tT" in Path(f"/proc/{pid}/status").read_text()
+
+
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 @pytest.mark.parametrize(("model", "phase"), CASES)
 def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
@@ -67,10 +73,11 @@ def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
     with capsys.disabled():
         longest = max(answer["longest"], meanwhile["longest"])
         print(f"{model}, {how} in {phase}: longest {1000 * longest:.0f} ms")
+    # A phase of a thread in the background may be still to come.
     if how == "stopped":
+        eventually(lambda: is_stopped(server.pid))
         os.kill(server.pid, signal.SIGCONT)
     else:
-        # A phase that comes in the background may be still to come.
         eventually(lambda: not server.running)
         server.start()
 
