@@ -98,6 +98,10 @@ class Engine:
             self.scheduler, "get_next_batch_to_run", "process_batch_result"
         )
 
+        # What the scheduler asks of Pando's blocks, and waits for.
+        linker = getattr(getattr(self.cache, "linker", None), "cache_linker", None)
+        self._asking = Stopwatch(linker._budget, "ask") if linker else None
+
         # What the scheduler asks of a prefix cache; and of Pando's the calls for pages.
         self._caching = Stopwatch(
             self.cache,
@@ -116,11 +120,12 @@ class Engine:
         if "prompts" in command:
             begin = time.perf_counter()
             ids = self.start(command["prompts"], command)
-            steps, longest = self.run()
+            steps, longest, waited = self.run()
             self.say(
                 seconds=time.perf_counter() - begin,
                 steps=steps,
                 longest=longest,
+                waited=waited,
                 outputs=[list(self.requests[i].output_ids) for i in ids],
                 cached=[self.requests[i].cached_tokens for i in ids],
                 retractions=[self.requests[i].retraction_count for i in ids],
@@ -213,16 +218,19 @@ class Engine:
             self.scheduler.process_input_requests([request])
         return ids
 
-    def run(self) -> tuple[int, float]:
-        """Steps until nothing is left to do; how many, and the seconds that the
-        longest scheduling took of which no forward is a part."""
-        longest = 0.0
+    def run(self) -> tuple[int, float, float]:
+        """Steps until nothing is left to do: how many; the seconds of the longest one,
+        without its forward; and those that one waited at most for blocks."""
+        longest = waited = 0.0
         for steps in range(1, MAX_STEPS):
             before = self._scheduling.seconds
+            asked = self._asking.seconds if self._asking else 0.0
             ran = self.step()
             longest = max(longest, self._scheduling.seconds - before)
+            if self._asking:
+                waited = max(waited, self._asking.seconds - asked)
             if not ran and not self.scheduler.waiting_queue:
-                return steps, longest
+                return steps, longest, waited
         raise RuntimeError(f"not done after {MAX_STEPS} steps")
 
     def step(self) -> bool:

@@ -71,8 +71,14 @@ def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
     answer = engine.ask(prompts=[tokens], new=NEW)
     meanwhile = engine.ask(prompts=others, new=NEW)
     with capsys.disabled():
-        longest = max(answer["longest"], meanwhile["longest"])
-        print(f"{model}, {how} in {phase}: longest {1000 * longest:.0f} ms")
+        longest, waited = (
+            1000 * max(answer[which], meanwhile[which])
+            for which in ("longest", "waited")
+        )
+        print(
+            f"{model}, {how} in {phase}: the longest step took {longest:.0f} ms, and "
+            f"none waited longer than {waited:.0f}"
+        )
     # A phase of a thread in the background may be still to come.
     if how == "stopped":
         eventually(lambda: is_stopped(server.pid))
