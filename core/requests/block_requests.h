@@ -188,7 +188,7 @@ struct BlockStats {
   uint64_t quarantined_blocks = 0;  // blocks that those may still write to
   uint64_t index_bytes = 0;         // what all records and indexes take
   std::vector<KindStats> kinds;     // in the order of their numbers
-  KindCounters ended_kinds;  // the sum of those that are gone
+  KindCounters ended_kinds;         // the sum of those that are gone
 };
 
 // Why a key is found or not.

@@ -330,7 +330,8 @@ class Calls {
   PendingMatches pending_{&cache_, &server_};
   PrefixCacheService prefixes_{&cache_, &pending_,  &stepped_,
                                nullptr, kMaxTokens, kEpoch};
-  PoolService pool_{&cache_, &stepped_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
+  PoolService pool_{
+      &cache_, &stepped_, Memory(), nullptr, v1::PoolDescription(), kEpoch};
   AdminService admin_{
       &cache_,
       &self_check_,

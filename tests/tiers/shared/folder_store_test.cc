@@ -1,4 +1,5 @@
-// What only a folder has; remote_store_contract_test.cc has what each store has.
+// What only a folder has; remote_store_contract_test.cc has what each store
+// has.
 #include "tiers/shared/folder_store.h"
 
 #include <unistd.h>
