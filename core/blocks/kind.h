@@ -31,7 +31,8 @@ struct KindIndex {
 // BlockMemory and BlockTable change what is theirs.
 struct Kind {
   BlockKind info;
-  bool is_newest = true;  // of its name
+  bool is_newest = true;     // of its name
+  uint32_t older_kinds = 0;  // with the newest: generations that are there
   uint32_t open_sessions = 0;
   // Null once it has ended: its blocks are not found and its extents go as soon
   // as nobody reads or writes there.

@@ -105,6 +105,7 @@ Kind* KindTable::Find(KindNumber number) const {
 Kind& KindTable::Renew(Kind& kind) {
   kind.is_newest = false;
   Kind& renewed = Make(kind.info.spec, kind.info.generation + 1);
+  renewed.older_kinds = kind.older_kinds + 1;
   EndIfUnused(kind);
   return renewed;
 }
@@ -152,14 +153,18 @@ void KindTable::EndIfUnused(Kind& kind) {
 void KindTable::DeleteUnused() {
   for (auto it = kinds_.begin(); it != kinds_.end();) {
     const Kind& kind = *it->second;
-    if (kind.open_sessions > 0 || !kind.extents.empty()) {
+    if (kind.open_sessions > 0 || !kind.extents.empty() ||
+        kind.older_kinds > 0) {
       ++it;
       continue;
     }
     ended_counters_ += kind.counters;
     std::erase(ended_, &kind);
+    const KindName name{kind.info.spec.ns, kind.info.spec.identity};
     if (kind.is_newest) {
-      newest_.erase(KindName{kind.info.spec.ns, kind.info.spec.identity});
+      newest_.erase(name);
+    } else {
+      --Find(name)->older_kinds;
     }
     it = kinds_.erase(it);
   }

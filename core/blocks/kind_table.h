@@ -25,7 +25,7 @@ inline constexpr uint64_t kOpenKindBytes = 8'192;
 //
 // Owned by BlockTable; not thread-safe.
 //
-// Invariants: of each name there is at most one kind that is the newest; a kind
+// Invariants: of each name that has a kind, one is the newest; a kind
 // that is not the newest and that no session has open has ended.
 class KindTable {
  public:
@@ -53,7 +53,8 @@ class KindTable {
   void Close(OpenKindList& list, Kind& kind);
   void CloseAll(OpenKindList& list);
 
-  // Deletes kinds that nobody has open and that have no extents.
+  // Deletes kinds that no session has open and that have no extents; the newest
+  // one of a name goes last.
   void DeleteUnused();
   // The next kind that has ended and still has extents; null: there is none.
   Kind* NextEnded() const { return ended_.empty() ? nullptr : ended_.back(); }

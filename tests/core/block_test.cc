@@ -190,6 +190,19 @@ TEST_F(BlockTest, AResetTakesNothingFromOthers) {
   EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
 }
 
+TEST_F(BlockTest, TheNewestGenerationStaysWhileAnOlderOneIsOpen) {
+  const SessionId other(2);
+  cache_.OpenSession(other, "other");
+  Open(other, "kind");
+  const std::vector<KindNumber> kinds = {kind_};
+  EXPECT_EQ(blocks_.ResetKinds(other, kinds)->front().generation, 2u);
+  cache_.CloseSession(other);
+  EXPECT_EQ(blocks_.ResetKinds(session_, kinds)->front().generation, 2u);
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 2u);
+  cache_.ExpireSessions(absl::UnixEpoch(), absl::Hours(1));
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
+}
+
 TEST_F(BlockTest, WhatIsWrittenForTooLongMayBeWrittenByAnother) {
   EXPECT_EQ(Letters(Reserve("a", 1)), "f");
   EXPECT_EQ(Letters(Reserve("a", 2)), "p");
