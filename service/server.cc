@@ -74,9 +74,10 @@ int MaxReceiveBytes(const Options& options) {
   const int64_t max_pages = max_tokens / options.page_tokens + 1;
   const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
                         2 * max_pages * int64_t{sizeof(PageId)};
-  constexpr int64_t kKeyBytes = int64_t{kMaxBlockKeys} * kMaxKeyBytes;
+  const int64_t key_bytes =
+      options.memory > 0 ? int64_t{kMaxBlockKeys} * kMaxKeyBytes : 0;
   return static_cast<int>(std::min<int64_t>(
-      std::max(bytes, kKeyBytes) + kMessageOverheadBytes, INT32_MAX));
+      std::max(bytes, key_bytes) + kMessageOverheadBytes, INT32_MAX));
 }
 
 }  // namespace

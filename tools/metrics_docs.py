@@ -22,7 +22,7 @@ All metrics of `pandod`, served at `/metrics` of `--http`. Written by `tools/met
 Every series is there, at 0, from the start; only those of workers come and go with them, and those of reuse are there while
 it is learnt: under the policy `reuse`, and always with `--learn-reuse yes`; hits of what was loaded are there with a tier. All that comes from the cache is of one consistent
 picture, so that pages by state sum to the capacity in every scrape; the figures of workers are of the next moment. There are
-at most 1,800 series. Control characters and marks of direction in a label's value are written as `\\u001b`.
+at most 2,400 series. Control characters and marks of direction in a label's value are written as `\\u001b`.
 """
 
 

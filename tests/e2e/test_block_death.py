@@ -210,6 +210,8 @@ def test_while_pandod_is_away_releases_and_publications_wait_for_it(start_pandod
         named = keys(2, prompt=2)
         places = client.reserve_blocks(3, [of(kind, named)])
         os.kill(pandod.pid, signal.SIGSTOP)
+        # Its threads stop a little later.
+        os.waitid(os.P_PID, pandod.pid, os.WSTOPPED | os.WNOWAIT)
         try:
             with pytest.raises(PandoError):
                 client.lookup_blocks([of(kind, keys(2))])

@@ -21,7 +21,7 @@ from raw_calls import RawCalls
 from remote_worker import remote_worker
 
 TOKENS = list(range(2 * PAGE_TOKENS))
-MAX_SERIES = 1800
+MAX_SERIES = 2_400
 SHOWN_CLASSES = 8
 SHOWN_WORKERS = 32
 LOAD_CLIENT = Path(raw_calls.__file__).with_name("load_client.py")
