@@ -1,4 +1,4 @@
-"""Counts the calls of a client, and those that pandod has not answered."""
+"""Counts the calls of a client, and those that waited for pandod in vain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pando_kv import Client
-from pando_kv.errors import AwayError, PandoError
+from pando_kv.errors import DeadlineError
 
 
 class Calls:
@@ -25,9 +25,7 @@ def counted(client: Client) -> Iterator[Calls]:
     def count(call: Any, *given: Any) -> Any:
         try:
             answer = send(call, *given)
-        except AwayError:
-            raise
-        except PandoError:
+        except DeadlineError:
             calls.unanswered += 1
             raise
         if not client.is_away:

@@ -16,7 +16,8 @@ NO_POOL = dict.fromkeys(
 
 
 def serve_blocks(folder, memory="64MiB", **options):
-    server = Pandod(folder, memory=memory, **(NO_POOL | options))
+    given = NO_POOL | {"block_extent": "1MiB"} | options
+    server = Pandod(folder, memory=memory, **given)
     server.start()
     return server
 

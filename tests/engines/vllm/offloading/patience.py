@@ -10,9 +10,12 @@ LONG = 1000.0
 CALL_SECONDS = 5.0
 
 
-def be_patient(replace: Callable[[Any, str, Any], Any] = setattr) -> None:
-    """For engines that are made from now on; `replace` may undo it later."""
+def be_patient(
+    replace: Callable[[Any, str, Any], Any] = setattr, seconds: float = CALL_SECONDS
+) -> None:
+    """For engines that are made from now on, whose calls may take so many seconds;
+    `replace` may undo it later."""
     from pando_kv.vllm.offloading import spec, step_access
 
-    replace(spec, "CALL_SECONDS", CALL_SECONDS)
+    replace(spec, "CALL_SECONDS", seconds)
     replace(step_access, "_STEP_SECONDS", LONG)

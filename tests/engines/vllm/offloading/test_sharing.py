@@ -28,7 +28,8 @@ def test_a_prompt_that_ends_before_is_found(start):
     first.ask("computed", tokens)
     for length in (480, 330, 100, 33):
         second.forget()
-        whole = (length - 1) // 32 * 32
+        # One token is computed in any case.
+        whole = min(length // 32 * 32, length - 1)
         assert second.ask(f"{length}", tokens[:length]) == whole
 
 
