@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,9 @@ def become(told: dict[str, Any], engine: Any) -> None:
     sys.stdin = open(0, closefd=False)
     try:
         engine.run(told["arguments"])
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
         sys.stdout.flush()
         os._exit(0)

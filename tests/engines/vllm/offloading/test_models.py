@@ -46,7 +46,9 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
     assert cached == of_its_own
     outputs, cached = one_by_one(second, others)
     assert outputs == of_others
-    assert min(cached[:3]) > 0
+    # Of windows and states vLLM stores what the ends of prompts need.
+    if name.startswith(("llama", "deepseek")):
+        assert min(cached[:3]) > 0
     second.close()
 
     with Client(server.address, name="operator") as operator:
