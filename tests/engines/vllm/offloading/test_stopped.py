@@ -61,6 +61,11 @@ def at(engine, side, name, do, monkeypatch):
     return came
 
 
+def has_kinds_of(engine, epoch):
+    kinds = engine.manager._kinds.now
+    return kinds is not None and kinds.epoch == epoch
+
+
 @pytest.mark.parametrize("what", WHATS)
 @pytest.mark.parametrize(("side", "phase"), PHASES)
 def test_an_engine_goes_on(side, phase, what, server, engines, monkeypatch):
@@ -86,7 +91,10 @@ def test_an_engine_goes_on(side, phase, what, server, engines, monkeypatch):
     server.go_on()
     for client in (*first.clients, *second.clients):
         eventually(lambda client=client: not client.is_away)
-    eventually(lambda: all(engine.manager._kinds.now for engine in engines))
+    with Client(server.pandod.address, name="operator") as operator:
+        epoch = operator.epoch
+    for engine in engines:
+        eventually(lambda engine=engine: has_kinds_of(engine, epoch))
     for engine in engines:
         engine.run()
         engine.forget()
