@@ -75,7 +75,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
             "prompt_lookup_max": 3,
         }
     },
-    "deepseek mla": {"block_size": 16},
+    "deepseek mla": {"block_size": 16, "dtype": "bfloat16"},
 }
 
 
