@@ -55,8 +55,14 @@ class MemoryGrant:
     token: bytes
 
 
-def attach_memory(sessions: SessionTracker) -> Call[MemoryGrant]:
-    request = blocks_pb2.AttachMemoryRequest(session_id=sessions.current().session_id)
+def attach_memory(
+    sessions: SessionTracker, session_id: int | None = None
+) -> Call[MemoryGrant]:
+    """`session_id` is that of another process of the engine, for which this one writes;
+    None: the client's own."""
+    if session_id is None:
+        session_id = sessions.current().session_id
+    request = blocks_pb2.AttachMemoryRequest(session_id=session_id)
 
     def parse(data: bytes) -> MemoryGrant:
         response = blocks_pb2.AttachMemoryResponse.FromString(data)

@@ -24,6 +24,7 @@ from vllm.v1.kv_offload.base import (
 from vllm.v1.kv_offload.config import OffloadingConfig
 
 from pando_kv import Client, SessionLink
+from pando_kv._block_calls import attach_memory
 from pando_kv._session import Session
 from pando_kv.blocks import KindSpec
 from pando_kv.errors import PandoError
@@ -40,6 +41,7 @@ from pando_kv.vllm.offloading.layout import lay_out
 _log = logging.getLogger("pando_kv.vllm")
 
 _FIRST_SECONDS = 60.0
+_LINK_SECONDS = 5.0
 # After so many seconds an old memory goes, though no step has used the new one: its
 # scheduler has given out no place in the old one for as long.
 _OLD_MEMORY_SECONDS = 60.0
@@ -165,7 +167,9 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
     def _link_to(self, session_id: int) -> None:
         """Pandod gives no block of that session away while this process lives."""
         try:
-            link = self._client.link_session(session_id)
+            call = attach_memory(self._client._sessions, session_id)
+            grant = self._client._connection.send(call)
+            link = SessionLink(grant.memory_socket, grant.token, _LINK_SECONDS)
         except PandoError as error:
             _log.debug("pandod: no link to the scheduler's session: %s", error)
             return
