@@ -268,11 +268,17 @@ class Engine:
             "protected": int(self.cache.protected_size()),
             "total": int(self.allocator.size),
             "waiting": len(self.scheduler.waiting_queue),
+            "offloads": self._offloads(),
             "leaks": self.scheduler.invariant_checker.count_memory_leak_warnings,
             "key_addresses": _addresses(pool, "k_buffer"),
             "value_addresses": _addresses(pool, "v_buffer"),
             "pid": os.getpid(),
         }
+
+    def _offloads(self) -> int:
+        """Nodes on their way to the store."""
+        linker = getattr(self.cache, "linker", None)
+        return len(linker.pending_offloads) if linker else 0
 
     def _transport(self) -> str:
         if not self.has_pando:
