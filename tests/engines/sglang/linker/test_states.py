@@ -2,6 +2,7 @@
 bytes of a token say all tokens before it, and so does a state."""
 
 import hashlib
+import os
 import random
 import sys
 import types
@@ -14,6 +15,8 @@ from engines.sglang.linker.conftest import serve_blocks
 from engines.sglang.linker.engines import nothing_is_held
 from eventually import eventually
 from pando_kv import Operator
+
+os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
 
 # SGLang's kit for tests of its tree asks this one for a class, and this one for
 # packages that no engine needs.
