@@ -8,7 +8,8 @@ from engines.sglang.linker.engines import HERE, Engines
 from engines.sglang.odd_models import MODELS, make_odd_model
 from pandod_process import Pandod
 
-MEMORY = "64MiB"
+# A kind has extents of its own, and each version of the weights is a kind.
+MEMORY = {"memory": "64MiB", "block_extent": "1MiB"}
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +38,7 @@ def engines_of(zygote, models):
 
 
 def serve_blocks(folder, **options):
-    server = Pandod(folder, **({"memory": MEMORY} | options))
+    server = Pandod(folder, **(MEMORY | options))
     server.start()
     return server
 
