@@ -32,6 +32,13 @@ _LFM_2 = _COMMON | {
     "num_key_value_heads": 2,
     "layer_types": ["conv", "conv", "full_attention", "conv"] * 2,
     "conv_L_cache": 3,
+    "conv_dim": 128,
+    "block_dim": 128,
+    "block_ff_dim": 256,
+    "block_multiple_of": 32,
+    "block_ffn_dim_multiplier": 1.0,
+    "block_use_swiglu": True,
+    "conv_dim_out": 128,
     "block_auto_adjust_ff_dim": False,
     "norm_eps": 1e-5,
 }
@@ -41,11 +48,11 @@ _DEEPSEEK = _COMMON | {
     "model_type": "deepseek_v2",
     "num_hidden_layers": 4,
     "num_key_value_heads": 4,
-    "kv_lora_rank": 64,
+    "kv_lora_rank": 512,
     "q_lora_rank": None,
     "moe_intermediate_size": 64,
     "qk_nope_head_dim": 32,
-    "qk_rope_head_dim": 32,
+    "qk_rope_head_dim": 64,
     "v_head_dim": 32,
     "head_dim": 32,
     "n_routed_experts": 2,
@@ -75,7 +82,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
             "prompt_lookup_max": 3,
         }
     },
-    "deepseek mla": {"block_size": 16, "dtype": "bfloat16"},
+    "deepseek mla": {"dtype": "bfloat16"},
 }
 
 
