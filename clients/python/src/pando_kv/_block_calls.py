@@ -269,10 +269,18 @@ def _kind(message: blocks_pb2.Kind) -> Kind:
 def _kind_of_values(
     number: int, generation: int, shard_stride: int, spec: tuple[Any, ...], *_: Any
 ) -> Kind:
-    namespace, *rest = spec
+    # A newer pandod may send fields that follow these.
+    namespace, identity, label, key_bytes, shard_bytes, shards = spec[:6]
     return Kind(
         number,
         generation,
         shard_stride,
-        KindSpec(*rest[:5], Namespace(*namespace[:3]) if namespace else None),
+        KindSpec(
+            identity,
+            label,
+            key_bytes,
+            shard_bytes,
+            shards,
+            Namespace(*namespace[:3]) if namespace else None,
+        ),
     )
