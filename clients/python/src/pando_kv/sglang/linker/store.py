@@ -25,7 +25,7 @@ from pando_kv.blocks import (
     are_places,
 )
 from pando_kv.errors import AwayError, PandoError, SessionLostError, UnavailableError
-from pando_kv.sglang import ADDRESS, TOKEN
+from pando_kv.sglang import TOKEN
 from pando_kv.sglang.linker.pages import Addresses
 
 T = TypeVar("T")
@@ -83,12 +83,6 @@ class Store:
         self._prepare = prepare
         self._specs = specs
         self._patience = patience
-        self._address = os.environ.get(ADDRESS, "")
-        if not self._address:
-            raise ValueError(
-                f"PandoLinker needs {ADDRESS}, the address of pandod, in the "
-                "environment, for example unix:/run/pando/pando.sock"
-            )
         self._client: Client | None = None
         self._losses = 0  # of sessions
         self._memory: BlockMemory | None = None  # of this session
@@ -224,7 +218,6 @@ class Store:
     def _attach(self) -> None:
         if self._client is None:
             self._client = Client(
-                self._address,
                 name=self._name,
                 timeout=_TIMEOUT,
                 away_after=self._patience,

@@ -21,7 +21,6 @@ from pando_kv.vllm.offloading.step_access import CALL_SECONDS
 from pando_kv.vllm.offloading.worker import PandoWorker
 
 TESTED_VERSIONS = ("0.32.0",)
-_ADDRESS = "unix:/run/pando/pando.sock"
 
 
 class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
@@ -52,10 +51,9 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
         return self._worker
 
     def _connect(self, side: str) -> tuple[Client, threading.Event]:
-        address = self.extra_config.get("pando_address")
         is_changed = threading.Event()
         client = Client(
-            address or os.environ.get("PANDO_ADDRESS") or _ADDRESS,
+            self.extra_config.get("pando_address") or "",
             name=f"vllm {side} {os.getpid()}",
             token=os.environ.get("PANDO_TOKEN") or None,
             on_session_lost=lambda _: is_changed.set(),
