@@ -51,7 +51,8 @@ class Blocks {
   }
 
   void Store(const std::string& keys) {
-    const std::vector<BlockKeys> asked = {{.kind = kind_, .keys = keys}};
+    const std::vector<BlockKeys> asked = {
+        {.kind = kind_, .keys = keys, .before = {}}};
     CHECK(blocks_.Reserve({kSession, ReservationId(1), asked}).ok());
     CHECK(blocks_.Publish(kSession, ReservationId(1), {}).ok());
   }
@@ -64,8 +65,10 @@ class Blocks {
   }
 
   bool AreReady(const std::string& keys) {
-    const std::vector<BlockKeys> asked = {
-        {.kind = kind_, .keys = keys, .shape = BlockShape::kPrefix}};
+    const std::vector<BlockKeys> asked = {{.kind = kind_,
+                                           .keys = keys,
+                                           .before = {},
+                                           .shape = BlockShape::kPrefix}};
     const auto places = blocks_.Lookup(kSession, asked);
     return places.ok() && IsPlace(places->back());
   }

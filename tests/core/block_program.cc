@@ -59,7 +59,8 @@ BlockProgram::BlockProgram(program::Choices choices, uint32_t kinds)
 
 std::string BlockProgram::OpenSession(uint32_t slot) {
   Session& session = sessions_[slot];
-  session = {.id = SessionId(++last_id_)};
+  session = {};
+  session.id = SessionId(++last_id_);
   session.number = cache_.OpenSession(session.id, "worker");
   session.generations.assign(kinds_, 0);
   if (Below(3) > 0) {

@@ -459,7 +459,8 @@ TEST_F(LargeCallsTest, AnInsertThatIsAbandonedEndsAllTheSame) {
 
 // The same prompt in a namespace of pairs, as one insert and in small ones.
 TEST_F(LargeCallsTest, PairsOfTokensGoOnAcrossParts) {
-  const NamespaceKey bigram{.bigram = true};
+  NamespaceKey bigram;
+  bigram.bigram = true;
   const auto tokens = Tokens(9'001);
   const auto pages = cache_.Allocate({session_, bigram, 9'000})->pages;
   ASSERT_EQ(Outcome(cache_.Insert({.session = session_,
