@@ -38,7 +38,7 @@ absl::StatusOr<BlockNumber> BlockReserve::AnswerNext(Context& context,
     const BlockRecord& record = blocks.At(block);
     if (!blocks.IsOverdue(record)) {
       const bool is_ready = record.block_state() == BlockState::kReady;
-      blocks.Link(kind, block, previous);
+      TakeWork(context, blocks.Link(kind, block, previous) / kLinksOfAKey);
       if (is_ready && blocks.Touch(kind, block)) TakeWork(context, kLeafWork);
       Append(context, is_ready ? kReadyBlock : kPendingBlock);
       return block;

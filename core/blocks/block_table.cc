@@ -6,6 +6,13 @@
 #include "base/check.h"
 
 namespace pando {
+namespace {
+
+// How far Link looks back. What is further away stays as if nothing was before
+// it.
+constexpr uint32_t kMostLinks = 4'096;
+
+}  // namespace
 
 BlockTable::BlockTable(const BlockOptions& options)
     : options_(options), memory_(options) {}
@@ -88,16 +95,32 @@ BlockNumber BlockTable::Reserve(Kind& kind, std::string_view key,
   return block;
 }
 
-void BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
+uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
   BlockRecord& record = At(block);
+  uint32_t links = 0;
   if (previous == kNoBlock || previous == block ||
       PreviousOf(kind, record) != kNoBlock ||
-      At(previous).followers == BlockRecord::kMaxCount) {
-    return;
+      At(previous).followers == BlockRecord::kMaxCount ||
+      MayComeBefore(kind, block, previous, links)) {
+    return links;
   }
   record.previous = previous;
   record.previous_generation = At(previous).generation;
   Change(kind, previous, [](BlockRecord& r) { ++r.followers; });
+  return links;
+}
+
+// Blocks that follow each other in a circle would stay for ever.
+bool BlockTable::MayComeBefore(const Kind& kind, BlockNumber block,
+                               BlockNumber previous, uint32_t& links) const {
+  if (At(block).followers == 0) return false;
+  while (links < kMostLinks) {
+    ++links;
+    previous = PreviousOf(kind, At(previous));
+    if (previous == kNoBlock) return false;
+    if (previous == block) return true;
+  }
+  return true;
 }
 
 BlockNumber BlockTable::PreviousOf(const Kind& kind,

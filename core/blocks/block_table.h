@@ -98,8 +98,9 @@ class BlockTable {
   // Begins a block, which comes after `previous`, if there is one.
   // REQUIRES: MakeRoom said so, and the key has no block.
   BlockNumber Reserve(Kind& kind, std::string_view key, BlockNumber previous);
-  // `block` comes after `previous`, unless it has a good link already.
-  void Link(Kind& kind, BlockNumber block, BlockNumber previous);
+  // `block` comes after `previous`, unless it has a good link already, or comes
+  // before it. Returns how many other links that took to find out.
+  uint32_t Link(Kind& kind, BlockNumber block, BlockNumber previous);
   // Publishes a written block. It is freed when its kind has ended or its key
   // has another block; returns false then.
   bool Publish(BlockNumber block);
@@ -153,6 +154,10 @@ class BlockTable {
   void Forget(Kind& kind, BlockNumber block);
   // A written block can be found, unless another with its key is ready.
   bool MakeFindable(Kind& kind, BlockNumber block);
+  // Whether `block` is found on the way back from `previous`; also when that
+  // has too many links. Counts those that it looks at.
+  bool MayComeBefore(const Kind& kind, BlockNumber block, BlockNumber previous,
+                     uint32_t& links) const;
   // Frees a block that is held and not counted in a state any more.
   void Free(Kind& kind, BlockNumber block);
   void FreeEndedExtent(uint32_t extent);

@@ -174,6 +174,15 @@ TEST_F(BlockTest, ABlockGoesAfterThoseThatFollowIt) {
   EXPECT_EQ(LookUp("abcdefgh"), "ffffffmm");
 }
 
+TEST_F(BlockTest, BlocksThatClaimToFollowEachOtherAreEvictedLikeOthers) {
+  Store("ab");
+  EXPECT_EQ(Letters(Reserve("ba", 1)), "rr");
+  Store("cdef");
+  Store("ghij");
+  Store("klmn");
+  EXPECT_EQ(LookUp("ab"), "mm");
+}
+
 TEST_F(BlockTest, AResetTakesNothingFromOthers) {
   const SessionId other(2);
   cache_.OpenSession(other, "other");
