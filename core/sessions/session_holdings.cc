@@ -86,6 +86,9 @@ void SessionHoldings::WriterGone(WriterId writer) {
     }
   });
   for (Session* session : lost) EndLost(*session);
+  // What these hold is not in quarantine yet.
+  sessions_->ForEachEnded(
+      [&](Session& session) { session.writers.Remove(writer); });
 }
 
 void SessionHoldings::Expire(absl::Duration quarantine) {

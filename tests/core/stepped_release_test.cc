@@ -139,6 +139,23 @@ TEST_F(SteppedReleaseTest, TheEndOfASessionFreesItsPagesInBoundedSteps) {
   EXPECT_EQ(Counts().free, kPages - kDepth);
 }
 
+// Its end is told while the session is on its way into quarantine.
+TEST_F(SteppedReleaseTest, AWriterThatEndsMeanwhileHoldsNothingInQuarantine) {
+  constexpr WriterId kWriter(7);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_, kWriter)), "OK");
+  ASSERT_TRUE(cache_.Allocate({session_, kNoNamespace, 1}).ok());
+  cache_.SuspendSession(session_, absl::UnixEpoch());
+  WithParts([&](CacheParts& parts) {
+    parts.journal.set_time(absl::UnixEpoch());
+    parts.holdings.Expire(absl::InfiniteDuration());
+  });
+  EXPECT_EQ(Outcome(cache_.CheckSession(session_)), "SESSION_LOST");
+  cache_.WriterGone(kWriter);
+  cache_.ExpireSessions(absl::UnixEpoch(), absl::InfiniteDuration());
+  EXPECT_THAT(cache_.ListQuarantine(1).sessions, IsEmpty());
+  EXPECT_EQ(Counts().free, kPages - kDepth);
+}
+
 TEST_F(SteppedReleaseTest, ALockWhoseReleaseHasBegunIsNotFound) {
   const LockId first_half = LockFirst(kDepth / 2);
   const LockId lock = LockFirst(kDepth);
