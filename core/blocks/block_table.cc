@@ -98,8 +98,10 @@ BlockNumber BlockTable::Reserve(Kind& kind, std::string_view key,
 uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
   BlockRecord& record = At(block);
   uint32_t links = 0;
+  // A detached block is never followed: it may go at any time.
   if (previous == kNoBlock || previous == block ||
       PreviousOf(kind, record) != kNoBlock ||
+      At(previous).block_state() == BlockState::kDetached ||
       At(previous).followers == BlockRecord::kMaxCount ||
       MayComeBefore(kind, block, previous, links)) {
     return links;

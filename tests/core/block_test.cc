@@ -183,6 +183,18 @@ TEST_F(BlockTest, BlocksThatClaimToFollowEachOtherAreEvictedLikeOthers) {
   EXPECT_EQ(LookUp("ab"), "mm");
 }
 
+TEST_F(BlockTest, ABlockThatClaimsToFollowItselfFollowsNothing) {
+  EXPECT_EQ(Letters(Reserve("a", 1)), "f");
+  cache_.ExpireSessions(absl::UnixEpoch() + absl::Seconds(30), absl::Hours(1));
+  const std::string key = Keys("a");
+  std::vector<BlockKeys> keys = Ask(key);
+  keys[0].before = key;
+  EXPECT_EQ(Letters(blocks_.Reserve({session_, ReservationId(2), keys, false})),
+            "f");
+  EXPECT_EQ(*blocks_.Discard(session_, ReservationId(1), {}), 0u);
+  EXPECT_THAT(cache_.CheckInvariants(), testing::IsEmpty());
+}
+
 TEST_F(BlockTest, AResetTakesNothingFromOthers) {
   const SessionId other(2);
   cache_.OpenSession(other, "other");
