@@ -67,6 +67,7 @@ absl::Status BlockSearch::AnswerForwards(Context& context,
 // In one step, so that no block of the row goes before the row is used.
 absl::Status BlockSearch::AnswerRow(Context& context, const OpenKeys& keys,
                                     uint32_t window) {
+  if (context.work == 0) return absl::OkStatus();
   std::vector<BlockNumber> row;   // from its end
   std::vector<BlockPlace> after;  // what was found after it, from the end
   for (size_t end = keys.count; end > 0 && row.size() < window;) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/block_cache.h"
+#include "core/block_calls/block_search.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -104,6 +105,17 @@ TEST_F(BlockTest, ShapesSayWhichKeysDecide) {
   EXPECT_EQ(LookUp("abcde", BlockShape::kWindow, 2), "---ff");
   EXPECT_EQ(LookUp("abcde", BlockShape::kWindow, 3), "ffm--");
   EXPECT_EQ(LookUp("abc", BlockShape::kWindow, 2), "ffm");
+}
+
+TEST_F(BlockTest, ManyRowsAreSoughtInSteps) {
+  const std::string key = Keys("a");
+  const std::vector<BlockKeys> rows(kMaxBlockKeys,
+                                    Ask(key, BlockShape::kCheckpoint).front());
+  BlockSearch search(session_, rows);
+  size_t steps = 1;
+  while (!cache_.Step(search)) ++steps;
+  EXPECT_GE(steps, kMaxBlockKeys / kStepKeys);
+  EXPECT_THAT(*search.Take(), testing::Each(kMissingBlock));
 }
 
 TEST_F(BlockTest, AllOrNothingTellsWhatIsMissingAndLocksNothing) {
