@@ -85,8 +85,9 @@ class BlockTable {
   // Touches it, too. REQUIRES: CanLock.
   bool Lock(Kind& kind, BlockNumber block);
   bool Unlock(BlockNumber block);
+  // One is left for Pin.
   bool CanLock(BlockNumber block) const {
-    return At(block).locks < BlockRecord::kMaxCount;
+    return At(block).locks < BlockRecord::kMaxCount - 1;
   }
   // While a call has further use for a block, ready or not, it stays: as
   // locked, but counted nowhere.

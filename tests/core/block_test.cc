@@ -5,6 +5,7 @@
 
 #include "core/block_cache.h"
 #include "core/block_calls/block_search.h"
+#include "core/blocks/block_table.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -281,6 +282,28 @@ TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 0u);
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 1u);
   EXPECT_TRUE(cache_.IsIdle());
+}
+
+TEST(BlockTableTest, ABlockWithAllLocksThatItMayHaveStaysWhileItIsPinned) {
+  BlockTable blocks({.memory_bytes = kPlaceBytes, .extent_bytes = kPlaceBytes});
+  Kind& kind = blocks.kinds().FindOrMake({.ns = {},
+                                          .identity = "kind",
+                                          .label = "",
+                                          .key_bytes = 16,
+                                          .shard_bytes = kPlaceBytes,
+                                          .shards = 1});
+  ASSERT_TRUE(blocks.MakeRoom(kind));
+  const BlockNumber block =
+      blocks.Reserve(kind, std::string(16, 'a'), kNoBlock);
+  ASSERT_TRUE(blocks.Publish(block));
+  blocks.Lock(kind, block);
+  // As if many locked it.
+  for (blocks.At(block).locks = BlockRecord::kMaxCount - 9;
+       blocks.CanLock(block);) {
+    blocks.Lock(kind, block);
+  }
+  blocks.Pin(block);
+  EXPECT_FALSE(blocks.MakeRoom(kind));
 }
 
 }  // namespace
