@@ -397,10 +397,15 @@ CacheStats PrefixCache::Stats() {
 
 bool PrefixCache::IsIdle() {
   Hold hold(this);
-  return parts_.sessions.lock_count() == 0 &&
-         parts_.pool.count(PageState::kReserved) == 0 &&
-         parts_.block_holds.lock_count() == 0 &&
-         parts_.block_holds.reservation_count() == 0;
+  if (parts_.sessions.lock_count() > 0 ||
+      parts_.pool.count(PageState::kReserved) > 0) {
+    return false;
+  }
+  bool has_blocks = false;
+  parts_.sessions.ForEachSession([&](const Session& session) {
+    has_blocks = has_blocks || session.blocks->holds_anything();
+  });
+  return !has_blocks;
 }
 
 std::optional<std::vector<std::string>> PrefixCache::CheckInvariantsStep() {

@@ -243,7 +243,8 @@ class PrefixCache {
   void BeginDrain();
 
   CacheStats Stats();
-  // Nothing is locked and nothing reserved.
+  // No session has locked or reserved anything. What is in quarantine may be
+  // held for ever.
   bool IsIdle();
   // Verifies the next part of the invariants. None: there is more to verify.
   // After the last part, a sentence for each invariant that does not hold; the

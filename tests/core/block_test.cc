@@ -271,6 +271,21 @@ TEST_F(BlockTest, WhileDrainingOnlyWhoHoldsSomethingIsAdmitted) {
   EXPECT_EQ(Letters(Reserve("b", 1)), "DRAINING");
 }
 
+TEST_F(BlockTest, WhatIsInQuarantineKeepsNoServerFromEnding) {
+  const SessionId lost(2);
+  cache_.OpenSession(lost, "stopped");
+  ASSERT_EQ(Outcome(cache_.AttachSession(lost, WriterId(1))), "OK");
+  Open(lost, "kind");
+  const std::string key = Keys("a");
+  ASSERT_EQ(Letters(blocks_.Reserve({lost, ReservationId(1), Ask(key), false})),
+            "f");
+  EXPECT_FALSE(cache_.IsIdle());
+  cache_.SuspendSession(lost, absl::UnixEpoch());
+  cache_.ExpireSessions(absl::UnixEpoch(), absl::Hours(1));
+  EXPECT_EQ(blocks_.Stats().quarantined_blocks, 1u);
+  EXPECT_TRUE(cache_.IsIdle());
+}
+
 TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   Store("a");
   const std::string keys = Keys("a");
