@@ -52,6 +52,7 @@ bool BlockTable::EvictLeaf(Kind& kind) {
 }
 
 bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
+  asked_kinds_ += kinds_.size();
   std::vector<std::pair<uint64_t, Kind*>> older;
   kinds_.ForEach([&](Kind& other) {
     const std::optional<uint64_t> other_age = ColdestAge(other);

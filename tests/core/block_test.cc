@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/block_cache.h"
+#include "core/block_calls/block_reserve.h"
 #include "core/block_calls/block_search.h"
 #include "core/blocks/block_table.h"
 #include "tests/core/cache_fixture.h"
@@ -297,6 +299,46 @@ TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 0u);
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 1u);
   EXPECT_TRUE(cache_.IsIdle());
+}
+
+// To look for one that gives an extent costs work of the step.
+TEST(BlockStepsTest, RoomAmongManyKindsIsMadeInSteps) {
+  constexpr size_t kKinds = 2'048;
+  PrefixCache cache({.page_tokens = 4,
+                     .capacity_pages = 2,
+                     .blocks = {.memory_bytes = kKinds * kPlaceBytes,
+                                .extent_bytes = kPlaceBytes}});
+  BlockCache blocks(&cache);
+  const SessionId session(1);
+  cache.OpenSession(session, "engine");
+  std::string keys;
+  std::vector<BlockKeys> asked;
+  for (size_t i = 0; i < kKinds; ++i) {
+    const std::vector<KindSpec> specs = {{.ns = {},
+                                          .identity = absl::StrCat(i),
+                                          .label = "",
+                                          .key_bytes = 16,
+                                          .shard_bytes = kPlaceBytes,
+                                          .shards = 1}};
+    keys = std::string(16, 'a');
+    asked = {{.kind = blocks.OpenKinds(session, specs)->front().number,
+              .keys = keys,
+              .before = {}}};
+    ASSERT_EQ(
+        Outcome(blocks.Reserve({session, ReservationId(1), asked, false})),
+        "OK");
+    ASSERT_EQ(Outcome(blocks.Publish(session, ReservationId(1), {})), "OK");
+  }
+  // The last kind gets one extent after the other.
+  for (char letter = 'b'; letter < 'z'; ++letter) {
+    keys += std::string(16, letter);
+  }
+  asked.front().keys = keys;
+  BlockReserve reserve({session, ReservationId(1), asked, false});
+  size_t steps = 1;
+  while (!cache.Step(reserve)) ++steps;
+  EXPECT_GT(steps, 1u);
+  ASSERT_EQ(Outcome(reserve.Take()), "OK");
 }
 
 TEST(BlockTableTest, ABlockWithAllLocksThatItMayHaveStaysWhileItIsPinned) {
