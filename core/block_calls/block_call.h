@@ -25,10 +25,10 @@ namespace pando {
 inline constexpr uint32_t kStepKeys = 2'048;
 inline constexpr uint32_t kLeafWork = 4;
 inline constexpr uint32_t kEvictionWork = 16;
-// Links between blocks, and kinds that might give an extent, that cost as much
-// as a key.
+// Links between blocks, and looks for an extent to take, that cost as much as a
+// key.
 inline constexpr uint32_t kLinksOfAKey = 4;
-inline constexpr uint32_t kKindsOfAKey = 16;
+inline constexpr uint32_t kLooksOfAKey = 16;
 
 // NO_BLOCK_MEMORY, or SESSION_LOST.
 absl::StatusOr<Session*> GetBlockSession(const CacheParts& parts, SessionId id);

@@ -64,14 +64,14 @@ bool BlockReserve::MakeRoom(Context& context, Kind& kind,
   if (blocks.memory().HasRoom(kind)) return true;
   if (full_ == &kind) return false;
   const uint64_t evictions = blocks.evictions();
-  const uint64_t asked = blocks.asked_kinds();
+  const uint64_t looks = blocks.looks();
   if (previous != kNoBlock) blocks.Pin(previous);
   const bool has_room = blocks.MakeRoom(kind);
   if (previous != kNoBlock) blocks.Unpin(previous);
   const uint64_t evicted = blocks.evictions() - evictions;
   TakeWork(context, static_cast<uint32_t>(
                         kEvictionWork + std::min<uint64_t>(evicted, kStepKeys) +
-                        (blocks.asked_kinds() - asked) / kKindsOfAKey));
+                        (blocks.looks() - looks) / kLooksOfAKey));
   if (!has_room) full_ = &kind;
   return has_room;
 }

@@ -52,7 +52,7 @@ bool BlockTable::EvictLeaf(Kind& kind) {
 }
 
 bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
-  asked_kinds_ += kinds_.size();
+  looks_ += kinds_.size();
   std::vector<std::pair<uint64_t, Kind*>> older;
   kinds_.ForEach([&](Kind& other) {
     const std::optional<uint64_t> other_age = ColdestAge(other);
@@ -70,6 +70,17 @@ bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
   for (size_t i = 0; i < asked; ++i) {
     const uint64_t middle = (older[i].first + age.value_or(0)) / 2;
     if (TakeExtentFrom(*older[i].second, middle)) return true;
+  }
+  if (age.has_value()) return false;
+  // The kind has no leaf of its own: any extent is better than none.
+  for (const auto& [other_age, other] : older) {
+    looks_ += other->extents.size();
+    for (uint32_t extent : other->extents) {
+      if (memory_.extent(extent).held > 0) continue;
+      ++other->counters.extents_lost;
+      EvictExtent(extent);
+      return true;
+    }
   }
   return false;
 }

@@ -119,8 +119,8 @@ class BlockTable {
   uint64_t changes() const { return changes_; }
   // Blocks that were evicted since the start.
   uint64_t evictions() const { return evictions_; }
-  // Kinds among which one was sought to take an extent from, since the start.
-  uint64_t asked_kinds() const { return asked_kinds_; }
+  // Kinds and extents that were looked at for one to take, since the start.
+  uint64_t looks() const { return looks_; }
 
   // Frees extents of kinds that have ended, about `work` of them; returns
   // whether there are more.
@@ -182,7 +182,7 @@ class BlockTable {
   GhostRing<BlockEviction> evicted_;
   uint64_t use_ = 0;
   uint64_t evictions_ = 0;
-  uint64_t asked_kinds_ = 0;
+  uint64_t looks_ = 0;
   uint64_t changes_ = 0;
   absl::Time now_ = absl::UnixEpoch();
 };

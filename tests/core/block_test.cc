@@ -301,6 +301,47 @@ TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   EXPECT_TRUE(cache_.IsIdle());
 }
 
+TEST(BlockRoomTest, AnExtentWithoutHeldBlocksMovesWhereverItsBlocksAre) {
+  constexpr size_t kExtents = 16;
+  PrefixCache cache({.page_tokens = 4,
+                     .capacity_pages = 2,
+                     .blocks = {.memory_bytes = 2 * kExtents * kPlaceBytes,
+                                .extent_bytes = 2 * kPlaceBytes}});
+  BlockCache blocks(&cache);
+  const SessionId session(1);
+  cache.OpenSession(session, "engine");
+  std::vector<KindSpec> specs(2, {.ns = {},
+                                  .identity = "many",
+                                  .label = "",
+                                  .key_bytes = 16,
+                                  .shard_bytes = kPlaceBytes,
+                                  .shards = 1});
+  specs[1].identity = "none";
+  const auto kinds = blocks.OpenKinds(session, specs);
+  std::string locked;
+  for (size_t i = 0; i < kExtents; ++i) {
+    const char letter = static_cast<char>('a' + i);
+    const std::string keys =
+        std::string(16, letter) + std::string(16, letter - 32);
+    const std::vector<BlockKeys> asked = {
+        {.kind = kinds->at(0).number, .keys = keys, .before = {}}};
+    ASSERT_EQ(
+        Outcome(blocks.Reserve({session, ReservationId(1), asked, false})),
+        "OK");
+    ASSERT_EQ(Outcome(blocks.Publish(session, ReservationId(1), {})), "OK");
+    if (i < kExtents - 1) locked += std::string(16, letter);
+  }
+  const std::vector<BlockKeys> read = {
+      {.kind = kinds->at(0).number, .keys = locked, .before = {}}};
+  ASSERT_EQ(Outcome(blocks.Acquire({session, BlockLockId(1), read, false})),
+            "OK");
+  const std::string key(16, 'a');
+  const std::vector<BlockKeys> asked = {
+      {.kind = kinds->at(1).number, .keys = key, .before = {}}};
+  const auto places = blocks.Reserve({session, ReservationId(1), asked, false});
+  EXPECT_TRUE(IsPlace(places->front()));
+}
+
 // To look for one that gives an extent costs work of the step.
 TEST(BlockStepsTest, RoomAmongManyKindsIsMadeInSteps) {
   constexpr size_t kKinds = 2'048;
