@@ -32,7 +32,7 @@ class Quarantine {
     absl::Time since;
     absl::Time until;  // for the writers that are not watched
     std::vector<PageId> pages;
-    std::unique_ptr<BlockOwner> blocks;
+    std::unique_ptr<BlockOwner> blocks;  // never null
 
     // A writer is known to live, so that no time limit frees the pages.
     bool is_held() const { return !writers.living().empty(); }

@@ -1,10 +1,12 @@
 // CheckInvariants finds what is broken: each part of the cache is damaged by
 // hand, one value after another, and mended again.
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/blocks/block_holds.h"
 #include "tests/core/cache_fixture.h"
 
 namespace pando {
@@ -245,6 +247,7 @@ TEST_F(DamageTest, OfQuarantinedPages) {
   Quarantine::Batch batch;
   batch.owner = session_;
   batch.pages = {PageId(1)};
+  batch.blocks = std::make_unique<BlockOwner>();
   damaged_.quarantine.Add(std::move(batch));
   EXPECT_THAT(cache_.CheckInvariants(),
               Tells("a quarantined page is in no batch"));
