@@ -50,13 +50,8 @@ absl::StatusOr<std::vector<SharedDescriptor>> Attachments::Attach(
 
 absl::StatusOr<Attachments::Exported> Attachments::ExportTo(
     WriterId writer, AttachGrant::What what) const {
-  absl::StatusOr<Exported> exported = what == AttachGrant::What::kPool
-                                          ? ExportPoolTo(writer)
+  return what == AttachGrant::What::kPool ? ExportPoolTo(writer)
                                           : ExportBlockMemoryTo(writer);
-  if (exported.ok()) return exported;
-  Log(LogLevel::kError, "a worker could not attach: no descriptor",
-      {{"reason", exported.status().message()}});
-  return absl::UnavailableError(exported.status().message());
 }
 
 absl::StatusOr<Attachments::Exported> Attachments::ExportPoolTo(
@@ -68,7 +63,14 @@ absl::StatusOr<Attachments::Exported> Attachments::ExportPoolTo(
       exported.is_known_to_memory = false;
       fd = pool_->ExportShard(shard.index);
     }
-    RETURN_IF_ERROR(fd.status());
+    if (!fd.ok()) {
+      Log(LogLevel::kError,
+          "a worker could not attach: no descriptor of a shard",
+          {{"shard", shard.index},
+           {"device", shard.device},
+           {"reason", fd.status().message()}});
+      return absl::UnavailableError(fd.status().message());
+    }
     exported.memory.push_back({*std::move(fd), shard.size_bytes});
   }
   return exported;
@@ -82,7 +84,12 @@ absl::StatusOr<Attachments::Exported> Attachments::ExportBlockMemoryTo(
     exported.is_known_to_memory = false;
     fd = block_memory_->Export();
   }
-  RETURN_IF_ERROR(fd.status());
+  if (!fd.ok()) {
+    Log(LogLevel::kError,
+        "a worker could not attach: no descriptor of the block memory",
+        {{"reason", fd.status().message()}});
+    return absl::UnavailableError(fd.status().message());
+  }
   exported.memory.push_back({*std::move(fd), block_memory_->bytes()});
   return exported;
 }

@@ -487,6 +487,7 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
   }
   if (spec.name == "page-bytes") return options.page_bytes > 0;
+  if (spec.name == "memory") return options.memory > 0;
   if (spec.name == "tier-host-bytes") return options.tier_host_bytes > 0;
   if (spec.name == "tier-disk-bytes") return options.tier_disk_bytes > 0;
   if (spec.name == "kv-planes" || spec.name == "heads" ||

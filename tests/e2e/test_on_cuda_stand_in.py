@@ -6,7 +6,7 @@ what becomes of each call that fails. The stand-in is tests/support/cuda_stand_i
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import cuda_stand_in
@@ -64,6 +64,16 @@ def worker(pandod: Pandod) -> Iterator[WorkerProcess]:
     with start_worker(pandod) as process:
         process.do("attach")
         yield process
+
+
+def held_memory(pandod: Pandod) -> list[str]:
+    """The files of the stand-in's memory that it has open."""
+    links = []
+    for descriptor in Path(f"/proc/{pandod.pid}/fd").iterdir():
+        # Others are closed at any time.
+        with suppress(FileNotFoundError):
+            links.append(str(descriptor.readlink()))
+    return [link for link in links if "cuda_stand_in_device" in link]
 
 
 def free_pages(pandod: Pandod) -> int:
@@ -152,18 +162,15 @@ def test_a_hundred_mappings_leave_nothing_behind(worker):
 
 
 def test_pandod_holds_the_memory_and_does_not_map_it(pandod, worker):
-    process = Path(f"/proc/{pandod.pid}")
-    held = [str(fd.readlink()) for fd in (process / "fd").iterdir()]
-    assert sum("cuda_stand_in_device" in name for name in held) == 2
-    assert "cuda_stand_in_device" not in (process / "maps").read_text()
+    assert len(held_memory(pandod)) == 2
+    maps = Path(f"/proc/{pandod.pid}/maps").read_text()
+    assert "cuda_stand_in_device" not in maps
 
 
 @pytest.mark.parametrize("rdma", [1, 0])
 def test_network_cards_may_reach_the_pool_where_the_gpus_let_them(start_pandod, rdma):
     pandod = start_pandod({"rdma": rdma})
-    links = [fd.readlink() for fd in Path(f"/proc/{pandod.pid}/fd").iterdir()]
-    pools = [str(link) for link in links if "cuda_stand_in_device" in str(link)]
-    assert ["_rdma" in pool for pool in pools] == [bool(rdma)] * 2
+    assert ["_rdma" in pool for pool in held_memory(pandod)] == [bool(rdma)] * 2
 
 
 def test_what_was_in_the_gpus_memory_before_is_overwritten_with_zeros(worker):

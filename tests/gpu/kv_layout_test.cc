@@ -194,8 +194,9 @@ TEST(KvLayout, NamesOfDTypesAndOrdersParseBack) {
 }
 
 TEST(KvLayout, UnknownNamesAreErrorsThatListTheKnownOnes) {
-  EXPECT_THAT(std::string(ParseDType("fp16").status().message()),
-              HasSubstr("dtype is 'fp16'; must be one of float32, float16"));
+  EXPECT_THAT(std::string(ParseDType("complex64").status().message()),
+              HasSubstr("dtype is 'complex64'; must be one of float32, "
+                        "float16"));
   EXPECT_THAT(std::string(ParseLayoutOrder("nhd").status().message()),
               HasSubstr("'nhd'; must be layer_first or page_first"));
 }
