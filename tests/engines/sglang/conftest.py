@@ -1,5 +1,10 @@
 """Engines start once for many tests: each start takes half a minute of a core."""
 
+import os
+
+# SGLang looks at it once in a process, whichever test imports it first.
+os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
+
 import pytest
 from engines.engine_process import EngineProcess, closing_all
 from engines.models import LAYOUT, make_model

@@ -212,12 +212,12 @@ def test_a_pool_that_is_not_as_pandos_is_refused(field, value, said):
 
 
 def test_models_that_differ_in_their_rope_alone_are_not_the_same(tmp_path):
-    from pando_kv.sglang.kv_pool import _digest
+    from pando_kv.sglang.kv_pool import model_digest_of
     from sglang.srt.server_args import ServerArgs
 
     def digest(name, **configuration):
         model = make_model(tmp_path / name, **configuration)
-        return _digest(ServerArgs(model_path=str(model), device="cpu"))
+        return model_digest_of(ServerArgs(model_path=str(model), device="cpu"))
 
     yarn = {
         "rope_type": "yarn",
@@ -240,7 +240,7 @@ def test_a_pool_in_other_memory_is_refused(roomy, monkeypatch):
         kv_pool, "get_serving", lambda: SimpleNamespace(served_model_name="tiny")
     )
     monkeypatch.setattr(kv_pool, "get_server_args", lambda: None)
-    monkeypatch.setattr(kv_pool, "_digest", lambda _: "")
+    monkeypatch.setattr(kv_pool, "model_digest_of", lambda _: "")
     monkeypatch.setattr(
         kv_pool, "get_parallel", lambda: SimpleNamespace(tp_rank=0, tp_size=1)
     )
