@@ -6,7 +6,7 @@ import random
 
 import pytest
 from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
-from engines.vllm.offloading.engine_alone import EngineAlone
+from engines.vllm.offloading.engine_alone import WINDOWS, EngineAlone
 from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.offloading.programs import run_program
 from engines.vllm.offloading.stopped_server import StoppableServer
@@ -17,16 +17,27 @@ SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
 PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "50"))
 
 
+WINDOWS_ARE_WRONG = pytest.mark.xfail(
+    strict=False,
+    reason="KV of windows is wrong now and then: such models are refused unless asked",
+)
+
+
+@pytest.mark.parametrize(
+    "windows", [(None,), pytest.param(WINDOWS, marks=WINDOWS_ARE_WRONG)]
+)
 @pytest.mark.parametrize("is_faulty", [False, True], ids=["", "with silences"])
-def test_programs_read_only_what_is_theirs(is_faulty, model, tmp_path, monkeypatch):
+def test_programs_read_only_what_is_theirs(
+    windows, is_faulty, model, tmp_path, monkeypatch
+):
     choose = random.Random(SEED)
     do_copies_late(monkeypatch, lambda count: choose.randrange(count + 1))
     pandod = serve_blocks(tmp_path, "6MiB", block_extent="512KiB", session_grace="2s")
     server = StoppableServer(pandod)
     decoded = {"offload_prompt_only": False}
     engines = [
-        EngineAlone(model, pandod.address, options=decoded),
-        EngineAlone(model, pandod.address, blocks=40),
+        EngineAlone(model, pandod.address, windows=windows, options=decoded),
+        EngineAlone(model, pandod.address, windows=windows, blocks=40),
     ]
     found = 0
     with Client(pandod.address, name="operator") as operator:

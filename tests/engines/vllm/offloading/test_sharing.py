@@ -6,7 +6,8 @@ import time
 import numpy as np
 import pytest
 from engines.vllm.offloading.calls import counted
-from engines.vllm.offloading.conftest import nothing_is_held
+from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
+from engines.vllm.offloading.engine_alone import EngineAlone
 from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.start import prompt
 from eventually import eventually
@@ -211,3 +212,10 @@ def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
     assert first.ask("computed", tokens) == 0
     first.forget()
     assert first.ask("found", tokens) == 480
+
+
+def test_a_model_with_several_groups_of_layers_is_refused_unless_asked(model, tmp_path):
+    pandod = serve_blocks(tmp_path, "6MiB", block_extent="512KiB")
+    with pytest.raises(ValueError, match='"pando_several_groups": true'):
+        EngineAlone(model, pandod.address, options={"pando_several_groups": False})
+    pandod.close()
