@@ -8,6 +8,7 @@ from engines.vllm.offloading.forked_engines import forks_in
 from engines.vllm.offloading.patience import be_patient
 from eventually import eventually
 from pando_kv import Client
+from pando_kv.errors import UnavailableError
 from pandod_process import Pandod
 
 NO_POOL = dict.fromkeys(
@@ -23,7 +24,10 @@ def serve_blocks(folder, memory="64MiB", **options):
 
 
 def nothing_is_held(operator):
-    blocks = operator.stats().blocks
+    try:
+        blocks = operator.stats().blocks
+    except UnavailableError:
+        return False  # its connection to a pandod that began anew is not made yet
     return (
         blocks.locks == 0
         and blocks.reservations == 0
