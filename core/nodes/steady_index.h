@@ -82,8 +82,9 @@ class SteadyIndex {
   size_t buckets() const { return buckets_.size(); }
   // Of memory.
   size_t bytes() const {
-    return buckets_.size() * (sizeof(Bucket) + sizeof(buckets_[0])) +
-           directory_.size() * sizeof(directory_[0]);
+    constexpr size_t kPointerBytes = sizeof(uintptr_t);
+    return buckets_.size() * (sizeof(Bucket) + kPointerBytes) +
+           directory_.size() * kPointerBytes;
   }
 
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
