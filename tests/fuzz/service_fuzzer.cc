@@ -173,7 +173,8 @@ class Calls {
       }
       if (!locks_.empty() && Often()) in.set_lock_id(AnyLock());
       if (Rarely()) PutRightHandle(in);
-      const absl::Status status = prefixes_.Insert(in, out);
+      const absl::Status status =
+          Finish([&] { return prefixes_.Insert(in, out, call_); });
       if (out.has_handle()) handle_ = out.handle();
       return status;
     });
@@ -203,7 +204,8 @@ class Calls {
         [this](auto& in, auto& out) {
           PutRightSession(in);
           if (Often()) in.set_pages(in.pages() % 8);
-          const absl::Status status = pool_.AllocatePages(in, out);
+          const absl::Status status =
+              Finish([&] { return pool_.AllocatePages(in, out, call_); });
           Remember(out.page_ids());
           return status;
         });
@@ -214,7 +216,7 @@ class Calls {
         [this](auto& in, auto& out) {
           PutRightSession(in);
           if (Often()) in.add_page_ids(AnyPage());
-          return pool_.FreePages(in, out);
+          return Finish([&] { return pool_.FreePages(in, out, call_); });
         });
   }
 
