@@ -44,7 +44,6 @@ WINDOWS = (None, 40, 100)
 CONNECTOR = {
     "spec_name": "PandoOffloadingSpec",
     "spec_module_path": "pando_kv.vllm.offloading",
-    "pando_several_groups": True,
 }
 
 

@@ -17,15 +17,7 @@ SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
 PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "50"))
 
 
-WINDOWS_ARE_WRONG = pytest.mark.xfail(
-    strict=False,
-    reason="KV of windows is wrong now and then: such models are refused unless asked",
-)
-
-
-@pytest.mark.parametrize(
-    "windows", [(None,), pytest.param(WINDOWS, marks=WINDOWS_ARE_WRONG)]
-)
+@pytest.mark.parametrize("windows", [(None,), WINDOWS], ids=["plain", "windows"])
 @pytest.mark.parametrize("is_faulty", [False, True], ids=["", "with silences"])
 def test_programs_read_only_what_is_theirs(
     windows, is_faulty, model, tmp_path, monkeypatch

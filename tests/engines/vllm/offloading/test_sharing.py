@@ -6,8 +6,7 @@ import time
 import numpy as np
 import pytest
 from engines.vllm.offloading.calls import counted
-from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
-from engines.vllm.offloading.engine_alone import EngineAlone
+from engines.vllm.offloading.conftest import nothing_is_held
 from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.start import prompt
 from eventually import eventually
@@ -81,6 +80,19 @@ def test_a_reset_engine_finds_nothing_and_takes_nothing(start):
     assert first.ask("its own", tokens) == 480
     first.reset()
     assert first.ask("anew again", tokens) == 0
+
+
+def test_what_was_computed_before_a_reset_is_not_stored_after_it(start):
+    """vLLM offers it again, which other weights may have made."""
+    engine, tokens = start(), prompt(300, seed=8)
+    engine.add("running", tokens, new=20)
+    while engine.scheduler.requests["running"].num_computed_tokens <= len(tokens):
+        engine.step()
+    engine.reset()
+    eventually(lambda: engine.manager._kinds.now)
+    engine.run()
+    engine.forget()
+    assert engine.ask("after it", tokens) == 0
 
 
 def test_a_request_costs_one_call_to_lock_and_one_to_release(start):
@@ -212,10 +224,3 @@ def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
     assert first.ask("computed", tokens) == 0
     first.forget()
     assert first.ask("found", tokens) == 480
-
-
-def test_a_model_with_several_groups_of_layers_is_refused_unless_asked(model, tmp_path):
-    pandod = serve_blocks(tmp_path, "6MiB", block_extent="512KiB")
-    with pytest.raises(ValueError, match='"pando_several_groups": true'):
-        EngineAlone(model, pandod.address, options={"pando_several_groups": False})
-    pandod.close()

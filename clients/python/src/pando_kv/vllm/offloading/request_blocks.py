@@ -14,6 +14,8 @@ class RequestBlocks:
     transfer is reported."""
 
     request_id: str
+    resets: int = 0
+    """Of the engine's cache, when the request began."""
     answers: dict[OffloadKey, int] = field(default_factory=dict)
     """The place of each key that was asked for, or why there is none."""
     pending: list[OffloadKey] = field(default_factory=list)
@@ -49,7 +51,6 @@ class RequestBlocks:
         """The reservations of what is being written."""
         reservations = set(self.storing.values())
         self.storing.clear()
-        self.stores_nothing = False
         return reservations
 
 

@@ -69,6 +69,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         self._config = config
         self._names = itertools.count(1 + secrets.randbits(62))
         self._step = 0
+        self._resets = 0
         self._silent_since: float | None = None
         # Those that hold locks, load or store.
         self._holders: dict[RequestBlocks, None] = {}
@@ -185,7 +186,9 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         """None, after which vLLM asks again, for a moment without an answer: it goes on
         after an empty one, and what follows a block that was left out is not found."""
         blocks, wanted = blocks_of(req_context), list(keys)[:_MOST_KEYS]
-        if blocks.stores_nothing:
+        # After a reset vLLM offers all blocks of running requests anew: what older
+        # weights may have made, by ids that blocks of a window had before they went.
+        if blocks.stores_nothing or blocks.resets != self._resets:
             return _store(BlockPlaces([], 0, 0), [])
         kinds, places = self._kinds.now, None
         reservation = next(self._names)
@@ -232,6 +235,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
     # Requests and steps.
 
     def on_new_request(self, req_context: ReqContext) -> RequestOffloadingContext:
+        blocks_of(req_context).resets = self._resets
         return RequestOffloadingContext()
 
     def on_request_finished(self, req_context: ReqContext) -> None:
@@ -281,6 +285,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # before the last one is over.
         steps = self._config.parallel.pp_size + 1
         self._after_flush.append((self._step + steps, locks, reservations))
+        self._resets += 1
         self._kinds.reset()
 
     def shutdown(self) -> None:

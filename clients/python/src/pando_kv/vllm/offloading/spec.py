@@ -21,7 +21,6 @@ from pando_kv.vllm.offloading.step_access import CALL_SECONDS
 from pando_kv.vllm.offloading.worker import PandoWorker
 
 TESTED_VERSIONS = ("0.32.0",)
-SEVERAL_GROUPS = "pando_several_groups"
 
 
 class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
@@ -33,14 +32,6 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
         if config.parallel.pp_size > 1:
             raise ValueError(
                 "PandoOffloadingSpec does not support --pipeline-parallel-size above 1"
-            )
-        # Random programs over vLLM's scheduler have read wrong KV of windows.
-        if len(config.groups) > 1 and not config.extra_config.get(SEVERAL_GROUPS):
-            raise ValueError(
-                f"PandoOffloadingSpec serves models with one group of layers; this one "
-                f"has {len(config.groups)}, as models with windows or states have. "
-                f'"{SEVERAL_GROUPS}": true in kv_connector_extra_config tries it '
-                "nevertheless; tokens may be wrong"
             )
         # Then vLLM has one rank store.
         self.replicated_layout = config.replicated_layout
