@@ -14,9 +14,11 @@ DRAIN_AT_ONCE = {"drain_timeout": "0s"}
 class Machine:
     def __init__(self, folder: Path, number: int, **options: object) -> None:
         self.number = number
-        self.events = f"tcp://{free_address()}"
-        self.replay = f"tcp://{free_address()}"
-        self.http = free_address()
+        # Each of two workers has a port for events and one for replays.
+        host, port = free_address(ports=5).rsplit(":", 1)
+        self.events = f"tcp://{host}:{port}"
+        self.replay = f"tcp://{host}:{int(port) + 2}"
+        self.http = f"{host}:{int(port) + 4}"
         self.page_tokens = PAGE_TOKENS
         told = {"kv_events": self.events, "kv_events_replay": self.replay}
         self.pandod = Pandod(

@@ -1,5 +1,6 @@
 """What a pandod says over HTTP, and its metrics as numbers."""
 
+import contextlib
 import re
 import socket
 import urllib.error
@@ -10,10 +11,24 @@ _SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
-def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+def free_address(ports: int = 1) -> str:
+    """The first of this many ports in a row that are free."""
+    for _ in range(100):
+        with contextlib.ExitStack() as probes:
+            first = _bound(probes, 0)
+            try:
+                for following in range(first + 1, first + ports):
+                    _bound(probes, following)
+            except (OSError, OverflowError):
+                continue
+            return f"127.0.0.1:{first}"
+    raise OSError(f"no {ports} ports in a row are free")
+
+
+def _bound(probes: contextlib.ExitStack, port: int) -> int:
+    probe = probes.enter_context(socket.socket())
+    probe.bind(("127.0.0.1", port))
+    return probe.getsockname()[1]
 
 
 def get(address: str, path: str) -> tuple[int, str]:

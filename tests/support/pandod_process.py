@@ -108,8 +108,18 @@ class Pandod:
         options = [("grpc.initial_reconnect_backoff_ms", 100)]
         with grpc.insecure_channel(self.address, options) as channel:
             check = channel.unary_unary("/grpc.health.v1.Health/Check")
-            answer = check(b"", timeout=READY_SECONDS, wait_for_ready=True)
+            answer = self._while_running(
+                check.future(b"", timeout=READY_SECONDS, wait_for_ready=True)
+            )
         assert answer == SERVING, "the health service does not say SERVING"
+
+    def _while_running(self, answer: grpc.Future) -> bytes:
+        while True:
+            with contextlib.suppress(grpc.FutureTimeoutError):
+                return answer.result(timeout=0.1)
+            if not self.running:
+                answer.cancel()
+                pytest.fail(f"pandod ended as it started: {self.log()}")
 
     def close(self) -> None:
         if self.running:

@@ -1,8 +1,10 @@
-"""Counts the calls of a client, and those that waited for pandod in vain."""
+"""Counts the calls of a client, and those of this thread, which is the engine's, that
+waited for pandod in vain."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,13 +22,13 @@ class Calls:
 @contextlib.contextmanager
 def counted(client: Client) -> Iterator[Calls]:
     calls, connection = Calls(), client._connection
-    send = connection.send
+    send, engine = connection.send, threading.current_thread()
 
     def count(call: Any, *given: Any) -> Any:
         try:
             answer = send(call, *given)
         except DeadlineError:
-            calls.unanswered += 1
+            calls.unanswered += threading.current_thread() is engine
             raise
         if not client.is_away:
             calls.made[call.method.path.rpartition("/")[2]] += 1

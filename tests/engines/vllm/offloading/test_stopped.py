@@ -85,7 +85,7 @@ def test_an_engine_goes_on(side, phase, what, server, engines, monkeypatch):
         for n in range(3):
             second.ask(f"{n} {seed}", prompt(200, seed=seed + 2000 + n), new=3)
     assert came or phase == "wait"
-    # Where pandod stands still, the first call finds out.
+    # Where pandod stands still, the engine's first call finds out at the latest.
     assert calls.unanswered <= (1 if what == "stop" else 2)
 
     server.go_on()
