@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pando_kv import _block_calls, _pool_calls, _prefix_calls
+from pando_kv import _pool_calls, _prefix_calls
 from pando_kv._batch import CallList
+from pando_kv._block_client import BlockClient
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
@@ -16,7 +17,6 @@ from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import OperatorClient
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array
-from pando_kv.blocks import BlockKeys, BlockMemory, Kind, KindSpec
 from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
@@ -35,7 +35,7 @@ from pando_kv.results import (
 from pando_kv.tls import Tls
 
 
-class Client(OperatorClient):
+class Client(BlockClient, OperatorClient):
     """One worker's session with pandod. Any thread may use it.
 
     A request takes two calls:
@@ -416,87 +416,6 @@ class Client(OperatorClient):
             shards,
             addresses,
         )
-
-    def attach_memory(self) -> BlockMemory:
-        """Maps the block memory."""
-        grant = self._connection.send(_block_calls.attach_memory(self._sessions))
-        return BlockMemory.attach(
-            grant.epoch,
-            grant.memory_bytes,
-            grant.memory_socket,
-            grant.token,
-            self._connection.timeout,
-        )
-
-    def open_kinds(self, specs: Sequence[KindSpec]) -> list[Kind]:
-        """Finds kinds, or makes those that are new: all or none. At most 256.
-
-        Raises LayoutMismatchError if a kind of this namespace and identity has other
-        sizes. A new session opens its kinds anew.
-        """
-        return self._connection.send(_block_calls.open_kinds(self._sessions, specs))
-
-    def find_kinds(
-        self, names: Sequence[tuple[Namespace | None, bytes]]
-    ) -> list[Kind | None]:
-        """The kinds of these namespaces and identities, in order, open from now on;
-        None for one that nobody has opened yet. At most 256."""
-        return self._connection.send(_block_calls.find_kinds(self._sessions, names))
-
-    def reset_kinds(self, numbers: Sequence[int]) -> list[Kind]:
-        """Replaces kinds by new, empty generations, or by newer ones that there are
-        already; open from now on. Other sessions keep the old ones."""
-        return self._connection.send(_block_calls.reset_kinds(self._sessions, numbers))
-
-    def lookup_blocks(self, keys: Sequence[BlockKeys]) -> Uint32Array:
-        """The place of each key, in order, or one of the values of `pando_kv.blocks`
-        that are no places. Counts as a use, and locks nothing. At most 16,384 keys."""
-        return self._connection.send(_block_calls.lookup_blocks(self._sessions, keys))
-
-    def acquire_blocks(
-        self, lock: int, keys: Sequence[BlockKeys], *, all: bool = False
-    ) -> Uint32Array:
-        """Locks the blocks that are ready, under a name of the caller's: a number from
-        1 that the session has not used before. Answers as `lookup_blocks`.
-
-        With `all`, every key that is looked at is locked, or none. When the call fails,
-        nothing of the lock is left, or soon nothing will be.
-        """
-        return self._connection.send(
-            _block_calls.acquire_blocks(self._sessions, lock, keys, all=all)
-        )
-
-    def reserve_blocks(
-        self, reservation: int, keys: Sequence[BlockKeys], *, all: bool = False
-    ) -> Uint32Array:
-        """Reserves a place for each key that is missing, under a name of the caller's,
-        as for `acquire_blocks`. Answers the places that the caller may now write, and
-        READY, PENDING or FULL for the other keys.
-
-        With `all`, every missing key gets a place, or none does.
-        """
-        return self._connection.send(
-            _block_calls.reserve_blocks(self._sessions, reservation, keys, all=all)
-        )
-
-    def publish_blocks(self, reservation: int, indices: Any = ()) -> None:
-        """Publishes what is complete of a reservation, all at once: these keys of it,
-        counted from 0 in the order of its call, or all. Does nothing for what it does
-        not have (any more). While pandod is away, it is published later."""
-        self._connection.send(
-            _block_calls.publish_blocks(self._sessions, reservation, indices)
-        )
-
-    def discard_blocks(self, reservation: int, indices: Any = ()) -> None:
-        """Gives reserved places back; as `publish_blocks`."""
-        self._connection.send(
-            _block_calls.discard_blocks(self._sessions, reservation, indices)
-        )
-
-    def release_blocks(self, locks: Sequence[int]) -> None:
-        """Releases locks; those that the session does not have (any more) are skipped.
-        While pandod is away, they are released later."""
-        self._connection.send(_block_calls.release_blocks(self._sessions, locks))
 
     def link_session(self, session_id: int) -> SessionLink:
         """Declares that this process writes pages that another process of its engine
