@@ -13,8 +13,8 @@
 namespace pando {
 namespace {
 
-// In folders that belong to a user, so that nobody else can take their place;
-// sockets have modes of their own.
+// For folders that belong to a user: other users can only look into them.
+// Sockets have modes of their own.
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kPrivateMode = 0700;
 

@@ -27,7 +27,7 @@ constexpr std::array<DTypeInfo, 6> kDTypes = {{
     {DType::kOpaque, "opaque", 1},
 }};
 
-// What engines and model files also call them.
+// Other names, which engines and model files use.
 constexpr std::pair<std::string_view, DType> kOtherWords[] = {
     {"bf16", DType::kBFloat16},       {"fp16", DType::kFloat16},
     {"half", DType::kFloat16},        {"fp32", DType::kFloat32},

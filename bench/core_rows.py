@@ -8,7 +8,7 @@ from rows import Row, json_of
 NS_OF = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Numbers of EvictionPolicyKind.
 LRU, LFU, SLRU = 0, 1, 6
-# What a memcmp of 8192 tokens took where the targets of a match were set.
+# The time of a memcmp of 8192 tokens where the targets of a match were set.
 MEMCMP_HOT_US, MEMCMP_COLD_US = 0.4, 1.6
 
 

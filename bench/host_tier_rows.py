@@ -79,7 +79,7 @@ def _serving(build: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
         Client(address) as client,
         client.attach_pool() as memory,
     ):
-        # Pages that a worker has written; what nobody has, the system makes first.
+        # Pages that a worker has written; the system would have to make others first.
         memory.memory()[:] = 1
 
         def stored() -> int:

@@ -1,4 +1,4 @@
-"""What --lane-spin costs and brings, on one CPU and on two.
+"""Measures the costs and gains of --lane-spin, on one CPU and on two.
 
 A worker matches 1,024 tokens on a lane: one call after the other, then one each
 millisecond, then the same while another process computes on pandod's CPU. Prints the

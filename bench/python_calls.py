@@ -35,7 +35,7 @@ def python_trace(
     requests: int = 3000,
     python: str = sys.executable,
 ) -> dict[str, float]:
-    """What bench/python/pando_trace.py prints."""
+    """The figures that bench/python/pando_trace.py prints."""
     with serving(build) as address:
         more = ["--handles"] if handles else []
         more += ["--requests", str(requests)]
@@ -43,7 +43,7 @@ def python_trace(
 
 
 def sglang_trace(python: str, core: str, trace: Path, requests: int) -> dict:
-    """What bench/python/sglang_trace.py prints."""
+    """The figures that bench/python/sglang_trace.py prints."""
     sizes = (str(PAGE_TOKENS), str(POOL_TOKENS), str(requests))
     return _json_of(python, "sglang_trace.py", core, trace, *sizes)
 
@@ -73,7 +73,7 @@ def idle_share(build: Path, *, lane: bool) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What the threads of a process have spent."""
+    """The CPU time that the threads of a process have spent."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 

@@ -30,7 +30,7 @@ from tier_copies import (
 ROUNDS = 9
 # As many threads of pandod store, or load.
 CONNECTIONS = 4
-# Of commands that are sent before their replies are read.
+# So many commands are sent before their replies are read.
 PIPELINED = 8
 VALUE_BYTES = 64 + PAGE_BYTES  # with the header
 
@@ -160,7 +160,7 @@ def _serving(build: Path, path: Path) -> Iterator[tuple[Client, Callable[[], int
         client.attach_pool() as memory,
         _connect(path) as counter,
     ):
-        # Pages that a worker has written; what nobody has, the system makes first.
+        # Pages that a worker has written; the system would have to make others first.
         memory.memory()[:] = 1
 
         def stored() -> int:

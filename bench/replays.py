@@ -21,7 +21,7 @@ class Trace:
     path: Path
     # Pools whose hit rates are measured, in tokens.
     capacities: tuple[int, ...]
-    # What an LRU of blocks is known to hit of the whole trace, in per cent.
+    # The known hits of an LRU of blocks on the whole trace, in per cent.
     recorded_block_lru: dict[int, float] = field(default_factory=dict, hash=False)
     # Bound on the mean time of a request through pandod with handles.
     handles_limit_us: float | None = None

@@ -57,7 +57,7 @@ class Row:
 
 
 def json_of(*command: str | Path) -> dict:
-    """What a benchmark program prints, as JSON."""
+    """The JSON that a benchmark program prints."""
     return json.loads(subprocess.check_output([str(part) for part in command]))
 
 

@@ -168,7 +168,7 @@ def scrape_rows(build: Path) -> list[Row]:
 
 
 def kv_events_rows(build: Path) -> list[Row]:
-    """What events for routers cost, and how soon they are there."""
+    """The cost of events for routers, and how soon they are there."""
     report = json_of(build / "bin/kv_events_bench", "--pandod", build / "bin/pandod")
     rows = []
     for calls in report["calls"]:
@@ -285,7 +285,7 @@ def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
 
 
 def reuse_rows(trace: Trace, reports: list[dict]) -> list[Row]:
-    """What `reuse` would have to keep to be the default."""
+    """The figures that `reuse` would have to keep to be the default."""
     rows = []
     for tokens in trace.capacities:
         lru, reuse = (report_of(reports, policy, tokens) for policy in ("lru", "reuse"))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where nobody reads or writes KV, a layout is as small as can be.
+# Where no KV is read or written, a layout is as small as can be.
 SMALLEST_LAYOUT = ("--layers", 1, "--heads", 1, "--head-size", 1)
 SMALLEST_LAYOUT += ("--dtype", "float8_e4m3")
 

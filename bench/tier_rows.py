@@ -81,8 +81,8 @@ def _first_token_rows(build: Path) -> list[Row]:
 
 
 def _calls_rows(build: Path) -> list[Row]:
-    """What the tier costs those who do not wait for it. The second floor shows how
-    much of it any program would cost that writes and reads as much."""
+    """The cost of the tier for calls that do not wait for it. The second floor shows
+    the part that any program would cost that writes and reads as much."""
     with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
         report = json_of(
             build / "bin/tier_calls_bench",
@@ -195,7 +195,7 @@ def _fill(path: Path) -> None:
         for _ in range(0, path.stat().st_size, PAGE_BYTES):
             file.write(os.urandom(4096) * (PAGE_BYTES // 4096))
         os.fsync(file.fileno())
-        # What lies in the system's cache, O_DIRECT would remove page by page.
+        # O_DIRECT would remove page by page what lies in the system's cache.
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
@@ -209,7 +209,7 @@ def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, Callable[[], i
         Client(address) as client,
         client.attach_pool() as memory,
     ):
-        # Pages that a worker has written; what nobody has, the system makes first.
+        # Pages that a worker has written; the system would have to make others first.
         memory.memory()[:] = 1
         for segment in (folder / "tier").glob("segment-*"):
             _fill(segment)

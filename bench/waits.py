@@ -67,7 +67,7 @@ class Waits:
         return send(request, timeout=300)
 
     def beside(self, deed: Callable[[], object]) -> Figures:
-        """What calls of the other took meanwhile."""
+        """The times of the other's calls meanwhile."""
         self._say("begin")
         assert self._other.stdout.readline() == "began\n"
         try:
@@ -89,7 +89,7 @@ class Waits:
         self._other.stdin.write(word + "\n")
         self._other.stdin.flush()
 
-    # What follows prepares the cache.
+    # From here on the cache is prepared.
 
     def allocate(self, pages: int) -> list[int]:
         request = pool_pb2.AllocatePagesRequest(

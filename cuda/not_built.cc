@@ -1,4 +1,4 @@
-// What a build without the CUDA toolkit answers.
+// The answers of a build without the CUDA toolkit.
 #include "cuda/device.h"
 #include "cuda/memory.h"
 #include "cuda/transfers.h"

@@ -14,7 +14,7 @@
 namespace pando {
 
 // Takes the cache's raw events, hashes the pages and tells the sinks, on a
-// thread of its own: nobody waits for it. The thread sleeps until Start. Then
+// thread of its own: no call waits for it. The thread sleeps until Start. Then
 // it asks the sinks now and again whether they listen; while none does, no
 // event is kept or hashed. Owned by EventsService.
 class EventPublisher {
@@ -23,7 +23,7 @@ class EventPublisher {
   EventPublisher(PrefixCache* cache, std::vector<EventSink*> sinks);
   ~EventPublisher();
 
-  // Somebody may listen. Idempotent; not thread-safe.
+  // A sink may listen from now on. Idempotent; not thread-safe.
   void Start();
 
  private:

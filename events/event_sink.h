@@ -26,8 +26,8 @@ class EventSink {
   virtual void Hit(const CachedPages&, PageId /*last*/) {}
   // Nothing is cached any more.
   virtual void Cleared() = 0;
-  // Comes every few milliseconds, after the events that there were. `pages` is
-  // all that is cached; null where no sink listened, so that nobody knows.
+  // Is called every few milliseconds, after the events of that time. `pages` is
+  // all that is cached; null where no sink listened, so that it is not known.
   // Returns whether this sink listens: then it is told what happens next, and
   // `pages` is there at the end of the next turn.
   virtual bool EndTurn(const CachedPages* pages) = 0;

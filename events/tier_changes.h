@@ -28,15 +28,15 @@ struct TierChange {
   std::optional<Page> stored;  // none: it is gone
 };
 
-// What a tier of this machine has, told change by change. Thread-safe.
+// Tells change by change which pages a tier of this machine has. Thread-safe.
 class TierChanges {
  public:
   virtual ~TierChanges() = default;
 
   // Tells of changes from now on. Must be called before there is any.
   virtual void FollowChanges() = 0;
-  // What has changed since the last call, in order. A page is said to be gone
-  // only after it was said to be stored.
+  // The changes since the last call, in order. A page is said to be gone only
+  // after it was said to be stored.
   virtual std::vector<TierChange> TakeChanges() = 0;
 };
 

@@ -32,8 +32,8 @@ class HostMemory {
   absl::StatusOr<UniqueFd> Export() const;
   // The same for a writer: IsHeldBy tells of this writer from now on. One
   // writer may have any number of exports. FAILED_PRECONDITION: the memory
-  // cannot tell of this writer, because somebody who holds it has taken the
-  // writer's lock.
+  // cannot tell of this writer, because another process that holds it has taken
+  // the writer's lock.
   absl::StatusOr<UniqueFd> ExportTo(WriterId writer) const;
   // Whether any process still holds a descriptor or a mapping that came from an
   // export to the writer, even by inheritance (fork).

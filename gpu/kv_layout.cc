@@ -20,7 +20,7 @@ constexpr uint64_t kMaxOpaqueBytes = uint64_t{1} << 32;
 constexpr size_t kMaxFormatBytes = 256;
 // The padding page and one more.
 constexpr uint32_t kMinCapacityPages = 2;
-// What a file offset can name.
+// The largest offset that a file can have.
 constexpr uint64_t kMaxPoolBytes = std::numeric_limits<int64_t>::max();
 
 absl::Status CheckRange(std::string_view field, uint32_t value, uint32_t min,

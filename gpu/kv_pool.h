@@ -49,7 +49,7 @@ class KvPool {
   // The same for a writer: if this kind of memory can tell who holds it,
   // IsHeldBy tells of this writer from now on. One writer may have any number
   // of exports. FAILED_PRECONDITION: the memory cannot tell of this writer,
-  // because somebody who holds it has taken the writer's lock.
+  // because another process that holds it has taken the writer's lock.
   virtual absl::StatusOr<UniqueFd> ExportShardTo(WriterId /*writer*/,
                                                  uint32_t index) const {
     return ExportShard(index);

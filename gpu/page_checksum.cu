@@ -16,7 +16,7 @@ constexpr uint32_t kWarps = kThreads / kLanes;
 constexpr uint32_t kTilesPerBlock = 4 * kWarps;
 constexpr uint32_t kMaxGridY = 65535;
 
-// What one lane adds for a tile of whole words.
+// The sum that one lane adds for a tile of whole words.
 __device__ uint64_t SumAligned(const ChecksumTile& tile, uint32_t lane) {
   constexpr uint32_t kLoads = kTileBytes / kWordBytes / kLanes;
   const auto* const from = reinterpret_cast<const ulonglong2*>(tile.from);

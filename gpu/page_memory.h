@@ -6,7 +6,7 @@
 
 #include "gpu/kv_layout.h"
 
-// What the CUDA runtime calls cudaStream_t.
+// cudaStream_t of the CUDA runtime.
 struct CUstream_st;
 
 namespace pando {

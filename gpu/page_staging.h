@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "gpu/page_memory.h"
 
-// What the CUDA runtime calls cudaEvent_t.
+// cudaEvent_t of the CUDA runtime.
 struct CUevent_st;
 
 namespace pando {

@@ -28,7 +28,7 @@ inline void FutexWait(const SharedWord& word, uint32_t value,
 inline constexpr uint32_t kSleepersOnSlot = 1;
 
 // Wakes at most so many of those who sleep on `word`: waking takes time for
-// each, and whoever shares the word may have put any number to sleep there.
+// each, and a process that shares the word may have put any number there.
 inline void FutexWake(const SharedWord& word, uint32_t sleepers) {
   syscall(SYS_futex, &word, FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
 }

@@ -56,7 +56,7 @@ inline constexpr uint32_t kVersion = 1;
 inline constexpr uint32_t kSlots = 64;
 inline constexpr uint32_t kCacheLine = 64;
 
-// What a slot may call: the field numbers of pando.v1.BatchedRequest.
+// The methods of calls in slots: field numbers of pando.v1.BatchedRequest.
 enum class Method : uint32_t {
 #define PANDO_METHOD(number, field, service, name, role, kind) \
   k##name = (number),
@@ -72,7 +72,7 @@ enum class SlotState : uint32_t {
   kAnswered = 2,
   // The call was carried out, but its answer has `answer_bytes` bytes, which is
   // more than there is room for. A call with a request id is answered again
-  // over gRPC; of a call without one, nobody knows what it did.
+  // over gRPC; of a call without one it is not known what it did.
   kTooLarge = 3,
   // The lane is closed: there will be no answer.
   kClosed = 4,

@@ -1,5 +1,5 @@
-// What pandod and its pando-movers say to each other over a Unix stream
-// socket. Both are of one build, on one machine.
+// The messages between pandod and its pando-movers over a Unix stream socket.
+// Both are of one build, on one machine.
 #ifndef PANDO_MOVER_MESSAGES_H_
 #define PANDO_MOVER_MESSAGES_H_
 

@@ -6,8 +6,8 @@
 
 namespace pando::mover {
 
-// What came from pandod is checked all the same: a wrong address would be
-// somebody else's KV.
+// The order came from pandod and is checked all the same: a wrong address
+// would be the KV of others.
 absl::Status PageCopier::Begin(const Order& order) {
   const uint64_t page_bytes = geometry().page_bytes();
   for (uint32_t shard = 0; shard < welcome_.num_shards; ++shard) {

@@ -33,7 +33,7 @@ class PandodLink {
   PandodLink(UniqueFd socket, std::string device)
       : socket_(std::move(socket)), device_(std::move(device)) {}
 
-  // What there is to do.
+  // The work that pandod has given.
   struct Work {
     bool is_order = false;
     bool is_to_stop = false;

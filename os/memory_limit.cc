@@ -31,8 +31,8 @@ uint64_t LimitIn(const std::string& path) {
   return absl::SimpleAtoi(ContentsOf(path), &limit) ? limit : kNoLimit;
 }
 
-// Of a group and those above it. In a container the path may be the host's,
-// while the mount shows the container's own group as the uppermost.
+// The least limit of a group and those above it. In a container the path may be
+// the host's, while the mount shows the container's own group as the uppermost.
 uint64_t LeastLimit(const std::string& mount, std::string group,
                     const std::string& file) {
   uint64_t least = kNoLimit;

@@ -9,7 +9,7 @@
 namespace pando {
 
 // Checks the folder that `option` names: it must belong to this user or to
-// root, and nobody else may write to it.
+// root, and no other user may write to it.
 absl::Status CheckPrivateFolder(std::string_view option,
                                 const std::string& folder);
 

@@ -5,7 +5,7 @@
 
 namespace pando {
 
-// A number from the kernel's random source that nobody can guess; never 0.
+// A number from the kernel's random source, which cannot be guessed; never 0.
 uint64_t RandomId();
 
 }  // namespace pando

@@ -10,7 +10,7 @@
 namespace pando {
 
 // Memory that this process maps and shares with others: a memfd, sealed so that
-// nobody can shrink it and make this process fault. Zeros at first. Movable;
+// no process can shrink it, and make this one fault. Zeros at first. Movable;
 // the destructor unmaps it.
 class SharedMemory {
  public:
@@ -27,8 +27,8 @@ class SharedMemory {
 
   std::byte* data() const { return data_; }
   size_t size() const { return bytes_; }
-  // Gives what is from `offset` on back to the system, whoever has it mapped or
-  // holds a descriptor: zeros are there then.
+  // Gives the memory from `offset` on back to the system, even if processes map
+  // it or hold a descriptor: they read zeros there then.
   void Discard(size_t offset);
   // A descriptor for another process.
   absl::StatusOr<UniqueFd> Share() const;

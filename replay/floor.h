@@ -1,4 +1,4 @@
-// What a request's two calls would cost if the cache cost nothing.
+// The cost of a request's two calls if the cache cost nothing.
 #ifndef PANDO_REPLAY_FLOOR_H_
 #define PANDO_REPLAY_FLOOR_H_
 

@@ -1,4 +1,4 @@
-// What a replay found, as a table and as JSON.
+// The results of a replay, as a table and as JSON.
 #ifndef PANDO_REPLAY_REPORT_H_
 #define PANDO_REPLAY_REPORT_H_
 
@@ -23,7 +23,7 @@ struct Times {
 Times Summarize(std::vector<uint32_t> nanoseconds);
 
 struct Report {
-  // What the trace was replayed on.
+  // The cache that the trace was replayed on.
   std::string policy;
   uint64_t pool_tokens = 0;
   uint64_t clients = 0;

@@ -55,7 +55,7 @@ class Servers {
     addresses_.tls = options.tls;
     addresses_.token = options.token;
     if (!options.address.empty()) return absl::OkStatus();
-    // Nobody reads or writes KV here, so its layout is as small as can be.
+    // No KV is read or written here, so its layout is as small as can be.
     return StartProcess(
         options.pandod, "pando.sock",
         {"--http", "", "--pool-pages",

@@ -58,12 +58,12 @@ struct HitTokens {
   }
 };
 
-// What a cache without limit would hit: for each request the longest prefix of
+// The hits of a cache without limit: for each request the longest prefix of
 // blocks that were seen before.
 HitTokens UnlimitedCacheHits(const Trace& trace);
 
-// What an LRU cache of blocks with room for `capacity_tokens` would hit. Among
-// the blocks of one request, the last one is evicted first.
+// The hits of an LRU cache of blocks with room for `capacity_tokens`. Among the
+// blocks of one request, the last one is evicted first.
 HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens);
 
 // For each request, whether no later one continues its prompt: whether none has

@@ -1,4 +1,4 @@
-// What one worker does with its share of a trace.
+// A worker replays its share of a trace.
 #ifndef PANDO_REPLAY_WORKER_H_
 #define PANDO_REPLAY_WORKER_H_
 

@@ -164,7 +164,7 @@ bool Mover::Publish(const NamespaceKey& ns, LockId lock,
   return true;
 }
 
-// What was released already is not there any more.
+// A lock that was released already is not there any more.
 void Mover::GiveBack(LockId lock, std::span<const PageId> pages) {
   reserved_pages_ -= pages.size();
   locks_.erase(lock);

@@ -20,10 +20,10 @@
 
 namespace pando {
 
-// What copies pages between the cache and a tier is a worker among others, with
-// a session that operators see. This is what it asks of the cache. Owned by
-// Tiers. Thread-safe; it takes the turn where pages are handed out or
-// published, as handlers do.
+// The worker that copies pages between the cache and a tier: it has a session,
+// which operators see, as other workers have. This class makes its calls of the
+// cache. Owned by Tiers. Thread-safe; it takes the turn where pages are handed
+// out or published, as handlers do.
 //
 // A flush must not find pages that only the mover locks, nor miss those that it
 // publishes later: EndAll ends all that was begun.
@@ -79,13 +79,13 @@ class Mover {
   // the cache refuses a lock, or there is a pause.
   std::optional<LockedPrefix> Lock(const NamespaceKey& ns,
                                    std::span<const Token> tokens, size_t pages);
-  // False: somebody had released it before.
+  // False: it had been released before.
   bool Unlock(LockId lock);
-  // Whether nobody has ended this by EndAll.
+  // Whether the lock is held still: EndAll ends it.
   bool Holds(LockId lock) const;
 
   // Reserves room for what is not cached of the first `pages` pages of a
-  // prompt. None: there is no room, somebody computes them already, or it was
+  // prompt. None: there is no room, a worker computes them already, or it was
   // asked for in an earlier generation or during a pause.
   std::optional<Reservation> Reserve(const NamespaceKey& ns,
                                      std::span<const Token> tokens,

@@ -19,7 +19,7 @@ namespace pando {
 // How long a call that does not wait may be looked up.
 inline constexpr absl::Duration kLookupTime = absl::Seconds(1);
 
-// What a call wants of the tokens that are kept outside the cache.
+// The wish of a call for the tokens that are kept outside the cache.
 enum class LoadAction {
   kTell,   // to know how many there are
   kAwait,  // to load them as long as a call waits when the load begins
@@ -29,7 +29,7 @@ enum class LoadAction {
 // Where copies of pages are kept outside the cache, the fastest first.
 enum class KeptIn { kNowhere, kHost, kDisk, kShared };
 
-// What is kept of a prompt.
+// The part of a prompt that is kept.
 struct Kept {
   // So many tokens from its start are cached or kept; none if nothing is kept.
   uint32_t tokens = 0;
@@ -40,10 +40,10 @@ struct Kept {
 // Why tokens that are kept would not be loaded for a call that waits.
 enum class LoadObstacle { kNone, kTooFew, kNoRoom, kNoMover };
 
-// What a call knows when its handler runs again.
+// The findings of a look-up, for a handler that runs again.
 struct LookedUp {
   absl::Time deadline;  // until when the call may wait
-  // Of each prompt that was looked up; nothing if it could not be found out.
+  // One for each prompt that was looked up; empty if it could not be found out.
   std::vector<Kept> kept = {};
 
   Kept kept_of_first() const { return kept.empty() ? Kept() : kept.front(); }
@@ -77,7 +77,7 @@ class PrefixLoader {
 
   // Thread-safe, and takes as long as hashing the prompt does.
   virtual Kept FindKept(const PrefixQuery& query) = 0;
-  // Of the tokens that FindKept found, the first `matched_tokens` are cached.
+  // The first `matched_tokens` of the tokens that FindKept found are cached.
   // Thread-safe.
   virtual LoadObstacle FindObstacle(uint32_t matched_tokens,
                                     uint32_t kept_tokens) = 0;

@@ -20,8 +20,8 @@ struct HashedPrompt {
   uint32_t page_tokens;
 };
 
-// A tier as TierStores sees it. It knows nothing of the cache: whoever calls it
-// sees to it that the pages stay what they are. One thread stores; all else is
+// A tier as TierStores sees it. It knows nothing of the cache: its caller sees
+// to it that the pages stay as they are. One thread stores; all else is
 // thread-safe.
 class StoreTarget {
  public:

@@ -51,7 +51,7 @@ bool TierLoads::IsWorthALookup(const PrefixQuery& query, LoadAction action) {
   if (!score.ok()) return false;
   const size_t least =
       action == LoadAction::kAwait ? min_load_tokens_ : page_tokens_;
-  // A call that just waits does so for whoever computes the next page.
+  // A call that just waits does so for the worker that computes the next page.
   const bool may_load = action != LoadAction::kAwait || !score->is_pending;
   return may_load && WantedPages(query, page_tokens_) * page_tokens_ >=
                          score->matched_tokens + least;

@@ -35,8 +35,8 @@ TierStack::KeptRun TierStack::CountKept(std::span<const PageHash> run) const {
   return kept;
 }
 
-// What is loaded from the shared store is touched there when it enters the
-// cache, as what is stored.
+// Blocks that are loaded from the shared store are touched there when they
+// enter the cache, as stored ones are.
 void TierStack::Touch(std::span<const PageHash> prompt) {
   for (const Local& local : local_) local.tier->Touch(prompt);
 }
@@ -49,7 +49,7 @@ size_t TierStack::Load(uint64_t ns_digest, std::span<const PageHash> run,
          remote_->Load(ns_digest, run.subspan(loaded), pages.subspan(loaded));
 }
 
-// What one tier cannot load, the next one may.
+// Blocks that one tier cannot load, the next one may.
 size_t TierStack::LoadKept(std::span<const PageHash> run,
                            std::span<const PageId> pages) {
   size_t loaded = 0;

@@ -20,7 +20,7 @@ namespace pando {
 // owns the tiers, too; as thread-safe as they are.
 class TierStack {
  public:
-  // What is known to be kept of a run of pages.
+  // The part of a run of pages that is known to be kept.
   struct KeptRun {
     size_t pages = 0;  // at its front
     KeptIn slowest = KeptIn::kNowhere;

@@ -1,5 +1,5 @@
-// What measuring costs: one value in a histogram, under the mutex and shared by
-// threads, and an operation of the cache with and without a clock.
+// The cost of measuring: one value in a histogram, under the mutex and shared
+// by threads, and an operation of the cache with and without a clock.
 #include <benchmark/benchmark.h>
 
 #include <memory>

@@ -142,7 +142,7 @@ void BM_StepsOfInsert(benchmark::State& state) {
                                         .tokens = prompt,
                                         .pages = pages}));
 }
-// What the end of a session does in steps, one after the other.
+// Takes the steps of a session's end, one after the other.
 template <typename F>
 class HeldPart : public SteppedWork {
  public:
@@ -225,7 +225,7 @@ void BM_StepsOfListNamespaces(benchmark::State& state) {
   RecordWork(state, *cache, NamespaceListing(kMany));
 }
 
-// The pages of one lost session, to which somebody may still write.
+// The pages of one lost session, to which a process may still write.
 void BM_StepsOfFreeQuarantine(benchmark::State& state) {
   const auto cache = MakeCache(kPageTokens, kLeaves);
   CHECK(
@@ -255,8 +255,8 @@ void BM_StepsOfExplainMatch(benchmark::State& state) {
   RecordWork(state, *cache, Explanation(kNamespace, prompt));
 }
 
-// What each request does of the fit under `reuse`, at its longest: rounds are
-// as short as at the beginning, but of all classes something is known. The same
+// A request's part of the fit under `reuse`, at its longest: rounds are as
+// short as at the beginning, but of all classes something is known. The same
 // steps are taken several times, and of each the shortest time counts.
 void BM_StepsOfReuseFit(benchmark::State& state) {
   constexpr uint32_t kTick = 1;
@@ -275,7 +275,7 @@ void BM_StepsOfReuseFit(benchmark::State& state) {
   state.counters["longest_ms"] = *std::ranges::max_element(shortest);
 }
 
-// What a watcher costs who comes when a million leaves are cached already.
+// The cost of a watcher that comes when a million leaves are cached already.
 void BM_TakeEventsAfterStart(benchmark::State& state) {
   const auto cache = MakeWideCache();
   cache->StartEvents();

@@ -1,4 +1,4 @@
-"""What Pando costs and saves two engines of one kind.
+"""Measures the costs and savings of Pando for two engines of one kind.
 
 usage: run.py [--one-in N] sglang|vllm
 

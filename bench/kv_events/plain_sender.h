@@ -9,8 +9,8 @@
 
 namespace pando::bench {
 
-// Sends frames without a meaning to whoever subscribes at an endpoint. It shows
-// what sending and reading as many bytes as those of events costs.
+// Sends frames without a meaning to all who subscribe at an endpoint. It shows
+// the cost of sending and reading as many bytes as those of events.
 class PlainSender {
  public:
   explicit PlainSender(const std::string& endpoint);

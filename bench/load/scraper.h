@@ -5,10 +5,10 @@
 
 namespace pando::bench {
 
-// A port of this machine's loopback address that nobody listens on.
+// A free port of this machine's loopback address.
 int FreePort();
 
-// What GET /metrics answers at that port; ends the program when it does not.
+// The answer to GET /metrics at that port; ends the program when there is none.
 std::string Scrape(int port);
 
 // How many series such an answer has.

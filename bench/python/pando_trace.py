@@ -15,7 +15,7 @@ from summary import print_result
 
 
 class BlockHandles:
-    """Which handle leads to the end of each block: what an engine remembers of the
+    """The handles that lead to the end of each block: an engine remembers them of the
     conversations that it serves."""
 
     def __init__(self, page_tokens: int) -> None:

@@ -21,7 +21,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 // How often a spinning caller looks for its answer between two looks at the
 // clock.
 constexpr int kSpins = 32;
-// A sleeper looks at least this often, in case nobody wakes it.
+// A sleeper looks at least this often, in case it is not woken.
 constexpr std::chrono::milliseconds kLongestSleep{100};
 
 constexpr uint32_t WordOf(SlotState state) {

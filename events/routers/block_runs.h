@@ -36,7 +36,7 @@ class BlockRuns {
 
  private:
   const KvMedium medium_;
-  // Of the run.
+  // The size of the run's blocks.
   uint32_t block_tokens_ = 0;
   std::optional<BlockId> parent_;  // of its first block
   const NamespaceKey* ns_ = nullptr;

@@ -9,8 +9,8 @@ namespace pando {
 // subscribers count up from the start of the process.
 struct KvEventFigures {
   uint64_t subscribers = 0;
-  // Frames that were sent, one for each worker's stream, whether or not
-  // somebody subscribes.
+  // Frames that were sent, one for each worker's stream, with subscribers or
+  // without.
   uint64_t frames = 0;
   // Those of them that a subscriber missed because it did not read.
   uint64_t dropped_frames = 0;

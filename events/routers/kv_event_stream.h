@@ -26,7 +26,7 @@ namespace pando {
 // subscriber that has all of it knows exactly what is cached; one that does not
 // gets there by the next announcement: AllBlocksCleared and all blocks, each
 // after its parent, live, those of tiers after those of the pool. There is one
-// whenever somebody subscribes, and when somebody asks for frames that are not
+// after each subscription, and when a subscriber asks for frames that are not
 // held any more. Without subscribers nothing is published.
 class KvEventStream : public KvEvents {
  public:
@@ -75,7 +75,7 @@ class KvEventStream : public KvEvents {
 
   absl::Status Open(const Config& config);
   void TellRemoved(KvMedium medium, std::span<const BlockId> ids);
-  // What has changed in the tiers, and a part of what is in them and has not
+  // Tells the changes in the tiers, and a part of their blocks that have not
   // been told yet.
   void TellTiers();
   // Publishes the batch if it has become large enough.
@@ -94,7 +94,7 @@ class KvEventStream : public KvEvents {
   zmq::context_t context_;
   std::vector<SubscriberSocket> subscriber_sockets_;
   std::vector<ReplaySocket> replay_sockets_;
-  // What happens is published. At first it is: a restart has to be told of.
+  // Events are published. At first they are: a restart has to be told of.
   bool is_telling_ = true;
   bool is_announcement_wanted_ = false;
   // When the work for the next announcement has begun; until then, never.

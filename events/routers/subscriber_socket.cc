@@ -59,7 +59,7 @@ bool SubscriberSocket::TakeArrivals() {
   zmq::message_t message;
   while (socket_.recv(message, zmq::recv_flags::dontwait)) {
     if (message.size() == 0) continue;
-    // What follows the first byte is the topic. Other messages mean nothing.
+    // The topic follows the first byte. Other messages mean nothing.
     const uint8_t change = *message.data<uint8_t>();
     if (change == kComes) {
       peers_.Took(message, 1);

@@ -13,13 +13,13 @@
 namespace pando {
 
 // A ZMQ XPUB socket that subscribers of one worker's stream connect to; it
-// reports who subscribes and leaves. It waits for nobody: a subscriber that
+// reports who subscribes and leaves. It never waits: a subscriber that
 // does not read misses frames once kMaxWaitingFrames wait for it. For one
 // thread at a time.
 class SubscriberSocket {
  public:
   static constexpr int kMaxWaitingFrames = 1'000;
-  // Nobody could subscribe to a longer topic: see BindZmqSocket.
+  // A longer topic could not be subscribed to: see BindZmqSocket.
   static constexpr size_t kMaxTopicBytes = 1'000;
 
   // `endpoint` is "tcp://host:port"; each frame begins with `topic`. Fails when

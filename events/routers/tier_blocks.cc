@@ -7,7 +7,7 @@
 namespace pando {
 namespace {
 
-// What is told in one turn, of some milliseconds; a single block may be larger.
+// A turn, of some milliseconds, tells so much; a single block may be larger.
 // It is more than a tier stores meanwhile, and so little that frames are not
 // lost, nor gone from the history when a router asks for them.
 constexpr size_t kTokensPerTurn = 1'024;

@@ -19,9 +19,9 @@
 
 namespace pando {
 
-// What routers are told of one tier of this machine. It knows the pages that
-// the tier has, with their tokens, and tells of a block while the tier has all
-// of its pages. A tier can have far more than a pool; so it tells little in
+// Tells routers of the blocks in one tier of this machine. It knows the pages
+// that the tier has, with their tokens, and tells of a block while the tier has
+// all of its pages. A tier can have far more than a pool; so it tells little in
 // each turn. Owned by KvEventStream; not thread-safe.
 class TierBlocks {
  public:
@@ -36,9 +36,9 @@ class TierBlocks {
   // Tells of some blocks that were not told of yet, each after the block before
   // it, if the tier has that.
   void TellSome(const BlockRuns::Visit& visit);
-  // Nobody knows of any block; all are to be told of.
+  // No subscriber knows of any block; all are to be told of.
   void TellAllAnew();
-  // Nobody listens, until TellAllAnew.
+  // There are no subscribers until TellAllAnew.
   void StopTelling();
 
  private:
@@ -47,7 +47,7 @@ class TierBlocks {
     uint32_t ordinal;
     std::shared_ptr<const NamespaceKey> ns;
     std::vector<Token> tokens;
-    // Of the block that it ends.
+    // Subscribers know of the block that the page ends.
     bool is_told = false;
     bool is_listed = false;  // for TellAllAnew alone
   };
@@ -77,7 +77,7 @@ class TierBlocks {
   std::deque<BlockId> untold_;
   std::vector<BlockId> gone_;
   BlockRuns runs_;
-  // What FindBlock found.
+  // The block that FindBlock found.
   std::vector<std::span<const Token>> block_;
   std::optional<BlockId> parent_;
 };

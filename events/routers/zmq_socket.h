@@ -17,7 +17,7 @@ struct BoundSocket {
   PeerGuard peers;
 };
 
-// Makes a socket that serves whoever connects to `endpoint`. A connection that
+// Makes a socket that serves all who connect to `endpoint`. A connection that
 // sends a part of more than a kilobyte is closed. `configure` sets further
 // socket options before it is bound. An error says why it cannot be bound.
 absl::StatusOr<BoundSocket> BindZmqSocket(

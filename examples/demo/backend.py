@@ -1,4 +1,4 @@
-"""What a process computes with: numpy in float32, or torch in bfloat16 on a device.
+"""A process computes with numpy in float32, or with torch in bfloat16 on a device.
 
 Importing this needs no torch; a config that names a device does.
 """
@@ -11,7 +11,7 @@ from paged_kv import KvPages, PagedKv, PageIds, PrivatePages
 
 
 def missing(config: ModelConfig) -> str:
-    """What this machine lacks to compute the config; empty: nothing."""
+    """Names the parts that this machine lacks to compute the config; empty: none."""
     if config.device is None:
         return ""
     if importlib.util.find_spec("torch") is None:

@@ -10,7 +10,7 @@ from workload import END, CachedPrefix, Request
 
 @dataclass(frozen=True)
 class Answer:
-    """What a process reports of one request."""
+    """The report of a process on one request."""
 
     reply: Tokens
     # A row for each computed position, from `matched_tokens` on.

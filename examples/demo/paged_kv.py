@@ -66,7 +66,7 @@ class PagedKv:
     def load(self, layer: int, end: int) -> tuple[Floats, Floats]:
         """All rows of the pages that hold [0, end); the rows from `end` on are zero.
 
-        What the memory holds there is an earlier owner's or nobody's; it is not used.
+        The bytes of the memory there are left from an earlier owner, and not used.
         """
         page_tokens = self._keys[layer].shape[1]
         pages = self.block_table[: -(-end // page_tokens)]

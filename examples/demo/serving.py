@@ -12,7 +12,7 @@ from workload import Request
 
 
 def serve(requests: Connection, answer: Callable[[Request], Answer]) -> None:
-    """What the process does: answers until the driver closes the pipe."""
+    """Runs in the process: answers until the driver closes the pipe."""
     requests.send("ready")
     while True:
         try:
@@ -56,7 +56,7 @@ class Server:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._pipe.close()
         if error is not None:
-            # It may be in the middle of a request that nobody waits for.
+            # It may be in the middle of a request whose answer is not awaited.
             self._process.terminate()
         self._process.join()
 

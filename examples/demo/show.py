@@ -2,8 +2,8 @@
 
 Starts pandod, and workers that serve recorded conversations of coding agents. No
 model computes: a worker holds a request's lock and pages for as long as an engine
-might take, and publishes pages that nobody wrote. The pool is small, so that the
-tree grows, splits, is locked, and shrinks again within a minute.
+might take, and publishes pages without KV. The pool is small, so that the tree
+grows, splits, is locked, and shrinks again within a minute.
 """
 
 import argparse
@@ -48,11 +48,11 @@ REPORT_SECONDS = 10
 
 
 class Stopped(Exception):
-    """The show is over: whoever waits gives up."""
+    """The show is over: agents that wait give up."""
 
 
 class Work:
-    """The conversations, again and again, for whoever is free; and when to stop."""
+    """The conversations, again and again, for agents that are free; and when to stop."""
 
     def __init__(self, conversations: list[Conversation]) -> None:
         self._conversations = (

@@ -1,4 +1,4 @@
-"""What must hold after each request and at the end; each fault is a sentence."""
+"""Checks after each request and at the end; each fault is a sentence."""
 
 import numpy as np
 from generation import Answer

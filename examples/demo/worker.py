@@ -26,7 +26,7 @@ def run_worker(
 
 
 def expected_layout(config: ModelConfig, client: pando_kv.Client) -> pando_kv.KvLayout:
-    """What this model needs; Pando refuses to attach us to anything else."""
+    """The layout that this model needs; Pando refuses to attach us to another one."""
     return pando_kv.KvLayout.make(
         capacity_pages=client.pool.capacity_pages,
         layers=config.layers,

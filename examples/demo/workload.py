@@ -1,4 +1,4 @@
-"""What the demo asks: a chat of several turns and questions about a document.
+"""The demo's prompts: a chat of several turns and questions about a document.
 
 All requests share one system prompt. A byte of text is a token; four more tokens mark
 the roles.
@@ -20,7 +20,7 @@ REPLY_TOKENS = 24
 
 @dataclass(frozen=True)
 class CachedPrefix:
-    """What a turn left in the cache; the next one may begin there, in any worker."""
+    """The part of a turn that is cached; the next may begin there, in any worker."""
 
     handle: pando_kv.PrefixHandle | None
     pages: PageIds

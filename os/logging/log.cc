@@ -149,7 +149,7 @@ void StopLog(int exit_status) {
     spdlog::shutdown();
     is_written.Notify();
   });
-  // It may be that nobody reads stderr, and the write blocks.
+  // The reader of stderr may have stopped, and the write blocks.
   if (!is_written.WaitForNotificationWithTimeout(kStopTime)) {
     std::_Exit(exit_status);
   }

@@ -15,7 +15,7 @@ namespace pando {
 class PeerFilter {
  public:
   // Allows these users, and the user of this process, who could do anything to
-  // it anyway. Empty: whoever the mode of a socket lets in.
+  // it anyway. Empty: all users that the mode of a socket lets in.
   explicit PeerFilter(std::vector<uint32_t> allowed_uids);
 
   // Whether `peer`, which has connected to `socket`, may stay. A refusal is

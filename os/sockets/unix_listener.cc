@@ -21,8 +21,8 @@
 namespace pando {
 namespace {
 
-// Connections that wait to be accepted. Whoever floods the socket makes others
-// wait behind so many.
+// Connections that wait to be accepted. A caller that floods the socket makes
+// others wait behind so many.
 constexpr int kBacklog = 128;
 
 constexpr int kLockTries = 500;
@@ -51,9 +51,9 @@ absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
   return address;
 }
 
-// Two servers that start at once must not both find that nobody listens: one
-// would remove the socket that the other has bound meanwhile. So one after the
-// other looks, binds and listens. The lock goes with the descriptor.
+// Two servers that start at once must not both find that no server listens:
+// one would remove the socket that the other has bound meanwhile. So one after
+// the other looks, binds and listens. The lock goes with the descriptor.
 absl::StatusOr<UniqueFd> LockFolderOf(const std::string& path) {
   const std::filesystem::path folder =
       std::filesystem::absolute(path).parent_path();
@@ -88,7 +88,7 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   }
   const UniqueFd probe = MakeSocket();
   if (!probe.valid()) return Error("cannot make a socket for", path);
-  // EAGAIN: somebody listens, with a full backlog.
+  // EAGAIN: a server listens, with a full backlog.
   if (connect(probe.get(), reinterpret_cast<sockaddr*>(&address),
               sizeof(address)) == 0 ||
       errno == EAGAIN) {
@@ -115,8 +115,8 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
     return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
   }
   auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
-  // Nobody can connect before it listens, whatever the mode is until then. Who
-  // may write to the folder may have put a link there: it is not followed.
+  // No process can connect before it listens, whatever the mode is until then.
+  // Who may write to the folder may have put a link there: it is not followed.
   constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
   if ((socket.group.has_value() &&
        lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||

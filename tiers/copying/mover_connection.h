@@ -18,9 +18,9 @@
 
 namespace pando {
 
-// One pando-mover, from its welcome until its process has ended: only then does
-// nobody write any more what it was told to copy, and are its copies over.
-// Those of a mover that is stopped are under way until it ends or goes on.
+// One pando-mover, from its welcome until its process has ended: only then are
+// its copies over, because it may write until then. The copies of a mover that
+// is stopped are under way until it ends or goes on.
 // Owned by PageMovers; thread-safe.
 class MoverConnection {
  public:
@@ -32,8 +32,8 @@ class MoverConnection {
   };
 
   struct Times {
-    // What must pass after the connection has closed where the end of the
-    // process cannot be seen.
+    // The time that must pass after the connection has closed where the end of
+    // the process cannot be seen.
     absl::Duration quarantine;
     // A mover that keeps a copy waiting for longer hangs: it takes
     // milliseconds.

@@ -11,7 +11,7 @@
 namespace pando {
 namespace {
 
-// Of Linux 6.5; the headers of Debian 12 are older.
+// Since Linux 6.5; the headers of Debian 12 are older.
 constexpr int kPeerPidfd = 77;
 
 }  // namespace

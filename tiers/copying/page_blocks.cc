@@ -19,7 +19,7 @@ uint64_t PageBlocks::Digest(const std::string& model) const {
   return MixWord(Fingerprint(block_layout_, model), num_shards_);
 }
 
-// What only reads a block takes its address as that of any memory, too.
+// A copy that only reads a block takes its address like that of other memory.
 PageMemory PageBlocks::PartOf(const std::byte* block, size_t shard) const {
   return {.layout = block_layout_,
           .base = const_cast<std::byte*>(block) + shard * PageBytes(layout_)};

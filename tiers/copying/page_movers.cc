@@ -23,11 +23,11 @@
 namespace pando {
 namespace {
 
-// Nobody but this user has a mover here.
+// Only this user has movers here.
 constexpr mode_t kSocketMode = 0600;
 // So many peers may take their time to say hello: the oldest goes for one more.
 constexpr size_t kMaxNewcomers = 64;
-// How long nobody is accepted when no descriptor is free, and how late a
+// How long no connection is accepted when no descriptor is free, and how late a
 // newcomer's time may end.
 constexpr int kRetryMs = 100;
 // Before them come the two other descriptors that are watched.
@@ -39,7 +39,7 @@ absl::StatusOr<UniqueFd> MakeEvent() {
   return event;
 }
 
-// What the shards of a layout have in common.
+// The geometry that the shards of a layout have in common.
 mover::PageGeometry GeometryOf(const KvLayout& layout) {
   return {.pieces = uint64_t{layout.layers} * layout.kv_planes,
           .page_stride = layout.page_stride,

@@ -12,7 +12,7 @@ namespace {
 
 // As many as threads of the disk tier copy.
 constexpr uint64_t kBlocks = 8;
-// What is pinned, and copied by a device, begins at a page of the system.
+// Memory that a device copies is pinned, and begins at a page of the system.
 constexpr uint64_t kAlignment = 4096;
 
 uint64_t RoundedUp(uint64_t bytes) {

@@ -90,7 +90,7 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(path + " is no regular file");
   }
-  // Whoever made it may have it open, and read what is written to it.
+  // Its maker may have it open, and read all that is written to it.
   if (status.st_uid != geteuid() || status.st_nlink != 1) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s belongs to user %u and has %u names; must belong to pandod's user, "

@@ -25,7 +25,7 @@ class HostStore final : public SlotStore {
   // Takes so much memory.
   static absl::StatusOr<std::unique_ptr<HostStore>> Make(uint64_t max_bytes,
                                                          uint64_t block_bytes);
-  // Uses memory of somebody else, as much as BytesOf says, which outlives it.
+  // Uses memory of its caller, as much as BytesOf says, which outlives it.
   static std::unique_ptr<HostStore> MakeIn(std::span<std::byte> memory,
                                            uint64_t block_bytes);
   ~HostStore() override;

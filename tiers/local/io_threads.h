@@ -20,9 +20,9 @@ namespace pando {
 // works on another. Owned by LocalTier; one thread uses it at a time.
 class IoThreads {
  public:
-  // What is done for each block, both by the same thread.
+  // The work for each block; the same thread does both parts.
   struct Work {
-    // What is to be moved before the end; none: nothing more is to be done.
+    // The transfer before the end; none: nothing more is to be done.
     std::function<std::optional<Transfer>(size_t index, std::byte* buffer)>
         begin;
     std::function<void(size_t index, std::byte* buffer,
@@ -48,7 +48,7 @@ class IoThreads {
   };
 
   void Run(IoQueue& queue, size_t buffer_bytes, size_t alignment);
-  // What is to be done next; none if there is nothing, or once this is stopped.
+  // The next task; none if there is none, or once this is stopped.
   std::optional<Task> Next(bool may_wait);
   void CountDone();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

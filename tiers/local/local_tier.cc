@@ -16,7 +16,7 @@ constexpr size_t kReaders = 4;
 // Stored under one lock, which is then released.
 constexpr size_t kMaxPagesPerStore = 32;
 
-// While nobody takes so many changes, nothing more is told of.
+// While so many changes wait to be taken, no more are told.
 constexpr size_t kMaxChanges = size_t{1} << 16;
 // Looked up under one lock.
 constexpr size_t kMaxPagesPerTell = 1'024;
@@ -210,7 +210,7 @@ bool LocalTier::Fill(PageId page, const std::byte* block) {
   return false;
 }
 
-// What finds no room is told of when it is used again.
+// A change that finds no room is told when the page is used again.
 void LocalTier::Tell(const HashedPrompt& prompt) {
   if (!is_followed_) return;
   const auto ns = std::make_shared<const NamespaceKey>(prompt.ns);

@@ -88,7 +88,7 @@ class LocalTier final : public StoreTarget, public TierChanges {
   // Whether a write succeeded; counts and logs one that did not.
   bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
-  // What is to be read; none if it is not stored any more.
+  // The transfer that reads it; none if it is not stored any more.
   std::optional<Transfer> BeginRead(Read& read, std::byte* buffer);
   void EndRead(Read& read, std::byte* buffer, const absl::Status& moved);
   // Whether the block is what was stored; if not, this is counted and logged,

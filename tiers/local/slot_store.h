@@ -13,8 +13,8 @@
 namespace pando {
 
 // Slots for blocks of one size, each with a record of the block that is in it.
-// Owned by LocalTier. Thread-safe, as long as nobody writes a slot that another
-// thread reads or writes.
+// Owned by LocalTier. Thread-safe, as long as no thread writes a slot that
+// another one reads or writes.
 class SlotStore {
  public:
   struct Record {

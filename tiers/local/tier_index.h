@@ -16,9 +16,9 @@ namespace pando {
 
 // Which blocks (copies of pages, named by the pages' hashes) a tier holds, and
 // in which of its slots. It knows no bytes. When there is no free slot, the
-// least recently used block makes room. Whoever uses a prompt touches all of
-// its blocks, the last one first; so a block is never older than those that
-// follow it, and prompts lose their ends first.
+// least recently used block makes room. A use of a prompt touches all of its
+// blocks, the last one first; so a block is never older than those that follow
+// it, and prompts lose their ends first.
 //
 // Owned by LocalTier, which guards it; not thread-safe.
 //

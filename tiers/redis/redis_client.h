@@ -27,7 +27,7 @@ struct RedisCommand {
   RespRequest request;
   // Where the text of the reply goes, if anywhere.
   std::span<std::byte> value = {};
-  // What the server says, its errors, too.
+  // The server's reply, which may be an error.
   absl::StatusOr<RespReply> reply = absl::UnknownError("not sent");
 };
 
@@ -43,7 +43,7 @@ class RedisClient {
   void Run(std::span<RedisCommand> commands, absl::Time deadline);
   // Those that have keys now.
   absl::StatusOr<std::vector<RedisAddress>> FindNodes(absl::Time deadline);
-  // What a node replies, whoever has which keys.
+  // The reply of this node, whichever keys it has.
   absl::StatusOr<RespReply> Ask(const RedisAddress& node,
                                 const RespRequest& request,
                                 absl::Time deadline);

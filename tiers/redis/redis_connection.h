@@ -37,7 +37,7 @@ class RedisConnection {
   absl::Status Send(std::vector<iovec> requests, absl::Time deadline) {
     return stream_->Write(std::move(requests), deadline);
   }
-  // Of what was sent, in its order.
+  // The replies to the commands that were sent, in their order.
   RespReader& replies() { return replies_; }
   // Whether it can be used again: the server has not closed it, and has sent
   // nothing that was not asked for.

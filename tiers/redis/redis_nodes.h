@@ -21,11 +21,11 @@ class RedisNodes {
  public:
   explicit RedisNodes(RedisLogin login) : login_(std::move(login)) {}
 
-  // One that nobody else uses.
+  // A connection that no other thread uses.
   absl::StatusOr<std::unique_ptr<RedisConnection>> Take(
       const RedisAddress& node, absl::Time deadline);
-  // Those that nobody uses are closed: the server, or the way to it, has
-  // failed.
+  // Closes the connections that are not in use: the server, or the way to it,
+  // has failed.
   void Forget(const RedisAddress& node);
   // All its replies have been read.
   void GiveBack(const RedisAddress& node,

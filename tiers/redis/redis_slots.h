@@ -13,7 +13,7 @@
 
 namespace pando {
 
-// Which node has which keys. Plain data.
+// A table of the nodes that have the slots of keys. Plain data.
 class RedisSlots {
  public:
   static constexpr size_t kSlots = 16384;
@@ -26,7 +26,7 @@ class RedisSlots {
 
   // Keys must have no braces.
   static size_t SlotOf(std::string_view key);
-  // Null: nobody has the slot.
+  // Null: no node has the slot.
   const RedisAddress* NodeOf(std::string_view key) const;
   // All nodes that have a slot, each once.
   const std::vector<RedisAddress>& nodes() const { return nodes_; }

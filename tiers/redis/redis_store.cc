@@ -14,7 +14,8 @@
 namespace pando {
 namespace {
 
-// Of commands without values, so that a deadline ends what is not sent yet.
+// Commands without values are sent so many at once, so that a deadline ends
+// those that are not sent yet.
 constexpr size_t kCommandsAtOnce = 512;
 constexpr absl::Duration kEraseTimeout = absl::Seconds(1);
 // For all blocks of a node, and for one of many questions.
@@ -26,7 +27,7 @@ absl::Status Unexpected() {
   return absl::UnavailableError("the shared store sent an unexpected reply");
 }
 
-// What a reply that is not of `kind` says.
+// The error of a reply that is not of `kind`.
 absl::Status Expect(RespReply::Kind kind,
                     const absl::StatusOr<RespReply>& reply) {
   if (!reply.ok()) return reply.status();
@@ -43,7 +44,7 @@ absl::Status StatusOfGet(const absl::StatusOr<RespReply>& reply) {
     case RespReply::Kind::kOtherLength:
       return absl::DataLossError("its length differs");
     default:
-      // Somebody else's key of this name is of another type.
+      // A key of this name that is not ours is of another type.
       if (absl::StartsWith(reply->text, "WRONGTYPE")) {
         return absl::DataLossError("its type differs");
       }
@@ -92,7 +93,7 @@ std::string RedisStore::NameOf(const BlockKey& key) const {
           reinterpret_cast<const char*>(key.hash.data()), key.hash.size())));
 }
 
-// Of the machine's clock, so that blocks keep their order however long they are
+// By the machine's clock, so that blocks keep their order however long they are
 // on their way.
 std::string RedisStore::ExpiryOf(const BlockKey& key, absl::Time used) const {
   return absl::StrCat(
@@ -113,7 +114,7 @@ absl::StatusOr<RemoteStore::Presence> RedisStore::CountPresent(
     for (const RedisCommand& command : commands) {
       const absl::Status status =
           Expect(RespReply::Kind::kInteger, command.reply);
-      // What a node that is gone has ends a run, as what is not there does.
+      // The keys of a node that is gone end a run, as missing ones do.
       if (!status.ok() && present == 0) return status;
       if (!status.ok()) return Presence{.blocks = present};
       if (command.reply->integer != 1) {

@@ -32,7 +32,7 @@ class RedisStore final : public RemoteStore {
   };
 
   // `digest`: blocks of another one are of another model or shape. Reads the
-  // files, and connects to nobody. REQUIRES: the config is one that
+  // files, and makes no connection. REQUIRES: the config is one that
   // ReadRedisOptions returns.
   static absl::StatusOr<std::unique_ptr<RedisStore>> Open(Config config,
                                                           uint64_t digest);

@@ -147,7 +147,7 @@ absl::Status RespReader::Fill(absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// What is not in the buffer goes to its place without a copy.
+// Bytes that are not in the buffer yet go to their place without a copy.
 absl::Status RespReader::ReadBytes(std::span<std::byte> into,
                                    absl::Time deadline) {
   const size_t here = std::min(into.size(), buffered());

@@ -16,7 +16,7 @@
 
 namespace pando {
 
-// What a server replies to a command.
+// The reply of a server to a command.
 struct RespReply {
   enum class Kind {
     kNull,         // there is nothing
@@ -45,7 +45,7 @@ class RespReader {
   // command with a key is answered, and of any other.
   static constexpr size_t kMaxShortReply = kMaxLine;
   static constexpr size_t kMaxReply = size_t{4} << 20;
-  // What an element of an array counts for, beside its text.
+  // An element of an array counts for so much, beside its text.
   static constexpr size_t kElementBytes = 128;
   // A value that is longer than what was asked for by more than this closes
   // the connection; others are thrown away.
@@ -81,7 +81,7 @@ class RespReader {
   size_t buffered() const { return end_ - begin_; }
 
   ByteStream* const stream_;
-  // What was read and not used yet is [begin_, end_).
+  // The bytes that were read and not used yet are [begin_, end_).
   const std::unique_ptr<std::byte[]> buffer_;
   size_t begin_ = 0;
   size_t end_ = 0;

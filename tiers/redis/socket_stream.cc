@@ -20,7 +20,7 @@
 namespace pando {
 namespace {
 
-// Of one call, which takes no more.
+// One call takes no more.
 constexpr size_t kMaxPartsPerWrite = 1024;
 
 absl::Status LostBy(const char* what) {
@@ -53,7 +53,7 @@ absl::StatusOr<UniqueFd> ConnectSocket(const sockaddr* address,
   if (address->sa_family != AF_UNIX) {
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    // What was given up must not arrive after a flush.
+    // Bytes that were given up must not arrive after a flush.
     const linger reset = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   }

@@ -61,7 +61,7 @@ absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files) {
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_AUTO_RETRY);
-  // A key with a passphrase is refused; nobody is asked for it.
+  // A key with a passphrase is refused; no terminal is asked for it.
   SSL_CTX_set_default_passwd_cb(context.get(),
                                 [](char*, int, int, void*) { return 0; });
   if (files.ca.empty()) {

@@ -16,9 +16,9 @@ namespace pando {
 
 // The PEM files of a client.
 struct RedisTlsFiles {
-  // Of the authority that signs servers' certificates; empty: the system's.
+  // The authority that signs servers' certificates; empty: the system's.
   std::string ca;
-  // Of this client, with its chain, and its key; both or none.
+  // This client's certificate, with its chain, and its key; both or none.
   std::string certificate;
   std::string key;
 };
@@ -28,7 +28,7 @@ struct SslContextDeleter {
 };
 using SslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
 
-// What connections have in common. An error names the file at fault.
+// Makes the context that connections share. An error names the file at fault.
 absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files);
 
 // The bytes of a socket, encrypted, whose server has a certificate for the name

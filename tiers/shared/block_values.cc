@@ -16,7 +16,7 @@ struct ValueHeader {
 };
 static_assert(sizeof(ValueHeader) == 64);
 
-// What lies before the MAC.
+// The part before the MAC.
 std::span<const std::byte> HeadOf(std::span<const std::byte> value) {
   return value.first(sizeof(ValueHeader));
 }

@@ -29,7 +29,7 @@ class BlockValues {
   uint64_t page_bytes() const { return pages_->block_bytes(); }
   size_t value_bytes() const;
 
-  // What is copied out is no value before it is sealed.
+  // The bytes that are copied out are no value before they are sealed.
   absl::Status CopyOut(PageId page, std::span<std::byte> value) const;
   void Seal(const PageHash& hash, std::span<std::byte> value) const;
   // DataLoss: it is not what was sealed.

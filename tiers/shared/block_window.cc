@@ -5,7 +5,7 @@
 namespace pando {
 namespace {
 
-// Of small blocks a thread takes several, which share a round trip.
+// A thread takes several small blocks, which share a round trip.
 constexpr size_t kPartBytes = size_t{1} << 20;
 // All threads get some of a window.
 constexpr size_t kMinParts = 4;

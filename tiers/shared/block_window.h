@@ -23,11 +23,11 @@ class BlockWindow {
  public:
   BlockWindow(size_t max_blocks, size_t value_bytes);
 
-  // Nobody works on it. Returns blocks, `max_blocks` at most, whose keys are to
-  // be set; until somebody says how they went, they have timed out.
+  // REQUIRES: no thread works on it. Returns blocks, `max_blocks` at most,
+  // whose keys are to be set; until their results are set, they have timed out.
   std::span<RemoteStore::Transfer> Begin(size_t count);
   std::span<RemoteStore::Transfer> blocks() { return blocks_; }
-  // The next ones that nobody has taken; empty: nothing is left.
+  // The next ones that were not taken yet; empty: nothing is left.
   std::span<RemoteStore::Transfer> TakePart();
 
   // Calls `place` with the number of a block, to put it where it belongs,

@@ -17,8 +17,8 @@
 namespace pando {
 
 // Threads for work that may hang, as calls to a folder do whose server is gone.
-// Whoever waits for it gives up in time. Owned by RemoteLoads and RemoteStores;
-// thread-safe. Its destructor waits for what still hangs.
+// A caller that waits for it gives up in time. Owned by RemoteLoads and
+// RemoteStores; thread-safe. Its destructor waits for work that still hangs.
 class DeadlineThreads {
  public:
   using Work = std::function<void()>;

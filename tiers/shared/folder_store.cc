@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
-// What is erased is given such a name.
+// Erased files and folders are given such a name.
 constexpr std::string_view kErasedPrefix = "erased-";
 
 absl::Status Late() {
@@ -214,10 +214,9 @@ absl::Status FolderStore::EraseAll(std::optional<uint64_t> ns_digest) {
   return absl::ErrnoToStatus(errno, "erase blocks");
 }
 
-// One that cannot be deleted, or not yet, keeps no other one from it; it is
-// tried again at the next flush or start. Whoever else may write here cannot
-// lead this out of the folder: remove_all follows no link below what it is
-// told.
+// One that cannot be deleted, or not yet, does not keep the others; it is tried
+// again at the next flush or start. Another user who may write here cannot lead
+// this out of the folder: remove_all follows no link below its argument.
 bool FolderStore::FreeSome() {
   std::error_code error;
   for (fs::directory_iterator it(folder_, error);

@@ -20,12 +20,12 @@ namespace pando {
 
 // A file for each block, in a folder that many machines share. A file gets its
 // name when it is whole. Its time of modification says when it was last used;
-// whoever owns the folder removes those that are too old. Owned by
+// the owner of the folder removes those that are too old. Owned by
 // RemoteBlocks; thread-safe.
 class FolderStore final : public RemoteStore {
  public:
   // `digest`: blocks of another one are of another model or shape. The folder
-  // must be there, and nobody else may write to it.
+  // must be there, and no other user may write to it.
   static absl::StatusOr<std::unique_ptr<FolderStore>> Open(
       const std::string& folder, uint64_t digest);
 
@@ -61,7 +61,7 @@ class FolderStore final : public RemoteStore {
   // Names of files that are being written are never those of another process.
   const uint64_t writer_;
   std::atomic<uint64_t> last_written_ = 0;
-  // What FreeSome has tried to delete since there was nothing to do.
+  // The names that FreeSome has tried to delete since there was nothing to do.
   absl::flat_hash_set<std::string> tried_;
 };
 

@@ -37,7 +37,7 @@ class KnownBlocks {
   std::vector<BlockKey> UnknownOf(uint64_t ns_digest,
                                   std::span<const PageHash> prompt,
                                   size_t begin) const;
-  // What was found out before the last Forget is not added.
+  // Findings from before the last Forget are not added.
   void Add(std::span<const PageHash> hashes, uint64_t generation);
   // They are not there, or may not be.
   void Remove(std::span<const PageHash> hashes);

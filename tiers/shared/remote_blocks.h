@@ -14,8 +14,8 @@
 
 namespace pando {
 
-// What loads from a shared store and stores to it have in common: the store,
-// what its values look like, what is known to be there, and what is flushed.
+// The parts that loads from a shared store and stores to it share: the store,
+// the form of its values, the blocks that are known to be there, and flushes.
 // Owned by RemoteTier; thread-safe.
 class RemoteBlocks {
  public:
@@ -27,7 +27,7 @@ class RemoteBlocks {
         store_(std::move(store)),
         eraser_(store_.get()) {}
 
-  // What became of a call that took too long.
+  // The status of a call that took too long.
   static absl::Status Timeout() {
     return absl::DeadlineExceededError("timeout");
   }

@@ -11,7 +11,7 @@ namespace pando {
 namespace {
 
 constexpr size_t kAskers = 2;
-// What a window holds, but for one block at least.
+// The size of a window, which has room for one block at least.
 constexpr size_t kLoadWindowBytes = size_t{32} << 20;
 
 // Whether the store did what it should, be the block there or not.
@@ -139,7 +139,7 @@ size_t RemoteLoads::LoadWindow(uint64_t ns_digest,
 }
 
 // A page is filled while its block is still in the cache of the CPU. `pages`
-// are the caller's, and nobody's once the window is closed.
+// are the caller's, and must not be used once the window is closed.
 void RemoteLoads::GetParts(BlockWindow& window, std::span<const PageId> pages,
                            absl::Time deadline) {
   const BlockValues& values = blocks_->values();

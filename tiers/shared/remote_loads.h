@@ -42,7 +42,7 @@ class RemoteLoads {
   bool MayLoad() const;
   size_t LoadWindow(uint64_t ns_digest, std::span<const PageHash> run,
                     std::span<const PageId> pages);
-  // What each of the threads does.
+  // Runs in each of the threads.
   void GetParts(BlockWindow& window, std::span<const PageId> pages,
                 absl::Time deadline);
   // `front` pages have been loaded.
@@ -55,8 +55,8 @@ class RemoteLoads {
   const absl::Duration ask_timeout_;
   const absl::Duration get_timeout_;
   const size_t window_blocks_;
-  // Of the thread that loads. Null before the first use, and after threads were
-  // given up in it.
+  // The window of the thread that loads. Null before the first use, and after
+  // threads were given up in it.
   std::shared_ptr<BlockWindow> window_;
   CircuitBreaker ask_breaker_;
   CircuitBreaker load_breaker_;

@@ -37,7 +37,7 @@ class RemoteStore {
     absl::Status status;
   };
 
-  // What is there of a run of blocks.
+  // The blocks of a run that are there.
   struct Presence {
     size_t blocks = 0;        // at its front
     bool lacks_next = false;  // else it is not known whether the next one is

@@ -10,7 +10,8 @@
 namespace pando {
 namespace {
 
-// What a window holds, but for one block at least. Two are used at once.
+// The size of a window, which has room for one block at least. Two are used at
+// once.
 constexpr size_t kStoreWindowBytes = size_t{16} << 20;
 
 }  // namespace
@@ -136,7 +137,7 @@ void RemoteStores::PutParts(BlockWindow& window, absl::Time used,
   }
 }
 
-// What was forgotten meanwhile may have come after all else was erased.
+// Blocks that were forgotten meanwhile may have come after all else was erased.
 void RemoteStores::EraseForgotten(
     std::span<const RemoteStore::Transfer> blocks) {
   bool are_erased = true;

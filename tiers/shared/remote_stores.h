@@ -50,8 +50,8 @@ class RemoteStores {
   };
 
   bool MayStore() const;
-  // What each of the threads does, for what was copied out in a generation of
-  // what is known.
+  // Runs in each of the threads, for blocks that were copied out in a
+  // generation of the known blocks.
   void PutParts(BlockWindow& window, absl::Time used, absl::Time deadline,
                 uint64_t generation);
   void EraseForgotten(std::span<const RemoteStore::Transfer> blocks);
@@ -61,7 +61,8 @@ class RemoteStores {
   RemoteBlocks* const blocks_;
   const absl::Duration put_timeout_;
   const size_t window_blocks_;
-  // What is on its way, while the next pages are copied to a second window.
+  // The blocks on their way, while the next pages are copied to a second
+  // window.
   std::optional<Sending> sending_;
   // Null before the first use, and after threads were given up in it.
   std::shared_ptr<BlockWindow> window_;

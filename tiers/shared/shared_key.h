@@ -10,13 +10,13 @@
 
 #include "absl/status/statusor.h"
 
-// Of OpenSSL; evp.h would be included wherever blocks are.
+// A type of OpenSSL; evp.h would be included wherever blocks are.
 struct evp_mac_ctx_st;
 
 namespace pando {
 
-// A secret of all machines that share a store: what was signed with it, nobody
-// made who may only write there. Owned by BlockValues. Thread-safe.
+// A secret of all machines that share a store: who may only write there cannot
+// make a value that is signed with it. Owned by BlockValues. Thread-safe.
 class SharedKey {
  public:
   static constexpr size_t kMinBytes = 32;
@@ -35,8 +35,8 @@ class SharedKey {
   // In a time that does not depend on how much of the MAC is right.
   bool Verify(const Mac& mac, std::span<const std::byte> head,
               std::span<const std::byte> rest) const;
-  // What stands for a digest where blocks are signed with this key, so that
-  // those of another key, or of none, have other names.
+  // The digest for blocks that are signed with this key, so that those of
+  // another key, or of none, have other names.
   uint64_t DigestOf(uint64_t digest) const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// What names a shared store: SCHEME://PLACE, then, if it has options,
+// The name of a shared store: SCHEME://PLACE, then, if it has options,
 // ?NAME=VALUE&NAME=VALUE... Values are taken as they are written. Plain data.
 struct StoreUri {
   // An error repeats nothing of `text`, which may have a password.

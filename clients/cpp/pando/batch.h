@@ -29,7 +29,7 @@ template <typename T>
 class Answer {
  public:
   // The result, once; or the error that the call would have had by itself.
-  // REQUIRES: the batch was sent, and nobody took the result before.
+  // REQUIRES: the batch was sent, and the result was not taken before.
   absl::StatusOr<T> Take() { return std::move(*result_); }
 
  private:

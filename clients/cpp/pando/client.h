@@ -119,8 +119,8 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The id of the present session; zero while there is none. A secret: whoever
-  // knows it may act in its name.
+  // The id of the present session; zero while there is none. A secret: all who
+  // know it may act in its name.
   uint64_t session_id() const;
   // The boot of pandod that the session belongs to; zero while there is none.
   uint64_t epoch() const;
@@ -139,7 +139,7 @@ class Client {
   // Makes an empty batch: see Batch.
   Batch NewBatch() { return Batch(this); }
 
-  // How many pages nobody held when the last MatchPrefix, Insert or
+  // How many pages were held by no session when the last MatchPrefix, Insert or
   // AllocatePages was answered; zeros before the first one.
   PageRoom room() const;
 
@@ -193,8 +193,8 @@ class Client {
 
   // Declares that nothing in this process, and no kernel on the device, writes
   // any more to the pages that a lost session had reserved; pandod then frees
-  // them at once. Without this call nobody gets these pages until the process
-  // has unmapped the pool of that session, or has ended.
+  // them at once. Without this call they are not free until the process has
+  // unmapped the pool of that session, or has ended.
   absl::Status EndSession(uint64_t session_id);
 
   absl::StatusOr<PoolDescription> DescribePool();
@@ -205,9 +205,9 @@ class Client {
 
   // Declares that this process writes pages that another process of its engine
   // has reserved: `session_id` is the session_id() of that process's client.
-  // When that session is lost, pandod gives its pages to nobody before this
-  // client or its process is gone as well; where pandod cannot see that, before
-  // a time limit has passed.
+  // When that session is lost, its pages are not free before this client or its
+  // process is gone as well; where pandod cannot see that, before a time limit
+  // has passed.
   absl::Status LinkSession(uint64_t session_id);
 
   absl::StatusOr<Stats> GetStats();

@@ -1,4 +1,4 @@
-// What enters and leaves the cache, for those who follow it from elsewhere.
+// The pages that enter and leave the cache, for programs that follow it.
 #ifndef PANDO_EVENTS_H_
 #define PANDO_EVENTS_H_
 

@@ -28,8 +28,8 @@ class Lock {
   ~Lock();
 
   bool held() const { return id_ != 0; }
-  // Whether an Insert that was to move the lock got no answer: nobody knows
-  // where it ends, and nothing more can be inserted after it. Release it.
+  // Whether an Insert that was to move the lock got no answer: its end is not
+  // known, and nothing more can be inserted after it. Release it.
   bool is_in_doubt() const { return is_in_doubt_; }
   // The boundary: how many tokens of the prompt the lock protects. The tokens
   // of an Insert anchored at this lock begin there.
@@ -53,7 +53,7 @@ class Lock {
   void MoveTo(uint32_t tokens, PrefixHandle handle);
   // The server may have moved the lock.
   void LoseEnd() { is_in_doubt_ = true; }
-  // Empties the lock, and tells nobody.
+  // Empties the lock, without a call.
   void Forget() { id_ = 0; }
   // Releases the lock, in the background if necessary.
   void Abandon();

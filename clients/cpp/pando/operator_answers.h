@@ -1,4 +1,4 @@
-// What the calls of Operator answer. Nothing here shows tokens or cache salts.
+// The answers of Operator's calls. Nothing here shows tokens or cache salts.
 #ifndef PANDO_OPERATOR_ANSWERS_H_
 #define PANDO_OPERATOR_ANSWERS_H_
 
@@ -63,7 +63,7 @@ struct QuarantineInfo {
   uint32_t pages = 0;
   // Since the session was lost.
   uint64_t age_ms = 0;
-  // Somebody is known to hold the memory: no time frees the pages meanwhile.
+  // A process is known to hold the memory: no time frees the pages meanwhile.
   bool is_held = false;
   // Those who attached themselves and that pandod can see; no heirs of theirs.
   std::vector<int32_t> living_pids = {};
@@ -77,7 +77,7 @@ enum class MatchEnd {
   kUnknown,
   // Every token is cached.
   kComplete,
-  // What is left is less than a page.
+  // The rest is less than a page.
   kPageFloor,
   // The cache continues with other tokens.
   kDiverged,

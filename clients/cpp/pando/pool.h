@@ -1,4 +1,4 @@
-// What the pool's memory looks like.
+// The layout of the pool's memory.
 #ifndef PANDO_POOL_H_
 #define PANDO_POOL_H_
 

@@ -1,4 +1,4 @@
-// What the calls about prefixes take and answer.
+// The requests and answers of the calls about prefixes.
 #ifndef PANDO_REQUESTS_H_
 #define PANDO_REQUESTS_H_
 
@@ -14,7 +14,7 @@
 namespace pando {
 inline namespace client {
 
-// What is done about tokens that are not cached any more, but kept in a tier.
+// How a match treats tokens that are not cached any more, but kept in a tier.
 // Matches that begin after a handle are not looked up there.
 enum class Load {
   // They are loaded for matches that lock and have a pending_wait.
@@ -41,7 +41,7 @@ struct MatchOptions {
   bool touch = true;
   // A handle of a prefix of this prompt, from an earlier match or insert: the
   // tokens that it covers are not sent. They must be the first tokens of the
-  // prompt; nobody compares them.
+  // prompt; they are not compared.
   PrefixHandle after = {};
   // While another request computes the page after the match: how long to wait
   // for it instead of computing the page again, at most ten minutes. Needs
@@ -53,7 +53,7 @@ struct MatchOptions {
 // Whether the page after the match was pending (another request was computing
 // it), and how the wait for it ended.
 enum class PendingOutcome {
-  // Nobody else was computing it.
+  // No worker was computing it.
   kNone,
   // Another request is computing it; this one did not wait.
   kNotAwaited,
@@ -118,7 +118,7 @@ struct ScoreOptions {
   bool tell_loadable = false;
 };
 
-// What is known of the next use of a prefix: a hint for what is evicted.
+// The expected next use of a prefix: a hint for eviction.
 enum class ExpectedReuse {
   kUnknown,
   // There is none: what only this prefix leads through is evicted first, until
@@ -129,7 +129,7 @@ enum class ExpectedReuse {
   kSoon,
 };
 
-// What an anchored Insert does with its lock.
+// The fate of the lock of an anchored Insert.
 enum class LockAction {
   // The lock stays where it is.
   kKeep,
@@ -168,7 +168,7 @@ struct InsertOptions {
   // How many tokens the request generated so far, published or not: a hint for
   // the eviction policy "reuse". Unset: those inserted after its prompt.
   std::optional<uint32_t> output_tokens = {};
-  // What is known of the next use of the prefix: see ExpectedReuse.
+  // The expected next use of the prefix.
   ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
   // Retain the prefix for so long, at most for what its quota class may; not
   // with kEnded.

@@ -80,7 +80,7 @@ struct QuotaClass {
   uint64_t spared_leaves = 0;
 };
 
-// What is learnt of the reuse of pages, counted in whole pages of prompts.
+// Statistics of the reuse of pages, counted in whole pages of prompts.
 struct ReuseStats {
   uint64_t requested_pages = 0;
   uint64_t hit_pages = 0;  // those that were cached

@@ -1,4 +1,4 @@
-// What a client over TCP shows, and whom it trusts.
+// The certificates that a client over TCP shows and trusts.
 #ifndef PANDO_TLS_H_
 #define PANDO_TLS_H_
 

@@ -47,7 +47,7 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// How many pages of the pool nobody holds.
+// How many pages of the pool are held by no session.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;

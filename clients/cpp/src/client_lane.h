@@ -53,9 +53,9 @@ class ClientLane {
   std::optional<lane::Call> Prepare(
       const LaneCallShape& shape, const google::protobuf::MessageLite& request,
       const PackedTokens& tokens) const;
-  // What a call that was submitted gives. None: it is to be made over gRPC,
-  // because the answer did not fit or nobody answers. With a request id it is
-  // carried out once all the same.
+  // The answer to a call that was submitted. None: it is to be made over gRPC,
+  // because the answer did not fit or pandod does not answer here. With a
+  // request id it is carried out once all the same.
   static std::optional<absl::Status> Await(
       lane::Call& call, google::protobuf::MessageLite* response,
       absl::Time deadline);

@@ -17,7 +17,7 @@ namespace {
 
 // A message that keeps its memory from call to call: prompts are long, and
 // allocating them anew would cost more than sending them. One per thread, so
-// that a call shares it with nobody.
+// that calls do not share it.
 template <typename Message>
 Message& Reused() {
   thread_local Message message;
@@ -37,8 +37,8 @@ v1::LockAction ToProto(LockAction action) {
   return v1::LOCK_ACTION_UNSPECIFIED;
 }
 
-// What is left of the wait. Never zero, so that the answer to a wait that is
-// over says so.
+// The rest of the wait. Never zero, so that the answer to a wait that is over
+// says so.
 uint32_t PendingWaitMs(absl::Time wait_end) {
   const int64_t left = absl::ToInt64Milliseconds(wait_end - absl::Now());
   return std::clamp<int64_t>(left, 1, std::numeric_limits<uint32_t>::max());

@@ -169,8 +169,8 @@ class Connection {
   }
   PageRoom room() const { return room_; }
 
-  // Keeps descriptors of another session's pool until the client ends: pandod
-  // takes whoever holds them for a writer of that session.
+  // Keeps descriptors of another session's pool until the client ends: for
+  // pandod, a process that holds them is a writer of that session.
   void Keep(std::vector<UniqueFd> shards);
 
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }

@@ -20,7 +20,7 @@ constexpr int kUnlimited = -1;
 // Infinity cannot be added to the present time.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
-// What gRPC calls the address: a path is that of a Unix socket.
+// The address as gRPC takes it: a path is that of a Unix socket.
 std::string TargetOf(const std::string& address) {
   return address.starts_with('/') ? "unix:" + address : address;
 }
@@ -30,7 +30,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   grpc::ChannelArguments args;
   args.SetMaxReceiveMessageSize(kUnlimited);
   args.SetMaxSendMessageSize(kUnlimited);
-  // What may be repeated, and how often, is decided here and not by gRPC.
+  // This library decides which calls are repeated, and how often; not gRPC.
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // http_proxy is for the web, not for a pandod.
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

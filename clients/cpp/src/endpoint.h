@@ -48,7 +48,7 @@ class Endpoint {
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
   absl::Time CallDeadline() const { return absl::Now() + options_.timeout; }
 
-  // What every call shows, and when it ends.
+  // Sets the credentials and the deadline of a call.
   void Prepare(grpc::ClientContext& context, absl::Time deadline) const;
 
   // One blocking call.

@@ -1,4 +1,4 @@
-// Which calls a lane carries, and how much room their answers may need.
+// The calls that a lane carries, and how much room their answers may need.
 #ifndef PANDO_CLIENTS_CPP_SRC_LANE_METHODS_H_
 #define PANDO_CLIENTS_CPP_SRC_LANE_METHODS_H_
 

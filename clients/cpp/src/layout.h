@@ -1,4 +1,4 @@
-// What AttachPool says of a layout that is not the pool's.
+// The errors of AttachPool for a layout that is not the pool's.
 #ifndef PANDO_CLIENTS_CPP_SRC_LAYOUT_H_
 #define PANDO_CLIENTS_CPP_SRC_LAYOUT_H_
 

@@ -25,7 +25,7 @@ constexpr uint32_t kVersion = 1;
 // The server's limit: what fits into one message.
 constexpr uint32_t kMaxDescriptors = 250;
 
-// What Header::status says.
+// The values of Header::status.
 enum : uint32_t { kAccepted = 0, kCannotExport = 2 };
 
 // Sent by the server; the bytes of each descriptor follow as uint64.

@@ -14,8 +14,8 @@ inline namespace client {
 
 class Endpoint;
 
-// What operators ask, in messages: under Operator, which shows none, and under
-// pandoctl, which prints them as they are.
+// The calls of operators, in messages: Operator, which shows none, stands on
+// it, and so does pandoctl, which prints them as they are.
 //
 // Owned by the caller. Thread-safe.
 class OperatorCalls {

@@ -54,7 +54,7 @@ void SessionStream::End() {
 
 void SessionStream::Run() {
   // The first attempt tells why there is no server. Later ones wait for it:
-  // gRPC connects again when somebody waits, else every five seconds.
+  // gRPC connects again when a call waits, else every five seconds.
   for (bool is_first = true; !stopping(); is_first = false) {
     const absl::Status end = Serve(/*waits_for_server=*/!is_first);
     if (ReasonOf(end) == reason::kSessionLost) Lose();

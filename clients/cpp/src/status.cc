@@ -31,7 +31,7 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
          absl::Nanoseconds(duration.nanos());
 }
 
-// What `details` say beside the code and the message.
+// Adds what `details` say beside the code and the message.
 absl::Status WithDetails(absl::Status status,
                          const google::rpc::Status& details) {
   if (const auto retry = DetailIn<google::rpc::RetryInfo>(details);

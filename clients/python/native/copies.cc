@@ -9,7 +9,7 @@
 namespace pando::python {
 namespace {
 
-// What is needed of cuda.h: the wheel is built without it.
+// The parts of cuda.h that are needed: the wheel is built without it.
 using Result = int;
 using Device = int;
 using Context = void*;

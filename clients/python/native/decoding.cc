@@ -30,7 +30,7 @@ nb::object Owned(PyObject* object) {
   return nb::steal(object);
 }
 
-// What stands for a field that is not there.
+// The value of a field that is not there.
 nb::object DefaultOf(const Field& field) {
   if (field.has_presence) return nb::none();
   switch (field.kind) {

@@ -87,7 +87,7 @@ std::string_view TextOf(const Field& field, PyObject* value) {
   return {text, static_cast<size_t>(size)};
 }
 
-// A list or tuple, as a tuple, which nobody can change.
+// A list or tuple, as a tuple, which other threads cannot change.
 nb::tuple TupleOf(PyObject* value) {
   if (!PyList_Check(value) && !PyTuple_Check(value)) {
     Raise(PyExc_TypeError, "needs a list or tuple");
