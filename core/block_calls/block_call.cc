@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
@@ -11,6 +12,14 @@ namespace {
 
 absl::Status KeysError(std::string_view message) {
   return MakeError(Reason::kInvalidField, Subject::kBlockKeys, message);
+}
+
+uint64_t HashOf(std::span<const BlockKeys> keys, bool all) {
+  uint64_t hash = absl::HashOf(all);
+  for (const BlockKeys& k : keys) {
+    hash = absl::HashOf(hash, k.kind, k.shape, k.window, k.keys, k.before);
+  }
+  return hash;
 }
 
 absl::Status CheckShape(const BlockKeys& keys, size_t index) {
@@ -74,7 +83,11 @@ absl::Status OpenKeysOf(const Session& session, std::span<const BlockKeys> keys,
 
 BlockCall::BlockCall(SessionId session, std::optional<BlockHold::Name> name,
                      std::span<const BlockKeys> keys, bool all)
-    : session_id_(session), name_(name), keys_(keys), all_(all) {
+    : session_id_(session),
+      name_(name),
+      keys_(keys),
+      all_(all),
+      request_hash_(name.has_value() ? HashOf(keys, all) : 0) {
   // What a step fills is allocated here, outside the mutex.
   size_t bytes = 0;
   for (const BlockKeys& k : keys) bytes += k.keys.size();
@@ -137,6 +150,12 @@ absl::StatusOr<bool> BlockCall::Begin(Context& context) {
             absl::StrCat(name_->id, " is one of ", there->places.size(),
                          " keys, and this call has ", count));
       }
+      if (there->request_hash != request_hash_) {
+        return MakeError(
+            Reason::kInvalidField, subject,
+            absl::StrCat(name_->id,
+                         " is one of other keys; each call needs a number"));
+      }
       answers_ = there->places;
       is_answered_ = true;
       return false;
@@ -149,7 +168,9 @@ absl::StatusOr<bool> BlockCall::Begin(Context& context) {
     RETURN_IF_ERROR(
         parts.sessions.CheckMoreBytes(session, BlockHolds::BytesOf(count)));
     call_ = parts.block_holds.NextCall();
-    parts.block_holds.Add(*session.blocks, *name_, count).filled_by = call_;
+    BlockHold& added = parts.block_holds.Add(*session.blocks, *name_, count);
+    added.filled_by = call_;
+    added.request_hash = request_hash_;
   }
   parts.blocks.NextUse();
   stage_ = Stage::kAnswer;

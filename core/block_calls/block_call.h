@@ -111,6 +111,7 @@ class BlockCall : public SteppedWork {
   const std::optional<BlockHold::Name> name_;
   const std::span<const BlockKeys> keys_;
   const bool all_;
+  const uint64_t request_hash_;
   Stage stage_ = Stage::kBegin;
   bool is_answered_ = false;  // by an earlier call
   uint64_t call_ = 0;         // BlockHold::filled_by

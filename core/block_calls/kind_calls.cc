@@ -43,16 +43,31 @@ void KindCall::Open(Session& session, Kind& kind) {
   kinds_.push_back(kind.info);
 }
 
-absl::Status KindOpening::Check(const CacheParts& parts, const Session&) const {
+absl::Status KindCall::CheckMayOpen(const Session& session, size_t more) {
+  const size_t open = session.blocks->kinds.size();
+  if (open + more <= kMaxKindsOfSession) return absl::OkStatus();
+  return MakeError(
+      Reason::kSessionLimit, Subject::kKinds,
+      absl::StrCat(more, " more kinds are named, and the session has ", open,
+                   " open; the limit is ", kMaxKindsOfSession));
+}
+
+absl::Status KindOpening::Check(const CacheParts& parts,
+                                const Session& session) const {
   const KindTable& kinds = parts.blocks.kinds();
   size_t more = 0;
+  size_t more_open = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
     RETURN_IF_ERROR(kinds.Check(specs_[i], i));
     for (size_t j = 0; j < i; ++j) {
       RETURN_IF_ERROR(KindTable::CheckAgree(specs_[i], specs_[j], i));
     }
-    more += kinds.Find(KindName{specs_[i].ns, specs_[i].identity}) == nullptr;
+    const Kind* const kind =
+        kinds.Find(KindName{specs_[i].ns, specs_[i].identity});
+    more += kind == nullptr;
+    more_open += !IsOpen(session, kind);
   }
+  RETURN_IF_ERROR(CheckMayOpen(session, more_open));
   return kinds.CheckRoom(more);
 }
 
@@ -62,8 +77,14 @@ void KindOpening::Do(CacheParts& parts, Session& session) {
   }
 }
 
-absl::Status KindSearch::Check(const CacheParts&, const Session&) const {
-  return absl::OkStatus();
+absl::Status KindSearch::Check(const CacheParts& parts,
+                               const Session& session) const {
+  size_t more = 0;
+  for (const KindName& name : names_) {
+    const Kind* const kind = parts.blocks.kinds().Find(name);
+    more += kind != nullptr && !IsOpen(session, kind);
+  }
+  return CheckMayOpen(session, more);
 }
 
 void KindSearch::Do(CacheParts& parts, Session& session) {

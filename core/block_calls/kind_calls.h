@@ -30,6 +30,11 @@ class KindCall : public SteppedWork {
   // REQUIRES: Check said OK.
   virtual void Do(CacheParts& parts, Session& session) = 0;
 
+  // SESSION_LIMIT when so many more kinds would be too many for the session.
+  static absl::Status CheckMayOpen(const Session& session, size_t more);
+  static bool IsOpen(const Session& session, const Kind* kind) {
+    return kind != nullptr && session.blocks->kinds.contains(kind->info.number);
+  }
   // Opens the kind for the session, and answers it.
   void Open(Session& session, Kind& kind);
 

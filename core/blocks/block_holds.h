@@ -47,6 +47,7 @@ struct BlockHold {
   // Which call fills it, in steps; 0: it is whole. Another call with its name
   // takes it over.
   uint64_t filled_by = 0;
+  uint64_t request_hash = 0;  // of that call: a repeat asks for the same
   // It has begun to end; the places that it still has are the first ones.
   bool is_ending = false;
   // An answer for each key; of a lock each place is a block that it locks, of a

@@ -58,6 +58,14 @@ absl::Status KindTable::Check(const KindSpec& spec, size_t index) const {
                                   " bytes; a block must fit into an extent of ",
                                   extent_bytes_, " bytes"));
   }
+  const uint64_t least = extent_bytes_ / kMaxBlocksOfExtent;
+  if (RoundUp(spec.shard_bytes) * spec.shards < least) {
+    return MakeError(
+        Reason::kInvalidField, Subject::kBlockExtent,
+        absl::StrCat("kinds[", index, "] has ", spec.shards, " shards of ",
+                     spec.shard_bytes, " bytes; an extent of ", extent_bytes_,
+                     " bytes needs blocks of ", least, " bytes or more"));
+  }
   const Kind* const known = Find(KindName{spec.ns, spec.identity});
   if (known == nullptr) return absl::OkStatus();
   return CheckAgree(spec, known->info.spec, index);

@@ -40,6 +40,9 @@ inline constexpr size_t kMaxIdentityBytes = 256;
 inline constexpr size_t kMaxLabelBytes = 256;
 inline constexpr uint32_t kMaxKinds = 4'096;
 inline constexpr size_t kMaxKindsOfCall = 256;
+inline constexpr size_t kMaxKindsOfSession = 256;  // open at a time
+// The most blocks of an extent: they leave it in one hold of the cache.
+inline constexpr uint64_t kMaxBlocksOfExtent = 16'384;
 // The most keys of one call, over all its kinds, and the longest row of them
 // that may be looked for.
 inline constexpr size_t kMaxBlockKeys = 16'384;

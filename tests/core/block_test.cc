@@ -173,6 +173,26 @@ TEST_F(BlockTest, OtherSizesUnderAnIdentityAreRefused) {
   EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);  // all or none
 }
 
+TEST_F(BlockTest, KindsThatASessionHasOpenAreLimited) {
+  for (size_t i = 1; i < kMaxKindsOfSession; ++i) {
+    Open(session_, absl::StrCat("other ", i));
+  }
+  const std::vector<KindSpec> more = {Spec("kind"), Spec("one more")};
+  const auto opened = blocks_.OpenKinds(session_, more);
+  EXPECT_EQ(Outcome(opened), "SESSION_LIMIT");
+  EXPECT_THAT(
+      std::string(opened.status().message()),
+      HasSubstr("1 more kinds are named, and the session has 256 open"));
+  const std::vector<KindNumber> reset = {kind_};
+  EXPECT_EQ(Outcome(blocks_.ResetKinds(session_, reset)), "OK");
+
+  const SessionId other(2);
+  cache_.OpenSession(other, "other");
+  EXPECT_EQ(Outcome(blocks_.OpenKinds(other, more)), "OK");
+  const std::vector<KindName> names = {{.ns = {}, .identity = "one more"}};
+  EXPECT_EQ(Outcome(blocks_.FindKinds(session_, names)), "SESSION_LIMIT");
+}
+
 TEST_F(BlockTest, ABlockThatFitsIntoNoExtentIsRefused) {
   std::vector<KindSpec> specs = {Spec("large")};
   specs[0].shards = kExtentPlaces + 1;
@@ -296,9 +316,33 @@ TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
   EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
   EXPECT_EQ(blocks_.Stats().locks, 1u);
+  EXPECT_EQ(Acquire("b", 1), "INVALID_FIELD");  // the lock of another call
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 0u);
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 1u);
   EXPECT_TRUE(cache_.IsIdle());
+}
+
+// An extent that is taken back gives up all of its blocks in one hold.
+TEST(BlockRoomTest, BlocksOfWhichAnExtentHasTooManyAreRefused) {
+  constexpr uint64_t kExtentBytes = 2 * kMaxBlocksOfExtent * kPlaceBytes;
+  PrefixCache cache(
+      {.page_tokens = 4,
+       .capacity_pages = 2,
+       .blocks = {.memory_bytes = kExtentBytes, .extent_bytes = kExtentBytes}});
+  BlockCache blocks(&cache);
+  cache.OpenSession(SessionId(1), "engine");
+  std::vector<KindSpec> specs = {{.ns = {},
+                                  .identity = "small",
+                                  .label = "",
+                                  .key_bytes = 16,
+                                  .shard_bytes = kPlaceBytes,
+                                  .shards = 1}};
+  const auto refused = blocks.OpenKinds(SessionId(1), specs);
+  EXPECT_EQ(Outcome(refused), "INVALID_FIELD");
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("needs blocks of 8192 bytes or more"));
+  specs[0].shards = 2;
+  EXPECT_EQ(Outcome(blocks.OpenKinds(SessionId(1), specs)), "OK");
 }
 
 TEST(BlockRoomTest, AnExtentWithoutHeldBlocksMovesWhereverItsBlocksAre) {
@@ -350,11 +394,14 @@ TEST(BlockStepsTest, RoomAmongManyKindsIsMadeInSteps) {
                      .blocks = {.memory_bytes = kKinds * kPlaceBytes,
                                 .extent_bytes = kPlaceBytes}});
   BlockCache blocks(&cache);
-  const SessionId session(1);
-  cache.OpenSession(session, "engine");
+  SessionId session;
   std::string keys;
   std::vector<BlockKeys> asked;
   for (size_t i = 0; i < kKinds; ++i) {
+    if (i % kMaxKindsOfSession == 0) {
+      session = SessionId(1 + i);
+      cache.OpenSession(session, "engine");
+    }
     const std::vector<KindSpec> specs = {{.ns = {},
                                           .identity = absl::StrCat(i),
                                           .label = "",
