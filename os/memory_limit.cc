@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
 
 namespace pando {
 namespace {
@@ -62,6 +64,20 @@ uint64_t MemoryLimitOfGroups(const std::string& membership,
     }
   }
   return least;
+}
+
+absl::StatusOr<uint64_t> FreeMemory() {
+  ASSIGN_OR_RETURN(const uint64_t limit, MemoryLimit());
+  // A line of /proc/meminfo: "MemAvailable:   12345 kB".
+  const std::string figures = ContentsOf("/proc/meminfo");
+  for (absl::string_view line : absl::StrSplit(figures, '\n')) {
+    uint64_t kib = 0;
+    if (absl::ConsumePrefix(&line, "MemAvailable:") &&
+        absl::ConsumeSuffix(&line, " kB") && absl::SimpleAtoi(line, &kib)) {
+      return std::min(limit, kib * 1024);
+    }
+  }
+  return absl::UnavailableError("/proc/meminfo has no MemAvailable");
 }
 
 absl::StatusOr<uint64_t> MemoryLimit() {

@@ -12,6 +12,9 @@ namespace pando {
 // fewer where a control group has a limit.
 absl::StatusOr<uint64_t> MemoryLimit();
 
+// The part of it that is free on the machine, or could be without swapping.
+absl::StatusOr<uint64_t> FreeMemory();
+
 // The least limit of the control groups (version 2, or the memory controller of
 // version 1) that `membership` names, and of those above them; the largest
 // number if there is none. `membership` is as in /proc/self/cgroup, `mount` is

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
        {"page_tokens", options.page_tokens},
        {"bytes",
         server->pool_->capacity_pages() * PageBytesOfAllShards(*server->pool_)},
+       {"block_bytes", options.memory},
        {"start_ms", absl::ToInt64Milliseconds(MonotonicNow() - begin)}});
   return server;
 }

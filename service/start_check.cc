@@ -77,6 +77,7 @@ absl::Status CheckStart(const Options& options) {
   RETURN_IF_ERROR(SocketGroup(options.socket_group).status());
   RETURN_IF_ERROR(CheckSecrets(options));
   RETURN_IF_ERROR(CheckPoolFits(options));
+  RETURN_IF_ERROR(CheckBlockMemoryFits(options));
   return CheckTiers(options);
 }
 

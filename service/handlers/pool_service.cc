@@ -66,8 +66,9 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   RETURN_IF_ERROR(cache_->CheckSession(session));
   if (!has_pool_) {
     return absl::FailedPreconditionError(
-        "this server has no pool: it was started with memory, and without "
-        "options of a pool or its layout");
+        "this server has blocks and no pool of pages; for engines that compute "
+        "in a pool start it with pool-pages or pool-bytes, and the layout "
+        "(model-config, or layers, heads, head-size and dtype)");
   }
   if (request.fingerprint() != 0 &&
       request.fingerprint() != description_.fingerprint()) {

@@ -1,8 +1,5 @@
 #include "service/memory/make_pool.h"
 
-#include <sys/sysinfo.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <utility>
 
@@ -11,6 +8,7 @@
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
 #include "os/logging/log.h"
+#include "os/memory_limit.h"
 #include "service/options/option_checks.h"
 
 namespace pando {
@@ -19,22 +17,36 @@ namespace {
 // What PagePool keeps for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
-absl::StatusOr<uint64_t> MemoryOfMachine() {
-  struct sysinfo info;
-  if (sysinfo(&info) != 0) return absl::ErrnoToStatus(errno, "sysinfo");
-  return uint64_t{info.totalram} * info.mem_unit;
-}
+// The share of the free memory that blocks have where their memory is not
+// given: the rest is for engines, weights that they load, and the system.
+constexpr uint64_t kFreeMemoryParts = 4;
 
 // The index of all pages is made at the start. A process that is granted memory
 // which is not there is killed without a word, so it is checked before.
 absl::Status CheckIndexFitsInMemory(const Options& options) {
-  ASSIGN_OR_RETURN(const uint64_t memory, MemoryOfMachine());
+  ASSIGN_OR_RETURN(const uint64_t memory, MemoryLimit());
   const uint64_t needed = options.pool_pages * kIndexBytesPerPage;
   if (needed <= memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "the pool has %u pages, whose index alone needs %u bytes; this machine "
-      "has %u bytes of memory",
+      "the pool has %u pages, whose index alone needs %u bytes; this process "
+      "may use %u bytes of memory",
       options.pool_pages, needed, memory));
+}
+
+absl::Status ChooseMemory(Options& options) {
+  ASSIGN_OR_RETURN(const uint64_t free, FreeMemory());
+  const uint64_t extents = free / kFreeMemoryParts / options.block_extent;
+  if (extents == 0) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "a quarter of the free memory, %u bytes, is less than block-extent, "
+        "which is %u; give memory, or a smaller block-extent",
+        free, options.block_extent));
+  }
+  options.memory = extents * options.block_extent;
+  Log(LogLevel::kInfo,
+      "blocks have a quarter of the free memory; --memory sets another size",
+      {{"bytes", options.memory}, {"free_bytes", free}});
+  return absl::OkStatus();
 }
 
 absl::Status SizePool(Options& options) {
@@ -83,15 +95,18 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options) {
                             options.pool_shards);
 }
 
-absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
-    const Options& options) {
+absl::Status CheckBlockMemoryFits(const Options& options) {
+  ASSIGN_OR_RETURN(const uint64_t memory, MemoryLimit());
+  if (options.memory <= memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("memory is %u bytes; this process may use %u bytes",
+                      options.memory, memory));
+}
+
+absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(Options& options) {
+  if (options.chooses_memory) RETURN_IF_ERROR(ChooseMemory(options));
   if (options.memory == 0) return nullptr;
-  ASSIGN_OR_RETURN(const uint64_t memory, MemoryOfMachine());
-  if (options.memory > memory) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("memory is %u bytes; this machine has %u bytes",
-                        options.memory, memory));
-  }
+  RETURN_IF_ERROR(CheckBlockMemoryFits(options));
   ASSIGN_OR_RETURN(HostMemory made,
                    HostMemory::Create("the block memory", options.memory));
   return std::make_unique<HostMemory>(std::move(made));

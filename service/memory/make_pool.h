@@ -11,17 +11,18 @@
 
 namespace pando {
 
-// Fails when this machine has not the memory that such a pool needs at the
-// start. What is on GPUs is not asked.
+// Fail when this process may not use the memory that such a pool needs at the
+// start, or such a block memory. The memory of GPUs is not asked.
 absl::Status CheckPoolFits(const Options& options);
+absl::Status CheckBlockMemoryFits(const Options& options);
 
 // Makes the pool that the options ask for. Sets options.pool_pages where they
 // ask for a fraction of the free memory.
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options);
 
-// Makes the block memory; null where the options ask for none.
-absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
-    const Options& options);
+// Makes the block memory; null where the options ask for none. Sets
+// options.memory where they leave its size open.
+absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(Options& options);
 
 }  // namespace pando
 

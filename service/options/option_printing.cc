@@ -26,6 +26,14 @@ std::string Readable(uint64_t bytes) {
   return absl::StrFormat("%.1f %s", size, unit);
 }
 
+std::string BlockSummary(const Options& options) {
+  if (options.chooses_memory) {
+    return "blocks in a quarter of the free memory (memory sets its size)";
+  }
+  return absl::StrFormat("blocks in %u bytes (%s)", options.memory,
+                         Readable(options.memory));
+}
+
 std::string PoolSummary(const Options& options) {
   const KvLayout layout =
       MakeKvLayout(ShapeOf(options), options.pool_pages).value();
@@ -104,8 +112,13 @@ void AppendCredentials(const std::vector<Credential>& credentials,
 }  // namespace
 
 std::string Summary(const Options& options) {
-  std::string summary = absl::StrFormat(
-      "config ok: %s\neviction policy %s, ", PoolSummary(options),
+  std::string summary = "config ok: ";
+  if (options.has_pool) absl::StrAppend(&summary, PoolSummary(options), "\n");
+  if (options.memory > 0 || options.chooses_memory) {
+    absl::StrAppend(&summary, BlockSummary(options), "\n");
+  }
+  absl::StrAppendFormat(
+      &summary, "eviction policy %s, ",
       std::string(EvictionPolicyName(options.eviction_policy)));
   if (options.low_free_pages == 0) {
     absl::StrAppend(&summary, "no pages kept free\n");

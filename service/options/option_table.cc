@@ -9,6 +9,7 @@
 #include <optional>
 #include <regex>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -327,8 +328,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Bytes(
           "memory", &Options::memory,
           "Size of the block memory, which engines on all GPUs of the machine "
-          "share; off when not given. Without options of the pool or its "
-          "layout there is then no pool"),
+          "share. When not given: off where options ask for a pool, else a "
+          "quarter of the free memory, and there is no pool"),
       Bytes(
           "block-extent", &Options::block_extent,
           "Piece of the block memory that one kind of blocks has at a time, a "
@@ -480,14 +481,28 @@ std::string EnvironmentName(const std::string& option) {
       absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}})));
 }
 
+const std::vector<std::string>& PoolOptions() {
+  static const auto* const names = new std::vector<std::string>{
+      "pool-pages",   "pool-bytes",   "pool-fraction", "pool-shards",
+      "pool-memory",  "pool-devices", "page-tokens",   "layers",
+      "kv-planes",    "heads",        "head-size",     "dtype",
+      "layout-order", "page-bytes",   "page-format",   "model-config"};
+  return *names;
+}
+
 bool IsInEffect(const OptionSpec& spec, const Options& options) {
+  if (!options.has_pool && absl::c_linear_search(PoolOptions(), spec.name)) {
+    return false;
+  }
   if (spec.name == "pool-fraction") return options.pool_fraction > 0;
   if (spec.name == "pool-bytes") return options.pool_bytes > 0;
   if (spec.name == "pool-pages") {
     return options.pool_fraction == 0 && options.pool_bytes == 0;
   }
   if (spec.name == "page-bytes") return options.page_bytes > 0;
-  if (spec.name == "memory") return options.memory > 0;
+  if (spec.name == "memory") {
+    return options.memory > 0 && !options.chooses_memory;
+  }
   if (spec.name == "tier-host-bytes") return options.tier_host_bytes > 0;
   if (spec.name == "tier-disk-bytes") return options.tier_disk_bytes > 0;
   if (spec.name == "kv-planes" || spec.name == "heads" ||

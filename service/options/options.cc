@@ -291,17 +291,20 @@ absl::Status CheckExclusions(const Parser& parser, Options& options) {
   return absl::OkStatus();
 }
 
-// Where there is block memory and nothing is said of a pool, the smallest one
+// Whether an option says what the pool is like, or means something only where
+// there is one.
+bool AsksForPool(const Parser& parser, const Options& options) {
+  const auto is_given = [&](const auto& name) { return parser.given(name); };
+  return std::ranges::any_of(PoolOptions(), is_given) || HasTiers(options) ||
+         options.high_free_pages > 0 || options.verify_pages > 0 ||
+         !options.kv_events.empty() || !options.quotas.empty();
+}
+
+// Where no option asks for a pool there is block memory; the smallest pool
 // stands for none.
 void CompletePool(const Parser& parser, Options& options) {
-  if (options.memory == 0) return;
-  for (const char* name :
-       {"pool-pages", "pool-bytes", "pool-fraction", "pool-shards",
-        "pool-memory", "pool-devices", "page-tokens", "layers", "kv-planes",
-        "heads", "head-size", "dtype", "layout-order", "page-bytes",
-        "page-format", "model-config"}) {
-    if (parser.given(name)) return;
-  }
+  if (AsksForPool(parser, options)) return;
+  options.chooses_memory = !parser.given("memory");
   options.has_pool = false;
   options.pool_pages = 2;
   options.layers = 1;

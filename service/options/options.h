@@ -74,8 +74,11 @@ struct Options {
 
   // Bytes of the block memory; 0: there is none.
   uint64_t memory = 0;
-  // False: there is block memory, and no option asks for a pool, so that the
-  // smallest one is made, which no worker may attach.
+  // The memory was not given, and is set when it is made: to a share of what
+  // is free.
+  bool chooses_memory = false;
+  // False: no option asks for a pool, so that there is block memory, and the
+  // smallest pool is made, which no worker may attach.
   bool has_pool = true;
   uint64_t block_extent = uint64_t{16} << 20;
   // How long a block may be reserved before it reads as missing.

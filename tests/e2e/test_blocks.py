@@ -251,6 +251,19 @@ def test_without_options_of_a_pool_there_is_none_to_attach(client):
         client.attach_pool()
 
 
+def test_without_any_option_blocks_have_a_quarter_of_the_free_memory(start_pandod):
+    pandod = start_pandod(**BLOCKS_ONLY | {"memory": None, "block_extent": None})
+    with Client(pandod.address) as client:
+        memory = client.attach_memory()
+        (kind,) = client.open_kinds([spec()])
+        places = store(client, memory, 1, kind, keys(2))
+        assert_holds(memory, kind, keys(2), places)
+    [chosen] = [event for event in pandod.events() if "free_bytes" in event]
+    assert chosen["bytes"] == memory.bytes.size
+    assert chosen["bytes"] <= chosen["free_bytes"] / 4 < chosen["bytes"] + 16 * MIB
+    assert "--memory" in chosen["msg"]
+
+
 def test_without_memory_every_call_says_so(start_pandod):
     pandod = start_pandod()
     with Client(pandod.address) as client:

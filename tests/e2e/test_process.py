@@ -68,6 +68,8 @@ def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
     ("flags", "says"),
     [
         (["--socket=/nowhere/p.sock"], "the folder /nowhere does not exist"),
+        (["--memory=1PiB"], "memory is 1125899906842624"),
+        (["--memory=4TiB"], "this process may use"),
         (["--memory-socket=/nowhere/m.sock"], "cannot bind /nowhere/m.sock"),
         (["--socket-group=no-such-group"], "there is no such group"),
         (["--pool-bytes=1TiB"], "this machine has"),
@@ -427,7 +429,10 @@ def test_a_drain_ends_when_its_time_is_up(start_pandod):
 
 def test_a_limit_of_file_sizes_gets_a_sentence(tmp_path):
     limited = subprocess.run(
-        ["prlimit", "--fsize=100000", binary(), f"--socket={tmp_path}/pando.sock"],
+        [
+            *("prlimit", "--fsize=100000", binary()),
+            *(f"--socket={tmp_path}/pando.sock", "--pool-pages=64"),
+        ],
         env=clean_environment(),
         capture_output=True,
         text=True,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blocks import BLOCKS_ONLY
 from eventually import eventually
 from pando_kv import Client, Namespace, QuotaExceededError
 from pandod_process import PAGE_TOKENS, Pandod
@@ -58,6 +59,13 @@ def test_what_needs_a_restart_is_named_each_time(start_pandod, config):
         assert warning["options"] == "heads (8, given 5), model (, given another)"
     with Client(pandod.address) as client:
         assert client.describe_pool().layout.heads == 8
+
+
+def test_memory_that_pandod_chose_itself_is_no_change(start_pandod, config):
+    pandod = start_pandod(**BLOCKS_ONLY | {"memory": None, "config": config})
+    config.write_text("log-level: debug\n")
+    assert reload(pandod)["changed"] == "log-level (info, now debug)"
+    assert told(pandod, RESTART) == []
 
 
 @pytest.mark.parametrize(

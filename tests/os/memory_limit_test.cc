@@ -64,6 +64,10 @@ TEST_F(MemoryLimitTest, AProcessMayUseSomeMemory) {
   const auto limit = MemoryLimit();
   ASSERT_TRUE(limit.ok()) << limit.status();
   EXPECT_GT(*limit, 0u);
+  const auto free = FreeMemory();
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_GT(*free, 0u);
+  EXPECT_LE(*free, *limit);
 }
 
 }  // namespace

@@ -163,7 +163,22 @@ TEST_F(OptionsTest, WithMemoryAndNoOptionOfAPoolThereIsNone) {
   const Options both = Parsed({"--memory=16MiB", "--layers=3"});
   EXPECT_TRUE(both.has_pool);
   EXPECT_EQ(both.pool_pages, Options().pool_pages);
-  EXPECT_TRUE(Parsed({}).has_pool);
+}
+
+TEST_F(OptionsTest, WithoutOptionsThereAreBlocksInMemoryOfAChosenSize) {
+  const Options none = Parsed({"--model=tiny"});
+  EXPECT_FALSE(none.has_pool);
+  EXPECT_TRUE(none.chooses_memory);
+  const Options sized = Parsed({"--memory=16MiB"});
+  EXPECT_FALSE(sized.chooses_memory);
+  for (const char* of_pages :
+       {"--heads=2", "--tier-host-bytes=4GiB", "--verify-pages=0.5",
+        "--kv-events=tcp://127.0.0.1:5557"}) {
+    const Options pool = Parsed({of_pages, "--model=tiny"});
+    EXPECT_TRUE(pool.has_pool) << of_pages;
+    EXPECT_FALSE(pool.chooses_memory) << of_pages;
+    EXPECT_EQ(pool.memory, 0u) << of_pages;
+  }
 }
 
 }  // namespace

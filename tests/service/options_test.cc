@@ -32,7 +32,7 @@ TEST_F(OptionsTest, NothingGivenMeansTheDefaults) {
   EXPECT_THAT(options.memory_socket, EndsWith("/memory.sock"));
   EXPECT_EQ(options.tcp, "");
   EXPECT_EQ(options.http, "127.0.0.1:9464");
-  EXPECT_EQ(options.pool_pages, 4096u);
+  EXPECT_FALSE(options.has_pool);
   EXPECT_EQ(options.session_grace, absl::Seconds(2));
   EXPECT_EQ(options.dtype, DType::kBFloat16);
 }
@@ -123,7 +123,8 @@ TEST_F(OptionsTest, TheConfigFlagOverridesTheOneOfTheEnvironment) {
 }
 
 TEST_F(OptionsTest, AnEmptyFileChangesNothing) {
-  EXPECT_EQ(Parsed({"--config", WriteYaml("# nothing\n")}).pool_pages, 4096u);
+  const Options options = Parsed({"--config", WriteYaml("# nothing\n")});
+  EXPECT_EQ(options.max_lanes, Options().max_lanes);
 }
 
 TEST_F(OptionsTest, TheLastOfTwoFlagsCounts) {
