@@ -55,6 +55,8 @@
   METHOD(Admin,       ListLocks,         kReader, kSpansNamespaces) \
   METHOD(Admin,       ListQuarantine,    kReader, kSpansNamespaces) \
   METHOD(Admin,       ExplainMatch,      kReader, kSpansNamespaces) \
+  METHOD(Admin,       ListKinds,         kReader, kSpansNamespaces) \
+  METHOD(Admin,       ExplainBlock,      kReader, kSpansNamespaces) \
   METHOD(Admin,       DumpTree,          kReader, kSpansNamespaces) \
   METHOD(Admin,       Flush,             kAdmin,  kSpansNamespaces) \
   METHOD(Admin,       SetEvictionPolicy, kAdmin,  kSpansNamespaces) \

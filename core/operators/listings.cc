@@ -26,7 +26,9 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .reserved_pages = static_cast<uint32_t>(session.reserved.pages.size()),
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),
-      .is_attached = session.writers.has_mapped()};
+      .is_attached = session.writers.has_mapped(),
+      .locked_blocks = session.blocks->locked,
+      .reserved_blocks = session.blocks->reserved};
 }
 
 QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
@@ -35,7 +37,9 @@ QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {
           .pages = static_cast<uint32_t>(batch.pages.size()),
           .age = now - batch.since,
           .writers = batch.writers.living(),
-          .has_unwatched = batch.writers.has_unwatched()};
+          .has_unwatched = batch.writers.has_unwatched(),
+          .locked_blocks = batch.blocks->locked,
+          .reserved_blocks = batch.blocks->reserved};
 }
 
 }  // namespace

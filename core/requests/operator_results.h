@@ -38,6 +38,8 @@ struct SessionInfo {
   absl::Duration age;
   bool is_connected = false;
   bool is_attached = false;
+  uint32_t locked_blocks = 0;  // each as often as it is locked
+  uint32_t reserved_blocks = 0;
 };
 
 struct SessionList {
@@ -53,6 +55,8 @@ struct QuarantineInfo {
   absl::Duration age;             // since the session was lost
   std::vector<WriterId> writers;  // those that are known to live
   bool has_unwatched = false;
+  uint32_t locked_blocks = 0;  // each as often as it is locked
+  uint32_t reserved_blocks = 0;
 };
 
 struct QuarantineList {

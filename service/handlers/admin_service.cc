@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "core/block_calls/block_reports.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/listings.h"
@@ -102,6 +103,8 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
   serve(&AdminService::ListQuarantine);
   serve(&AdminService::FreeQuarantine);
   serve(&AdminService::ExplainMatch);
+  serve(&AdminService::ListKinds);
+  serve(&AdminService::ExplainBlock);
   serve(&AdminService::CheckInvariants);
   serve(&AdminService::Drain);
   dumps_ =
@@ -319,6 +322,40 @@ void AdminService::Answer(TieredExplanation& done,
   if (response.loadable_tokens() == 0 || result.is_pending) return;
   response.set_not_loaded(NotLoadedOnWire(
       loader_->FindObstacle(result.matched_tokens, kept.tokens)));
+}
+
+std::optional<absl::Status> AdminService::ListKinds(
+    const v1::ListKindsRequest& request, v1::ListKindsResponse& response,
+    WaitingCall& call) {
+  RETURN_IF_ERROR(CheckBlockMemory());
+  return stepped_->AnswerFromCache<BlockCensus>(
+      call, [] { return BlockCensus(); },
+      [&](BlockCensus& done) {
+        FillKinds(done.Take(), LimitOf(request.limit(), kListed, kMaxListed),
+                  &response);
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Status> AdminService::ExplainBlock(
+    const v1::ExplainBlockRequest& request, v1::ExplainBlockResponse& response,
+    WaitingCall& call) {
+  RETURN_IF_ERROR(CheckBlockMemory());
+  return stepped_->AnswerFromCache<BlockInquiry>(
+      call,
+      [&] {
+        return BlockInquiry(KindNumber(request.kind_number()), request.key());
+      },
+      [&](BlockInquiry& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const BlockExplanation explanation, done.Take());
+        FillBlockExplanation(explanation, &response);
+        return absl::OkStatus();
+      });
+}
+
+absl::Status AdminService::CheckBlockMemory() const {
+  if (blocks_ != nullptr) return absl::OkStatus();
+  return MakeError(Reason::kNoBlockMemory, "there is no block memory here");
 }
 
 absl::StatusOr<std::unique_ptr<AdminService::DumpSource>>

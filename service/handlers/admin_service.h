@@ -91,6 +91,12 @@ class AdminService {
   std::optional<absl::Status> ListQuarantine(
       const v1::ListQuarantineRequest& request,
       v1::ListQuarantineResponse& response, WaitingCall& call);
+  std::optional<absl::Status> ListKinds(const v1::ListKindsRequest& request,
+                                        v1::ListKindsResponse& response,
+                                        WaitingCall& call);
+  std::optional<absl::Status> ExplainBlock(
+      const v1::ExplainBlockRequest& request,
+      v1::ExplainBlockResponse& response, WaitingCall& call);
   std::optional<absl::Status> FreeQuarantine(
       const v1::FreeQuarantineRequest& request,
       v1::FreeQuarantineResponse& response, WaitingCall& call);
@@ -111,6 +117,8 @@ class AdminService {
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;
 
+  // NO_BLOCK_MEMORY.
+  absl::Status CheckBlockMemory() const;
   void Answer(TieredExplanation& done,
               v1::ExplainMatchResponse& response) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(

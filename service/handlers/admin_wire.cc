@@ -24,6 +24,8 @@ void FillSession(const SessionInfo& session, v1::SessionInfo* out) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
   out->set_is_connected(session.is_connected);
   out->set_is_attached(session.is_attached);
+  out->set_locked_blocks(session.locked_blocks);
+  out->set_reserved_blocks(session.reserved_blocks);
 }
 
 void FillLock(const LockInfo& lock, v1::LockInfo* out) {
@@ -58,6 +60,8 @@ void FillQuarantined(const QuarantineInfo& session, v1::QuarantineInfo* out) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
   out->set_is_held(!session.writers.empty());
   out->set_has_unwatched(session.has_unwatched);
+  out->set_locked_blocks(session.locked_blocks);
+  out->set_reserved_blocks(session.reserved_blocks);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "service/handlers/block_wire.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +35,66 @@ void FillNamespace(const NamespaceKey& ns, v1::Namespace* out) {
   if (ns.extra_key.has_value()) out->set_extra_key(*ns.extra_key);
   if (ns.cache_salt.has_value()) out->set_cache_salt(*ns.cache_salt);
   out->set_bigram(ns.bigram);
+}
+
+uint64_t SumOf(const std::array<uint64_t, kBlockEvictions>& evicted) {
+  return std::accumulate(evicted.begin(), evicted.end(), uint64_t{0});
+}
+
+void FillKindInfo(const KindStats& stats, uint64_t extent_bytes,
+                  v1::KindInfo* out) {
+  const KindSpec& spec = stats.kind.spec;
+  out->set_kind_number(stats.kind.number.value());
+  out->set_generation(stats.kind.generation);
+  out->set_is_newest(stats.is_newest);
+  out->set_label(spec.label);
+  out->set_identity(spec.identity);
+  if (spec.ns.extra_key.has_value()) out->set_extra_key(*spec.ns.extra_key);
+  out->set_has_cache_salt(spec.ns.cache_salt.has_value());
+  out->set_key_bytes(spec.key_bytes);
+  out->set_shards(spec.shards);
+  out->set_block_bytes(stats.block_bytes);
+  out->set_sessions(stats.open_sessions);
+  out->set_memory_bytes(stats.extents * extent_bytes);
+  out->set_evictable_blocks(stats.ready_blocks - stats.locked_blocks);
+  out->set_protected_blocks(stats.locked_blocks);
+  out->set_reserved_blocks(stats.written_blocks);
+  out->set_free_blocks(stats.free_blocks);
+  out->set_hits(stats.counters.hits);
+  out->set_misses(stats.counters.misses);
+  out->set_pending(stats.counters.pending);
+  out->set_published_blocks(stats.counters.published);
+  out->set_evicted_blocks(SumOf(stats.counters.evicted));
+  out->set_no_room(stats.counters.no_room);
+  out->set_overdue(stats.counters.overdue);
+}
+
+v1::BlockFate OnWire(BlockFate fate) {
+  switch (fate) {
+    case BlockFate::kReady:
+      return v1::BLOCK_FATE_READY;
+    case BlockFate::kPending:
+      return v1::BLOCK_FATE_PENDING;
+    case BlockFate::kOverdue:
+      return v1::BLOCK_FATE_OVERDUE;
+    case BlockFate::kEvicted:
+      return v1::BLOCK_FATE_EVICTED;
+    case BlockFate::kNeverStored:
+      return v1::BLOCK_FATE_NEVER_STORED;
+  }
+  return v1::BLOCK_FATE_UNSPECIFIED;
+}
+
+v1::BlockEviction OnWire(BlockEviction reason) {
+  switch (reason) {
+    case BlockEviction::kRoom:
+      return v1::BLOCK_EVICTION_ROOM;
+    case BlockEviction::kExtent:
+      return v1::BLOCK_EVICTION_EXTENT;
+    case BlockEviction::kReset:
+      return v1::BLOCK_EVICTION_KIND_ENDED;
+  }
+  return v1::BLOCK_EVICTION_UNSPECIFIED;
 }
 
 }  // namespace
@@ -109,8 +171,30 @@ void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out) {
   out->set_hits(sum.hits);
   out->set_misses(sum.misses);
   out->set_published_blocks(sum.published);
-  out->set_evicted_blocks(
-      std::accumulate(sum.evicted.begin(), sum.evicted.end(), uint64_t{0}));
+  out->set_evicted_blocks(SumOf(sum.evicted));
+}
+
+void FillKinds(BlockStats stats, uint32_t limit, v1::ListKindsResponse* out) {
+  std::ranges::stable_sort(stats.kinds, std::greater<>(), &KindStats::extents);
+  const size_t listed = std::min<size_t>(stats.kinds.size(), limit);
+  for (const KindStats& kind : std::span(stats.kinds).first(listed)) {
+    FillKindInfo(kind, stats.extent_bytes, out->add_kinds());
+  }
+  out->set_total(static_cast<uint32_t>(stats.kinds.size()));
+}
+
+void FillBlockExplanation(const BlockExplanation& explanation,
+                          v1::ExplainBlockResponse* out) {
+  out->set_fate(OnWire(explanation.fate));
+  out->set_locks(explanation.locks);
+  out->set_followers(explanation.followers);
+  out->set_age_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(explanation.age)));
+  if (explanation.eviction.has_value()) {
+    out->set_evicted_for(OnWire(*explanation.eviction));
+  }
+  out->set_session_number(explanation.writer.value());
+  out->set_client_name(explanation.client_name);
 }
 
 }  // namespace pando

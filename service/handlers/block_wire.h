@@ -29,7 +29,11 @@ absl::StatusOr<std::vector<BlockKeys>> BlockKeysOf(
     const google::protobuf::RepeatedPtrField<v1::BlockKeys>& keys);
 void AppendPlaces(std::span<const BlockPlace> places, PackedIds* out);
 
+// For operators. The kinds with the most memory come first, `limit` at most.
 void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out);
+void FillKinds(BlockStats stats, uint32_t limit, v1::ListKindsResponse* out);
+void FillBlockExplanation(const BlockExplanation& explanation,
+                          v1::ExplainBlockResponse* out);
 
 }  // namespace pando
 

@@ -42,7 +42,7 @@ READER = {
         f"pando.v1.Admin/{name}"
         for name in (
             *("GetStats", "ListNamespaces", "ListSessions", "ListLocks"),
-            "ListQuarantine",
+            *("ListQuarantine", "ListKinds", "ExplainBlock"),
         )
     ),
     "pando.v1.Admin/ExplainMatch",

@@ -148,6 +148,8 @@ def test_sessions_and_their_locks_are_listed(ctl, client):
             "reserved_pages": 2,
             "is_connected": True,
             "is_attached": True,
+            "locked_blocks": 0,
+            "reserved_blocks": 0,
         }
         assert "1  the worker" in ctl("sessions").out
         locks = ctl("locks", "-o", "json").json()

@@ -51,6 +51,14 @@ void LimitFlag(CLI::App& verb, Options& options) {
       ->capture_default_str();
 }
 
+void BlockFlags(CLI::App& verb, Options& options) {
+  verb.add_option("KIND", options.kind_number,
+                  "Number of the kind in 'pandoctl kinds'")
+      ->required();
+  verb.add_option("KEY", options.block_key, "Key of the block, in hexadecimal")
+      ->required();
+}
+
 void NamespaceFlag(CLI::App& verb, Options& options) {
   verb.add_option("--namespace", options.namespace_number,
                   "Only the namespace of this number in 'pandoctl namespaces'")
@@ -247,6 +255,12 @@ constexpr Verb kVerbs[] = {
      LimitFlag, "  pandoctl namespaces --limit 10"},
     {"sessions", "List the attached workers", Sessions, LimitFlag,
      "  pandoctl sessions"},
+    {"kinds", "List the kinds of blocks, those with the most memory first",
+     Kinds, LimitFlag, "  pandoctl kinds --limit 10"},
+    {"explain-block", "Explain why the block of a key is found or not",
+     ExplainBlock, BlockFlags,
+     "  pandoctl explain-block 1 "
+     "5df6e0e2761359d30a8275058e299fcc0381534545f55cf43e41983f5d4c9456"},
     {"locks",
      "List locks and who holds them, or release them; the oldest first", Locks,
      LockFlags,

@@ -36,6 +36,9 @@ struct Options {
   std::string cache_salt_file;
   bool bigram = false;
 
+  uint32_t kind_number = 0;
+  std::string block_key;  // in hexadecimal
+
   std::optional<uint32_t> release_session;
   std::optional<uint32_t> free_session;
   uint32_t evicted_pages = 0;

@@ -1,5 +1,6 @@
 #include "tools/pandoctl/tables.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/pandoctl/figures.h"
@@ -9,6 +10,14 @@ namespace pando::ctl {
 namespace {
 
 std::string YesNo(bool value) { return value ? "yes" : "no"; }
+
+// "3 locked, 1 reserved"; "-" for none.
+template <typename Holder>
+std::string BlocksText(const Holder& holder) {
+  if (holder.locked_blocks() + holder.reserved_blocks() == 0) return "-";
+  return absl::StrCat(holder.locked_blocks(), " locked, ",
+                      holder.reserved_blocks(), " reserved");
+}
 
 }  // namespace
 
@@ -27,13 +36,13 @@ std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces) {
 
 std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
   if (sessions.empty()) return "no sessions\n";
-  Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "CONNECTED",
-               "ATTACHED"});
+  Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "BLOCKS",
+               "CONNECTED", "ATTACHED"});
   for (const v1::SessionInfo& session : sessions) {
     table.Add({absl::StrCat(session.session_number()),
                NameText(session.client_name()), AgeText(session.age_ms()),
                absl::StrCat(session.locks()),
-               absl::StrCat(session.reserved_pages()),
+               absl::StrCat(session.reserved_pages()), BlocksText(session),
                YesNo(session.is_connected()), YesNo(session.is_attached())});
   }
   return table.Text();
@@ -51,16 +60,37 @@ std::string LockTable(const Many<v1::LockInfo>& locks) {
 }
 
 std::string QuarantineTable(const Many<v1::QuarantineInfo>& sessions) {
-  Table table({"SESSION", "CLIENT", "PAGES", "AGE", "PROCESSES", "FREE WHEN"});
+  Table table({"SESSION", "CLIENT", "PAGES", "BLOCKS", "AGE", "PROCESSES",
+               "FREE WHEN"});
   for (const v1::QuarantineInfo& session : sessions) {
     table.Add({absl::StrCat(session.session_number()),
                NameText(session.client_name()), absl::StrCat(session.pages()),
-               AgeText(session.age_ms()),
+               BlocksText(session), AgeText(session.age_ms()),
                session.living_pids().empty()
                    ? "-"
                    : absl::StrJoin(session.living_pids(), ","),
                session.is_held() ? "nobody holds the memory"
                                  : "the quarantine is over"});
+  }
+  return table.Text();
+}
+
+std::string KindTable(const Many<v1::KindInfo>& kinds) {
+  if (kinds.empty()) return "no kinds of blocks\n";
+  Table table({"KIND", "LABEL", "IDENTITY", "GENERATION", "SESSIONS", "BLOCK",
+               "MEMORY", "EVICTABLE", "PROTECTED", "RESERVED", "HITS %",
+               "EVICTED"});
+  for (const v1::KindInfo& kind : kinds) {
+    table.Add(
+        {absl::StrCat(kind.kind_number()), NameText(kind.label()),
+         absl::BytesToHexString(kind.identity().substr(0, 6)),
+         absl::StrCat(kind.generation(), kind.is_newest() ? "" : " (old)"),
+         absl::StrCat(kind.sessions()), BytesText(kind.block_bytes()),
+         BytesText(kind.memory_bytes()), absl::StrCat(kind.evictable_blocks()),
+         absl::StrCat(kind.protected_blocks()),
+         absl::StrCat(kind.reserved_blocks()),
+         PercentText(kind.hits(), kind.hits() + kind.misses()),
+         absl::StrCat(kind.evicted_blocks())});
   }
   return table.Text();
 }

@@ -19,6 +19,7 @@ std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces);
 std::string SessionTable(const Many<v1::SessionInfo>& sessions);
 std::string LockTable(const Many<v1::LockInfo>& locks);
 std::string QuarantineTable(const Many<v1::QuarantineInfo>& sessions);
+std::string KindTable(const Many<v1::KindInfo>& kinds);
 std::string QuotaTable(const Many<v1::QuotaClass>& classes);
 
 }  // namespace pando::ctl

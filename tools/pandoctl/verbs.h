@@ -26,6 +26,8 @@ absl::Status Namespaces(const Context& context);
 absl::Status Sessions(const Context& context);
 absl::Status Locks(const Context& context);
 absl::Status Quarantine(const Context& context);
+absl::Status Kinds(const Context& context);
+absl::Status ExplainBlock(const Context& context);
 absl::Status Evict(const Context& context);
 absl::Status Flush(const Context& context);
 absl::Status Policy(const Context& context);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -83,6 +84,12 @@ class Operator {
   // Explains why a prompt matches as far as it does, and no further.
   absl::StatusOr<Explanation> ExplainMatch(std::span<const Token> tokens,
                                            const Namespace& ns = {});
+
+  // The kinds of blocks, those with the most memory first.
+  absl::StatusOr<Listing<KindInfo>> ListKinds(uint32_t limit = 1000);
+  // Explains why the block of a key is found or not.
+  absl::StatusOr<BlockExplanation> ExplainBlock(uint32_t kind_number,
+                                                std::string_view key);
 
   // Lists up to `limit` nodes of the tree, parents first; only those of one
   // namespace, if its number is not zero.

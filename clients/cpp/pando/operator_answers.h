@@ -45,6 +45,9 @@ struct SessionInfo {
   bool is_connected = false;
   // It has mapped the pool.
   bool is_attached = false;
+  // Blocks that it has locked, each as often as it is locked, and reserved.
+  uint32_t locked_blocks = 0;
+  uint32_t reserved_blocks = 0;
 };
 
 // One lock that is held.
@@ -70,6 +73,8 @@ struct QuarantineInfo {
   // A process that mapped the pool cannot be watched: the quarantine time
   // counts.
   bool has_unwatched = false;
+  uint32_t locked_blocks = 0;
+  uint32_t reserved_blocks = 0;
 };
 
 // Why a match ended where it did.
@@ -121,6 +126,78 @@ struct Explanation {
   uint32_t loadable_tokens = 0;
   Tier loadable_tier = Tier::kNone;
   NotLoaded not_loaded = NotLoaded::kNone;
+};
+
+// One generation of a kind of blocks. Counts are since it was made.
+struct KindInfo {
+  uint32_t kind_number = 0;
+  uint32_t generation = 0;
+  // No later generation has taken its place.
+  bool is_newest = false;
+  std::string label = {};
+  std::string identity = {};
+  std::optional<std::string> extra_key = {};
+  bool has_cache_salt = false;
+  uint32_t key_bytes = 0;
+  uint32_t shards = 0;
+  // All shards of a block together.
+  uint64_t block_bytes = 0;
+  // Sessions that have it open.
+  uint32_t sessions = 0;
+  // All of its extents together.
+  uint64_t memory_bytes = 0;
+  uint64_t evictable_blocks = 0;
+  uint64_t protected_blocks = 0;
+  uint64_t reserved_blocks = 0;
+  // Room for more blocks in its extents.
+  uint64_t free_blocks = 0;
+  // Keys of look-ups that were ready, missing, and being written.
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t pending = 0;
+  uint64_t published_blocks = 0;
+  uint64_t evicted_blocks = 0;
+  // Keys that a reservation had no room for.
+  uint64_t no_room = 0;
+  // Blocks that were reserved anew, because they took too long to be written.
+  uint64_t overdue = 0;
+};
+
+// Why the block of a key is found or not.
+enum class BlockFate {
+  kUnknown,
+  kReady,
+  // A live session writes it.
+  kPending,
+  // It takes too long to be written, reads as missing and may be reserved anew.
+  kOverdue,
+  // It is among the last 65,536 blocks that were evicted.
+  kEvicted,
+  // It was never published, or was evicted long ago.
+  kNeverStored,
+};
+
+enum class BlockEviction {
+  kUnknown,
+  // Another block of its kind needed room.
+  kRoom,
+  // Its extent went to another kind.
+  kExtent,
+  kKindEnded,
+};
+
+struct BlockExplanation {
+  BlockFate fate = BlockFate::kUnknown;
+  // With kReady: how often it is locked, and the blocks that come after it.
+  uint32_t locks = 0;
+  uint32_t followers = 0;
+  // Since it was reserved, with kPending and kOverdue, or evicted.
+  uint64_t age_ms = 0;
+  // With kEvicted.
+  BlockEviction evicted_for = BlockEviction::kUnknown;
+  // The writer, with kPending and kOverdue; zero and empty if it is lost.
+  uint32_t session_number = 0;
+  std::string client_name = {};
 };
 
 // A run of pages in the tree.

@@ -1,5 +1,7 @@
 #include "pando/operator.h"
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -124,6 +126,23 @@ absl::StatusOr<Explanation> Operator::ExplainMatch(
   if (IsSet(ns)) ToProto(ns, request.mutable_namespace_());
   Fill(tokens, request.mutable_tokens());
   ASSIGN_OR_RETURN(const v1::ExplainMatchResponse response,
+                   calls_->Ask(request));
+  return FromProto(response);
+}
+
+absl::StatusOr<Listing<KindInfo>> Operator::ListKinds(uint32_t limit) {
+  v1::ListKindsRequest request;
+  request.set_limit(limit);
+  ASSIGN_OR_RETURN(const v1::ListKindsResponse response, calls_->Ask(request));
+  return ListingOf<KindInfo>(response.kinds(), response.total());
+}
+
+absl::StatusOr<BlockExplanation> Operator::ExplainBlock(uint32_t kind_number,
+                                                        std::string_view key) {
+  v1::ExplainBlockRequest request;
+  request.set_kind_number(kind_number);
+  request.set_key(std::string(key));
+  ASSIGN_OR_RETURN(const v1::ExplainBlockResponse response,
                    calls_->Ask(request));
   return FromProto(response);
 }

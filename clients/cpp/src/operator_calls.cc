@@ -94,6 +94,16 @@ absl::StatusOr<v1::ExplainMatchResponse> OperatorCalls::Ask(
   return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ExplainMatch, request);
 }
 
+absl::StatusOr<v1::ListKindsResponse> OperatorCalls::Ask(
+    const v1::ListKindsRequest& request) const {
+  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ListKinds, request);
+}
+
+absl::StatusOr<v1::ExplainBlockResponse> OperatorCalls::Ask(
+    const v1::ExplainBlockRequest& request) const {
+  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::ExplainBlock, request);
+}
+
 absl::StatusOr<v1::DumpTreeResponse> OperatorCalls::Ask(
     const v1::DumpTreeRequest& request) const {
   grpc::ClientContext context;

@@ -42,6 +42,9 @@ class OperatorCalls {
       const v1::FreeQuarantineRequest&) const;
   absl::StatusOr<v1::ExplainMatchResponse> Ask(
       const v1::ExplainMatchRequest&) const;
+  absl::StatusOr<v1::ListKindsResponse> Ask(const v1::ListKindsRequest&) const;
+  absl::StatusOr<v1::ExplainBlockResponse> Ask(
+      const v1::ExplainBlockRequest&) const;
   // All messages of the dump as one.
   absl::StatusOr<v1::DumpTreeResponse> Ask(const v1::DumpTreeRequest&) const;
   absl::StatusOr<v1::CheckInvariantsResponse> Ask(

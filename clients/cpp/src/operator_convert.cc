@@ -38,6 +38,36 @@ NotLoaded FromProto(v1::NotLoaded reason) {
   }
 }
 
+BlockFate FromProto(v1::BlockFate fate) {
+  switch (fate) {
+    case v1::BLOCK_FATE_READY:
+      return BlockFate::kReady;
+    case v1::BLOCK_FATE_PENDING:
+      return BlockFate::kPending;
+    case v1::BLOCK_FATE_OVERDUE:
+      return BlockFate::kOverdue;
+    case v1::BLOCK_FATE_EVICTED:
+      return BlockFate::kEvicted;
+    case v1::BLOCK_FATE_NEVER_STORED:
+      return BlockFate::kNeverStored;
+    default:
+      return BlockFate::kUnknown;
+  }
+}
+
+BlockEviction FromProto(v1::BlockEviction reason) {
+  switch (reason) {
+    case v1::BLOCK_EVICTION_ROOM:
+      return BlockEviction::kRoom;
+    case v1::BLOCK_EVICTION_EXTENT:
+      return BlockEviction::kExtent;
+    case v1::BLOCK_EVICTION_KIND_ENDED:
+      return BlockEviction::kKindEnded;
+    default:
+      return BlockEviction::kUnknown;
+  }
+}
+
 }  // namespace
 
 NamespaceInfo FromProto(const v1::NamespaceInfo& ns) {
@@ -58,7 +88,9 @@ SessionInfo FromProto(const v1::SessionInfo& session) {
           .reserved_pages = session.reserved_pages(),
           .age_ms = session.age_ms(),
           .is_connected = session.is_connected(),
-          .is_attached = session.is_attached()};
+          .is_attached = session.is_attached(),
+          .locked_blocks = session.locked_blocks(),
+          .reserved_blocks = session.reserved_blocks()};
 }
 
 LockInfo FromProto(const v1::LockInfo& lock) {
@@ -77,7 +109,9 @@ QuarantineInfo FromProto(const v1::QuarantineInfo& session) {
           .is_held = session.is_held(),
           .living_pids = {session.living_pids().begin(),
                           session.living_pids().end()},
-          .has_unwatched = session.has_unwatched()};
+          .has_unwatched = session.has_unwatched(),
+          .locked_blocks = session.locked_blocks(),
+          .reserved_blocks = session.reserved_blocks()};
 }
 
 TreeNode FromProto(const v1::TreeNode& node) {
@@ -107,6 +141,43 @@ Explanation FromProto(const v1::ExplainMatchResponse& answer) {
           .loadable_tokens = answer.loadable_tokens(),
           .loadable_tier = FromProto(answer.loadable_tier()),
           .not_loaded = FromProto(answer.not_loaded())};
+}
+
+KindInfo FromProto(const v1::KindInfo& kind) {
+  KindInfo out{.kind_number = kind.kind_number(),
+               .generation = kind.generation(),
+               .is_newest = kind.is_newest(),
+               .label = kind.label(),
+               .identity = kind.identity(),
+               .has_cache_salt = kind.has_cache_salt(),
+               .key_bytes = kind.key_bytes(),
+               .shards = kind.shards(),
+               .block_bytes = kind.block_bytes(),
+               .sessions = kind.sessions(),
+               .memory_bytes = kind.memory_bytes(),
+               .evictable_blocks = kind.evictable_blocks(),
+               .protected_blocks = kind.protected_blocks(),
+               .reserved_blocks = kind.reserved_blocks(),
+               .free_blocks = kind.free_blocks(),
+               .hits = kind.hits(),
+               .misses = kind.misses(),
+               .pending = kind.pending(),
+               .published_blocks = kind.published_blocks(),
+               .evicted_blocks = kind.evicted_blocks(),
+               .no_room = kind.no_room(),
+               .overdue = kind.overdue()};
+  if (kind.has_extra_key()) out.extra_key = kind.extra_key();
+  return out;
+}
+
+BlockExplanation FromProto(const v1::ExplainBlockResponse& answer) {
+  return {.fate = FromProto(answer.fate()),
+          .locks = answer.locks(),
+          .followers = answer.followers(),
+          .age_ms = answer.age_ms(),
+          .evicted_for = FromProto(answer.evicted_for()),
+          .session_number = answer.session_number(),
+          .client_name = answer.client_name()};
 }
 
 }  // namespace client

@@ -17,6 +17,8 @@ LockInfo FromProto(const v1::LockInfo& lock);
 QuarantineInfo FromProto(const v1::QuarantineInfo& session);
 TreeNode FromProto(const v1::TreeNode& node);
 Explanation FromProto(const v1::ExplainMatchResponse& answer);
+KindInfo FromProto(const v1::KindInfo& kind);
+BlockExplanation FromProto(const v1::ExplainBlockResponse& answer);
 
 template <typename Item, typename Messages>
 std::vector<Item> AllFromProto(const Messages& messages) {

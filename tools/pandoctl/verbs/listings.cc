@@ -1,5 +1,5 @@
-// pandoctl namespaces, sessions, locks, quarantine: who is there, and who holds
-// what.
+// pandoctl namespaces, sessions, kinds, locks, quarantine: who is there, and
+// who holds what.
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -73,6 +73,18 @@ absl::Status Sessions(const Context& context) {
   if (context.output.is_table()) {
     context.output.Print(SessionTable(list.sessions()) +
                          Remark(list.sessions_size(), list.total()));
+  } else {
+    context.output.Print(list);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Kinds(const Context& context) {
+  ASSIGN_OR_RETURN(const auto list, context.server.List<v1::ListKindsRequest>(
+                                        context.options.limit));
+  if (context.output.is_table()) {
+    context.output.Print(KindTable(list.kinds()) +
+                         Remark(list.kinds_size(), list.total()));
   } else {
     context.output.Print(list);
   }

@@ -42,8 +42,12 @@ from pando_kv.events import (
 )
 from pando_kv.layout import DType, KvLayout, LayoutOrder, PoolDescription, Shard
 from pando_kv.operators import (
+    BlockEviction,
+    BlockExplanation,
+    BlockFate,
     EvictionReason,
     Explanation,
+    KindInfo,
     Listing,
     LockInfo,
     MatchEnd,
@@ -87,6 +91,9 @@ __all__ = [
     "Answer",
     "AwayError",
     "Batch",
+    "BlockEviction",
+    "BlockExplanation",
+    "BlockFate",
     "BlockFigures",
     "BlockKeys",
     "BlockMemory",
@@ -108,6 +115,7 @@ __all__ = [
     "Insert",
     "InvalidRequestError",
     "Kind",
+    "KindInfo",
     "KindSpec",
     "KvLayout",
     "LayoutMismatchError",

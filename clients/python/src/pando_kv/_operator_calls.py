@@ -9,8 +9,12 @@ from pando_kv._methods import plain
 from pando_kv._proto.pando.v1 import admin_pb2, events_pb2
 from pando_kv._wire import as_uint32, encode
 from pando_kv.operators import (
+    BlockEviction,
+    BlockExplanation,
+    BlockFate,
     EvictionReason,
     Explanation,
+    KindInfo,
     Listing,
     LockInfo,
     MatchEnd,
@@ -176,6 +180,33 @@ def explain(tokens: Any, namespace: Namespace | None) -> Call[Explanation]:
         )
 
     return Call(plain(_SERVICE + "ExplainMatch"), encode(request, lists), parse)
+
+
+def kinds(limit: int) -> Call[Listing[KindInfo]]:
+    request = admin_pb2.ListKindsRequest(limit=limit)
+
+    def parse(data: bytes) -> Listing[KindInfo]:
+        response = admin_pb2.ListKindsResponse.FromString(data)
+        return Listing(
+            [from_message(KindInfo, each) for each in response.kinds], response.total
+        )
+
+    return Call(plain(_SERVICE + "ListKinds"), request.SerializeToString(), parse)
+
+
+def explain_block(kind_number: int, key: bytes) -> Call[BlockExplanation]:
+    request = admin_pb2.ExplainBlockRequest(kind_number=kind_number, key=key)
+
+    def parse(data: bytes) -> BlockExplanation:
+        response = admin_pb2.ExplainBlockResponse.FromString(data)
+        return from_message(
+            BlockExplanation,
+            response,
+            fate=BlockFate(response.fate),
+            evicted_for=BlockEviction(response.evicted_for),
+        )
+
+    return Call(plain(_SERVICE + "ExplainBlock"), request.SerializeToString(), parse)
 
 
 def check_invariants() -> Call[list[str]]:

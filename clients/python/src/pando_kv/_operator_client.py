@@ -16,7 +16,9 @@ from pando_kv._session import SessionTracker
 from pando_kv.errors import from_rpc_error
 from pando_kv.events import Event, events_of
 from pando_kv.operators import (
+    BlockExplanation,
     Explanation,
+    KindInfo,
     Listing,
     LockInfo,
     NamespaceInfo,
@@ -121,6 +123,14 @@ class OperatorClient:
     ) -> Explanation:
         """Why a prompt matches as far as it does, and no further."""
         return self._connection.send(calls.explain(tokens, namespace))
+
+    def kinds(self, *, limit: int = 1000) -> Listing[KindInfo]:
+        """The kinds of blocks, those with the most memory first."""
+        return self._connection.send(calls.kinds(limit))
+
+    def explain_block(self, kind_number: int, key: bytes) -> BlockExplanation:
+        """Why the block of a key is found or not."""
+        return self._connection.send(calls.explain_block(kind_number, key))
 
     def dump_tree(self, *, limit: int = 10_000, namespace_number: int = 0) -> TreeDump:
         """Up to `limit` nodes of the tree; of one namespace, if it is given."""

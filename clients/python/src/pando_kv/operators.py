@@ -63,6 +63,9 @@ class SessionInfo:
     """Its connection stands; otherwise it ends soon, unless it is resumed."""
     is_attached: bool
     """It has mapped the pool."""
+    locked_blocks: int
+    """Each as often as it is locked."""
+    reserved_blocks: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,90 @@ class QuarantineInfo:
     """Those who attached themselves and that pandod can see; no heirs of theirs."""
     has_unwatched: bool
     """A process that mapped the pool cannot be watched: the quarantine time counts."""
+    locked_blocks: int
+    reserved_blocks: int
+
+
+@dataclass(frozen=True)
+class KindInfo:
+    """One generation of a kind of blocks. Counts are since it was made."""
+
+    kind_number: int
+    generation: int
+    is_newest: bool
+    """No later generation has taken its place."""
+    label: str
+    identity: bytes
+    extra_key: str | None
+    has_cache_salt: bool
+    key_bytes: int
+    shards: int
+    block_bytes: int
+    """All shards of a block together."""
+    sessions: int
+    """Sessions that have it open."""
+    memory_bytes: int
+    """All of its extents together."""
+    evictable_blocks: int
+    protected_blocks: int
+    reserved_blocks: int
+    free_blocks: int
+    """Room for more blocks in its extents."""
+    hits: int
+    """Keys of look-ups that were ready."""
+    misses: int
+    pending: int
+    """Keys of look-ups that were being written."""
+    published_blocks: int
+    evicted_blocks: int
+    no_room: int
+    """Keys that a reservation had no room for."""
+    overdue: int
+    """Blocks that were reserved anew, because they took too long to be written."""
+
+
+class BlockFate(WireEnum):
+    """Why the block of a key is found or not."""
+
+    UNSPECIFIED = 0
+    READY = 1
+    PENDING = 2
+    """A live session writes it."""
+    OVERDUE = 3
+    """It takes too long to be written, reads as missing and may be reserved anew."""
+    EVICTED = 4
+    """It is among the last 65,536 blocks that were evicted."""
+    NEVER_STORED = 5
+    """It was never published, or was evicted long ago."""
+
+
+class BlockEviction(WireEnum):
+    """Why a block was evicted."""
+
+    UNSPECIFIED = 0
+    ROOM = 1
+    """Another block of its kind needed room."""
+    EXTENT = 2
+    """Its extent went to another kind."""
+    KIND_ENDED = 3
+    """Its kind ended."""
+
+
+@dataclass(frozen=True)
+class BlockExplanation:
+    """Why the block of a key is found or not."""
+
+    fate: BlockFate
+    locks: int
+    """With READY: how often it is locked."""
+    followers: int
+    """With READY: the blocks that come after it."""
+    age_ms: int
+    """Since it was reserved, with PENDING and OVERDUE, or evicted."""
+    evicted_for: BlockEviction
+    session_number: int
+    """The writer, with PENDING and OVERDUE; 0 if it is lost."""
+    client_name: str
 
 
 class MatchEnd(WireEnum):

@@ -5,6 +5,16 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
+BLOCK_EVICTION_EXTENT: BlockEviction
+BLOCK_EVICTION_KIND_ENDED: BlockEviction
+BLOCK_EVICTION_ROOM: BlockEviction
+BLOCK_EVICTION_UNSPECIFIED: BlockEviction
+BLOCK_FATE_EVICTED: BlockFate
+BLOCK_FATE_NEVER_STORED: BlockFate
+BLOCK_FATE_OVERDUE: BlockFate
+BLOCK_FATE_PENDING: BlockFate
+BLOCK_FATE_READY: BlockFate
+BLOCK_FATE_UNSPECIFIED: BlockFate
 DESCRIPTOR: _descriptor.FileDescriptor
 MATCH_END_COMPLETE: MatchEnd
 MATCH_END_DIVERGED: MatchEnd
@@ -136,6 +146,32 @@ class DumpTreeResponse(_message.Message):
     omitted: int
     def __init__(self, nodes: _Optional[_Iterable[_Union[TreeNode, _Mapping]]] = ..., omitted: _Optional[int] = ...) -> None: ...
 
+class ExplainBlockRequest(_message.Message):
+    __slots__ = ["key", "kind_number"]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    KIND_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    key: bytes
+    kind_number: int
+    def __init__(self, kind_number: _Optional[int] = ..., key: _Optional[bytes] = ...) -> None: ...
+
+class ExplainBlockResponse(_message.Message):
+    __slots__ = ["age_ms", "client_name", "evicted_for", "fate", "followers", "locks", "session_number"]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_FOR_FIELD_NUMBER: _ClassVar[int]
+    FATE_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    age_ms: int
+    client_name: str
+    evicted_for: BlockEviction
+    fate: BlockFate
+    followers: int
+    locks: int
+    session_number: int
+    def __init__(self, fate: _Optional[_Union[BlockFate, str]] = ..., locks: _Optional[int] = ..., followers: _Optional[int] = ..., age_ms: _Optional[int] = ..., evicted_for: _Optional[_Union[BlockEviction, str]] = ..., session_number: _Optional[int] = ..., client_name: _Optional[str] = ...) -> None: ...
+
 class ExplainMatchRequest(_message.Message):
     __slots__ = ["namespace", "tokens"]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +269,70 @@ class GetStatsResponse(_message.Message):
     version: str
     waiting_matches: int
     def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ...) -> None: ...
+
+class KindInfo(_message.Message):
+    __slots__ = ["block_bytes", "evictable_blocks", "evicted_blocks", "extra_key", "free_blocks", "generation", "has_cache_salt", "hits", "identity", "is_newest", "key_bytes", "kind_number", "label", "memory_bytes", "misses", "no_room", "overdue", "pending", "protected_blocks", "published_blocks", "reserved_blocks", "sessions", "shards"]
+    BLOCK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EVICTABLE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    EXTRA_KEY_FIELD_NUMBER: _ClassVar[int]
+    FREE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    HAS_CACHE_SALT_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    IS_NEWEST_FIELD_NUMBER: _ClassVar[int]
+    KEY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    KIND_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MISSES_FIELD_NUMBER: _ClassVar[int]
+    NO_ROOM_FIELD_NUMBER: _ClassVar[int]
+    OVERDUE_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    block_bytes: int
+    evictable_blocks: int
+    evicted_blocks: int
+    extra_key: str
+    free_blocks: int
+    generation: int
+    has_cache_salt: bool
+    hits: int
+    identity: bytes
+    is_newest: bool
+    key_bytes: int
+    kind_number: int
+    label: str
+    memory_bytes: int
+    misses: int
+    no_room: int
+    overdue: int
+    pending: int
+    protected_blocks: int
+    published_blocks: int
+    reserved_blocks: int
+    sessions: int
+    shards: int
+    def __init__(self, kind_number: _Optional[int] = ..., generation: _Optional[int] = ..., is_newest: bool = ..., label: _Optional[str] = ..., identity: _Optional[bytes] = ..., extra_key: _Optional[str] = ..., has_cache_salt: bool = ..., key_bytes: _Optional[int] = ..., shards: _Optional[int] = ..., block_bytes: _Optional[int] = ..., sessions: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., evictable_blocks: _Optional[int] = ..., protected_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., free_blocks: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., pending: _Optional[int] = ..., published_blocks: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., no_room: _Optional[int] = ..., overdue: _Optional[int] = ...) -> None: ...
+
+class ListKindsRequest(_message.Message):
+    __slots__ = ["limit"]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+
+class ListKindsResponse(_message.Message):
+    __slots__ = ["kinds", "total"]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedCompositeFieldContainer[KindInfo]
+    total: int
+    def __init__(self, kinds: _Optional[_Iterable[_Union[KindInfo, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
 
 class ListLocksRequest(_message.Message):
     __slots__ = ["limit", "session_number"]
@@ -343,22 +443,26 @@ class PageStates(_message.Message):
     def __init__(self, free: _Optional[int] = ..., reserved: _Optional[int] = ..., evictable: _Optional[int] = ..., protected: _Optional[int] = ..., quarantined: _Optional[int] = ..., padding: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
 
 class QuarantineInfo(_message.Message):
-    __slots__ = ["age_ms", "client_name", "has_unwatched", "is_held", "living_pids", "pages", "session_number"]
+    __slots__ = ["age_ms", "client_name", "has_unwatched", "is_held", "living_pids", "locked_blocks", "pages", "reserved_blocks", "session_number"]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
     HAS_UNWATCHED_FIELD_NUMBER: _ClassVar[int]
     IS_HELD_FIELD_NUMBER: _ClassVar[int]
     LIVING_PIDS_FIELD_NUMBER: _ClassVar[int]
+    LOCKED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
     age_ms: int
     client_name: str
     has_unwatched: bool
     is_held: bool
     living_pids: _containers.RepeatedScalarFieldContainer[int]
+    locked_blocks: int
     pages: int
+    reserved_blocks: int
     session_number: int
-    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_held: bool = ..., living_pids: _Optional[_Iterable[int]] = ..., has_unwatched: bool = ...) -> None: ...
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_held: bool = ..., living_pids: _Optional[_Iterable[int]] = ..., has_unwatched: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ...) -> None: ...
 
 class QuotaClass(_message.Message):
     __slots__ = ["cached_pages", "cap_pages", "floor_pages", "max_retention_seconds", "name", "reserved_pages", "spared_leaves"]
@@ -401,22 +505,26 @@ class ReuseStats(_message.Message):
     def __init__(self, requested_pages: _Optional[int] = ..., hit_pages: _Optional[int] = ..., lru_hit_pages: _Optional[int] = ...) -> None: ...
 
 class SessionInfo(_message.Message):
-    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "locks", "reserved_pages", "session_number"]
+    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "locked_blocks", "locks", "reserved_blocks", "reserved_pages", "session_number"]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
     IS_ATTACHED_FIELD_NUMBER: _ClassVar[int]
     IS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    LOCKED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_PAGES_FIELD_NUMBER: _ClassVar[int]
     SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
     age_ms: int
     client_name: str
     is_attached: bool
     is_connected: bool
+    locked_blocks: int
     locks: int
+    reserved_blocks: int
     reserved_pages: int
     session_number: int
-    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ...) -> None: ...
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ...) -> None: ...
 
 class SetEvictionPolicyRequest(_message.Message):
     __slots__ = ["policy"]
@@ -460,4 +568,10 @@ class MatchEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
 
 class NotLoaded(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
+
+class BlockFate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = []
+
+class BlockEviction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
