@@ -31,6 +31,7 @@ def test_there_are_all_of_them():
     assert set(DASHBOARDS) == {
         "pando-overview",
         "pando-eviction",
+        "pando-blocks",
         "pando-sessions",
         "pando-calls",
         "pando-fleet",

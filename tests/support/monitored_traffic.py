@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+from blocks import MIB, keys, of, spec, store
 from cutter import Cutter
 from eventually import eventually
 from metrics_page import free_address
 from pando_kv import Client
+from pando_kv.blocks import are_places
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, Pandod
 from protocol_worker import Answer, ProtocolWorker, protocol_worker
@@ -28,6 +30,9 @@ OPTIONS = {
     "check_invariants_every": "1s",
     "verify_pages": 1,
     "learn_reuse": "yes",
+    "memory": 4 * MIB,
+    "block_extent": MIB,
+    "block_write_limit": "1ms",
 }
 QUOTAS = f"""
 quotas:
@@ -65,6 +70,7 @@ class Traffic:
             self._repeat(one)
             self._operate(other)
             self._overwrite()
+            self._use_blocks()
             self._subscribe()
             one.admit(self._new()).get()  # whose lock ends with its session
 
@@ -134,6 +140,26 @@ class Traffic:
         ]
         assert pages[0] == pages[1]
 
+    def _use_blocks(self) -> None:
+        """Evicts blocks for each reason, and meets each end of a reservation."""
+        prompt = next(self._numbers)
+        with Client(self._address) as client:
+            memory = client.attach_memory()
+            small, large = client.open_kinds([spec("s", MIB // 8), spec("l", MIB)])
+            store(client, memory, 1, small, keys(48, prompt))  # 32 have room
+            store(client, memory, 1, large, keys(2, prompt))
+            client.lookup_blocks([of(small, keys(48, prompt))])
+            client.acquire_blocks(2, [of(large, keys(2, prompt))])
+            late = [of(small, keys(1, prompt, first=99))]
+            client.reserve_blocks(3, late)
+            client.lookup_blocks(late)
+            eventually(lambda: are_places(client.reserve_blocks(4, late)).all())
+            client.publish_blocks(3)
+            client.publish_blocks(4)
+            client.reserve_blocks(5, [of(large, keys(9, prompt, first=9))])
+            client.discard_blocks(5)
+            client.reset_kinds([small.number])
+
     def _operate(self, newest: ProtocolWorker) -> None:
         """Takes the locks of the session that was opened last."""
         newest.call("Lock", tokens=self._new())
@@ -166,11 +192,13 @@ def traffic(pandod: Pandod, tcp: str, folder: Path) -> Iterator[Traffic]:
         protocol_worker(pandod.address) as owner,
         protocol_worker(pandod.address) as waiter,
         WorkerProcess(cutter.address) as lost,
+        WorkerProcess(cutter.address, 1, "block_worker.py") as lost_blocks,
         Pandoctl(pandod.address).start("watch", "--kv-events", KV_EVENTS) as router,
     ):
         held = owner.admit(prompt).get()
         waiting = waiter.admit(prompt, pending_wait_ms=LONG)
         lost.do("attach", "lock", "reserve")
+        lost_blocks.do("attach", "store", "lock", "reserve")
         cutter.close()
         eventually(lambda: owner.stats().waiting_matches == 1)
         eventually(lambda: owner.stats().pages.quarantined > 0)

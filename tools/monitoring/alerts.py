@@ -49,6 +49,7 @@ def alerts(catalogue: Catalogue) -> list[Alert]:
     return [
         *_of_processes(q),
         *_of_the_pool(q),
+        *_of_blocks(q),
         *_of_tiers(q),
         *_of_hits(),
         *_of_workers(q),
@@ -164,6 +165,38 @@ def _of_the_pool(q: Queries) -> list[Alert]:
             recorded.EVICTION_IDLE,
             f"< {thresholds.IDLE_BEFORE_EVICTION.warn}",
             lasts="15m",
+        ),
+    ]
+
+
+def _of_blocks(q: Queries) -> list[Alert]:
+    return [
+        Alert(
+            "PandoBlocksRefused",
+            WARNING,
+            "Engines find no room for blocks that they want to store.",
+            f"has no room for {NUMBER} blocks a second.",
+            q.rate("pando_blocks_no_room_total"),
+            "> 0",
+            lasts="10m",
+        ),
+        Alert(
+            "PandoBlocksOverdue",
+            WARNING,
+            "Engines reserve blocks and do not write them in time.",
+            f"gave {COUNT} blocks that were not written in time to others within 15 "
+            "minutes.",
+            q.over("15m").increase("pando_blocks_overdue_total"),
+            "> 0",
+        ),
+        Alert(
+            "PandoBlockQuarantineStuck",
+            WARNING,
+            "Processes that lost their session hold blocks for as long as they live.",
+            f"has {NUMBER} blocks that a living process may still write to.",
+            q.now("pando_block_quarantined"),
+            "> 0",
+            lasts="10m",
         ),
     ]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from alerts import alerts
 from catalogue import Catalogue, read_catalogue
 from dashboard import dashboard_json, dashboard_queries
+from dashboards.blocks import blocks
 from dashboards.calls import calls
 from dashboards.eviction import eviction
 from dashboards.fleet import fleet
@@ -47,7 +48,7 @@ def files(catalogue: Catalogue, runbooks: str) -> dict[Path, str]:
         REPOSITORY / RUNBOOKS / "README.md": runbook_index(all_alerts),
     }
     queries = dashboard_queries(catalogue)
-    for make in (overview, eviction, sessions, calls, fleet):
+    for make in (overview, eviction, blocks, sessions, calls, fleet):
         dashboard = make(queries)
         path = MONITORING / "grafana" / "dashboards" / f"{dashboard.uid}.json"
         content = dashboard_json(dashboard, catalogue)
