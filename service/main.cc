@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "os/allocator.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/service_manager.h"
@@ -138,6 +139,7 @@ int Main(int argc, char** argv) {
   // Debian's Abseil looks for deadlocks at each lock, gRPC's included: a tenth
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  MergeFreedMemoryAtOnce();
   const Options& options = command->options;
   // Done before there are threads, which inherit it. SIGPIPE would end pandod
   // when nobody reads the log any more, and SIGXFSZ when memory or a file is

@@ -1,6 +1,7 @@
 // The longest step of each kind of work for operators, at a million pages: the
 // longest time that a call may have to wait for it.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 #include <time.h>
 
 #include <algorithm>
@@ -25,6 +26,9 @@
 
 namespace pando::bench {
 namespace {
+
+// As in pandod: os/allocator.h.
+[[maybe_unused]] const int kMergesFreedMemory = mallopt(M_MXFAST, 0);
 
 constexpr uint32_t kPageTokens = 16;
 constexpr uint64_t kLeaves = 1'000'000;  // of a page each
