@@ -1,4 +1,4 @@
-// What a client shows is read from files, all of which must be good.
+// A client reads what it shows from files, all of which must be good.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What becomes of a session when the connection or pandod breaks.
+// The fate of a session when the connection or pandod breaks.
 #include <gtest/gtest.h>
 
 #include <functional>

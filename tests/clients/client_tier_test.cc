@@ -1,5 +1,5 @@
-// What a match and a score say of tiers, and how a match loads from one,
-// against a real pandod.
+// A match and a score tell of tiers, and a match loads from one, against a real
+// pandod.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -24,7 +24,7 @@ class ClientTierTest : public PandodTest {
   void Store(Client& client, const std::vector<Token>& prompt) {
     ASSERT_TRUE(Eventually([&] {
       Compute(client, prompt);
-      // What is evicted before it is stored is computed again.
+      // Pages that are evicted before they are stored are computed again.
       return client.Evict(kPoolPages).ok() &&
              client.MatchPrefix(prompt, {.load = Load::kNo})->loadable_tokens ==
                  prompt.size();

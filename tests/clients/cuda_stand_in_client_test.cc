@@ -71,7 +71,7 @@ TEST_F(CudaStandInClientTest, BytesWrittenByOneWorkerAreReadByAnother) {
 
 TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
   const auto client = Connect();
-  // The kernel gives these to nobody who does not ask for them.
+  // The kernel gives these only to callers that ask for them.
   std::vector<std::byte*> addresses;
   for (uintptr_t address : {0x2000'0000'0000, 0x2001'0000'0000}) {
     addresses.push_back(reinterpret_cast<std::byte*>(address));

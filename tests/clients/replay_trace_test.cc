@@ -58,7 +58,7 @@ TEST_F(TraceFileTest, ReadsOneConversationALineAndMergesThemByTime) {
     outputs.push_back(request.output_tokens);
   }
   EXPECT_EQ(outputs, (std::vector<uint32_t>{7, 9, 8, 10}));
-  // What has no id gets one, and the second conversation's ids are others.
+  // A block without an id gets one, and the second conversation's ids differ.
   EXPECT_EQ(trace->requests[0].block_ids, (std::vector<uint32_t>{1, 2, 6}));
   EXPECT_EQ(trace->requests[1].block_ids, (std::vector<uint32_t>{8}));
   EXPECT_EQ(trace->requests[2].block_ids, (std::vector<uint32_t>{1, 3, 4, 5}));

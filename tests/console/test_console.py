@@ -1,4 +1,4 @@
-"""What somebody sees and does in the console of a real pandod."""
+"""A user looks at the console of a real pandod and works with it."""
 
 import os
 import re

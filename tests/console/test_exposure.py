@@ -1,4 +1,4 @@
-"""What the console does not show, and that it can be turned off."""
+"""The console shows no secrets, and can be turned off."""
 
 import base64
 import contextlib

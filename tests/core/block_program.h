@@ -22,7 +22,7 @@ class BlockProgram {
 
   // Does the next operation. Returns what is wrong; empty: nothing.
   std::string Step();
-  // What the last operation was.
+  // The last operation.
   const std::string& last() const { return last_; }
 
  private:
@@ -49,7 +49,7 @@ class BlockProgram {
   std::string EndSession(uint32_t slot);
   std::string EndQuarantine();
   void EndUnusedKinds();
-  // Nobody has the kind open and it has no blocks, so that it may be gone.
+  // No session has the kind open and it has no blocks, so that it may be gone.
   bool IsForgotten(uint32_t kind, uint32_t generation) const;
   std::string Compare();
 

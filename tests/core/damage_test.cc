@@ -103,7 +103,7 @@ class DamageTest : public CacheFixture {
     return *found;
   }
 
-  // What the check says while `value` is `damaged`.
+  // The findings of the check while `value` is `damaged`.
   template <typename T>
   std::vector<std::string> Violations(T& value, T damaged) {
     std::swap(value, damaged);

@@ -9,7 +9,7 @@
 
 namespace pando::program {
 
-// What two caches disagree on.
+// The points on which two caches disagree.
 class Differences {
  public:
   template <typename T>

@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// What a cache holds, by what its events say.
+// The contents of a cache, as its events tell them.
 class EventMirror {
  public:
   // Each cached page, and the prefix that ends with it.

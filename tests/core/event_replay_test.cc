@@ -1,6 +1,6 @@
-// Whoever replays the events of a cache knows exactly what it holds, whatever
-// was done to it, before and while it is described, and however seldom the
-// events are taken.
+// A replay of the events of a cache gives exactly its contents, whatever was
+// done to it, before and while it is described, and however seldom the events
+// are taken.
 
 #include <cstdint>
 #include <map>
@@ -71,7 +71,7 @@ class Follower {
   int resyncs_ = 0;
 };
 
-// What the naive reference has, which keeps whole prefixes.
+// The pages of the naive reference, which keeps whole prefixes.
 HashedPages Expected(const ReferenceIndex& index, uint32_t page_tokens) {
   PageHasher hasher;
   HashedPages expected;

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = EvictionPolicyKind;
 
-// What each policy compares; the smallest goes first.
+// The key that each policy compares; the smallest goes first.
 std::tuple<int64_t, int64_t, int64_t> KeyOf(Kind policy, const Node& node) {
   const auto access = static_cast<int64_t>(node.last_access);
   const auto id = static_cast<int64_t>(node.id);

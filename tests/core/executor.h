@@ -41,7 +41,7 @@ class Executor {
   uint64_t failed() const { return failed_; }
   CacheCounters counters() { return real_.Stats().counters; }
   PrefixCache& real() { return real_; }
-  // What is cached.
+  // The prefixes that are cached.
   const ReferenceIndex& cached() const { return model_.index(); }
 
  private:

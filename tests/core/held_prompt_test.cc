@@ -106,7 +106,7 @@ TEST_F(HeldPromptTest, AdvancesWithEachRelockOfAChunkedPrefill) {
   ASSERT_EQ(Outcome(InsertHeld(match.lock, 2 * kPageTokens,
                                {pages[0], pages[1]}, LockAction::kRelock)),
             "OK");
-  // What is beyond the whole pages stays for the next chunk.
+  // The tokens beyond the whole pages stay for the next chunk.
   ASSERT_EQ(Outcome(InsertHeld(match.lock, kPageTokens + 3, {pages[2]},
                                LockAction::kRelock)),
             "OK");

@@ -25,8 +25,8 @@ constexpr SessionId kSession(1);
 const NamespaceKey kNamespace;
 
 // Inserts page after page of the prompt that the lock holds, until all of
-// `pages` are in the tree or an insert fails; returns why it failed. Whoever
-// finds the lock moved meanwhile tries again with what follows.
+// `pages` are in the tree or an insert fails; returns why it failed. A thread
+// that finds the lock moved meanwhile tries again with the pages that follow.
 std::optional<Reason> PublishAll(PrefixCache& cache, LockId lock,
                                  std::span<const PageId> pages) {
   while (!pages.empty()) {

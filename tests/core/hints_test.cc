@@ -1,4 +1,4 @@
-// What inserts say of the next use of what they publish.
+// Inserts give hints about the next use of the pages that they publish.
 
 #include <string>
 #include <vector>

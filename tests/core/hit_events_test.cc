@@ -15,7 +15,7 @@ using testing::IsEmpty;
 constexpr uint32_t kPageTokens = 4;
 constexpr uint32_t kPages = 16;
 
-// What events tell of hits, to who asks for them from one on.
+// Events tell of hits, from one page on, to watchers that ask for them.
 class HitEventsTest : public testing::TestWithParam<uint32_t> {
  protected:
   HitEventsTest() {

@@ -66,7 +66,7 @@ TEST_F(InterleavingTest, MatchWithoutALockThenEvict) {
   const auto tokens = Spell("abcd");
   const auto match = cache_.Match({.ns = kNoNamespace, .tokens = tokens});
   EXPECT_EQ(cache_.Evict(kUsable), 2u);
-  // What was only matched is gone, and says so.
+  // A handle of a match alone is gone, and says so.
   const auto after = [&](const PrefixHandle& from) {
     return Outcome(
         cache_.Match({.ns = kNoNamespace, .tokens = {}, .after = from}));

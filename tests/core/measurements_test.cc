@@ -1,4 +1,4 @@
-// What the cache measures for operators: times, ages, outcomes.
+// The cache measures times, ages and outcomes for operators.
 
 #include "core/journal/measurements.h"
 

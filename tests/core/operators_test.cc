@@ -1,4 +1,4 @@
-// What PrefixCache tells operators.
+// PrefixCache answers operators.
 
 #include <optional>
 #include <string>

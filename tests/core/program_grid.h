@@ -18,7 +18,7 @@ inline constexpr std::array kPolicies = {
     EvictionPolicyKind::kSlru, EvictionPolicyKind::kReuse};
 inline constexpr std::array<uint32_t, 4> kPageSizes = {1, 4, 16, 64};
 
-// What a program runs on.
+// A cache and a mix of operations that a program runs on.
 struct GridPoint {
   EvictionPolicyKind policy;
   uint32_t page_tokens;

@@ -1,4 +1,4 @@
-// What PrefixCache does not show: the segments that nodes share.
+// Nodes share segments, which PrefixCache does not show.
 
 #include "core/tree/radix_tree.h"
 

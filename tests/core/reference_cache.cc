@@ -12,8 +12,8 @@
 namespace pando {
 namespace {
 
-// What of `sent`, which begins after `begin`, comes after `end`: nothing when
-// that is before it.
+// The part of `sent`, which begins after `begin`, that comes after `end`;
+// nothing when that is before it.
 template <typename T>
 std::span<const T> RestOf(std::span<const T> sent, size_t begin, size_t end) {
   if (end < begin) return {};
@@ -123,7 +123,8 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
       HeldLock& lock = session->locks.back();
       lock.prompt.assign(held.begin(), held.end());
       lock.held_tokens = held.size();
-      // What was cached there (the match may be capped) may be evicted now.
+      // The pages that were cached there (the match may be capped) may be
+      // evicted now.
       const std::optional<Place> first = NextPage(place, rest);
       if (first.has_value()) {
         flights_.AddMark({choice.lock, *first, choice.pages.front()});

@@ -26,8 +26,8 @@
 
 namespace pando {
 
-// What PrefixCache must answer, worked out the naive way: lists and maps,
-// searched from end to end; no tree, no free list and no order of eviction.
+// The answers that PrefixCache must give, worked out the naive way: lists and
+// maps, searched from end to end; no tree, no free list, no order of eviction.
 //
 // Which page ids, lock ids and wait ids are handed out is the real cache's
 // choice, so it answers first and its choice is an argument here; a choice that
@@ -213,7 +213,7 @@ class ReferenceCache {
       const ReferenceIndex::Filter& may_evict) const;
   bool FlushOne(const ReferenceIndex::Filter& may_evict);
   void Release(Session& session, PageId page);
-  // Whoever was to compute into them does not.
+  // The session that was to compute into them does not.
   void GiveUpPages(std::span<const PageId> pages);
   void Resolve(LockId owner, PendingOutcome outcome);
 

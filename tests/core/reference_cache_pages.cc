@@ -252,8 +252,8 @@ absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
   return MakeError(Reason::kSessionLimit, "");
 }
 
-// What is over the class's cap its own pages make room for; for the rest,
-// others' above their floors and its own.
+// A class makes room with its own pages for all that is over its cap; for the
+// rest, with those of others above their floors, too.
 std::optional<Reason> ReferenceCache::NoRoom(size_t quota_class, uint32_t pages,
                                              uint32_t held_back) const {
   if (pages == 0) return std::nullopt;

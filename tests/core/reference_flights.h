@@ -39,8 +39,8 @@ class ReferenceFlights {
   bool CancelWait(WaitId id);
   // The session that waits has ended. Returns how many waits it had.
   size_t EndWaitsOf(SessionId session);
-  // The owner computes it no more; whoever waits for it waits no more. Returns
-  // how many waited.
+  // The owner computes it no more, and calls wait for it no more. Returns how
+  // many waited.
   size_t Resolve(LockId owner, PendingOutcome outcome);
 
   // The waits that are over since the last call, in order of arrival.

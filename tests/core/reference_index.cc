@@ -10,7 +10,7 @@ namespace {
 
 using Node = ReferenceIndex::Node;
 
-// What a policy compares; the smallest goes first.
+// The key that a policy compares; the smallest goes first.
 std::tuple<int64_t, int64_t, int64_t> KeyOf(EvictionPolicyKind policy,
                                             const Node& node) {
   const auto access = static_cast<int64_t>(node.last_access);

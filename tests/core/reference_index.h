@@ -17,7 +17,8 @@
 
 namespace pando {
 
-// What is compared: a token, or in a bigram namespace a pair of neighbours.
+// The unit of comparison: a token, or in a bigram namespace a pair of
+// neighbours.
 using Unit = uint64_t;
 using Units = std::vector<Unit>;
 Units UnitsOf(const NamespaceKey& ns, std::span<const Token> tokens);
@@ -30,7 +31,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// What ReferenceReuse knows of a node.
+// The facts that ReferenceReuse knows of a node.
 struct ReuseOfNode {
   uint32_t at = 0;  // tick of the last use
   uint32_t uses = 1;
@@ -87,11 +88,11 @@ class ReferenceIndex {
   // An insert contained the nodes of `place`.
   void CountHit(const Place& place);
   void RaisePriority(const Place& place, int32_t priority);
-  // Nobody will use the nodes again that lead to `place` alone.
+  // The nodes that lead to `place` alone will not be used again.
   void EndPrefix(const Place& place);
   void Retain(const Place& place, absl::Time until);
   void Lock(const Place& place);
-  // What becomes unlocked counts as used just now.
+  // Nodes that become unlocked count as used just now.
   void Unlock(const Place& place);
   // The lock moves; both places were used before.
   void MoveLock(const Place& from, const Place& to);

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// Which class a namespace is in. Patterns here are a text, or one with `*` at
-// its end.
+// The class of each namespace. Patterns here are a text, or one with `*` at its
+// end.
 class ReferenceQuota {
  public:
   explicit ReferenceQuota(std::vector<QuotaClass> classes);

@@ -15,8 +15,8 @@
 
 namespace pando {
 
-// What the policy reuse knows, worked out by definition: each tick, each use
-// and each eviction goes through all nodes and ghosts of the index.
+// The knowledge of the policy reuse, worked out by definition: each tick, each
+// use and each eviction goes through all nodes and ghosts of the index.
 class ReferenceReuse {
  public:
   // The cache has so many pages, and was used until before `first_tick`.

@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// What ReuseTables counts and fits, in the plainest way: the hazard of each
+// Counts and fits as ReuseTables does, in the plainest way: the hazard of each
 // class and bin is worked out from the factors whenever it is asked for.
 class ReferenceTables {
  public:

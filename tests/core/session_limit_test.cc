@@ -1,4 +1,4 @@
-// What a session may have at once.
+// The limits of what a session may have at once.
 
 #include "tests/core/cache_fixture.h"
 

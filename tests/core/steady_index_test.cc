@@ -54,7 +54,7 @@ TEST_P(SteadyIndexTest, FindsWhatWasAddedAndNotRemoved) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SteadyIndexTest,
                          testing::Range<uint64_t>(0, 5));
 
-// What grows at once is one bucket: no number is moved but those of another.
+// One bucket grows at a time: no number is moved but those of another.
 TEST(SteadyIndexGrowthTest, GrowsByABucketAtATime) {
   std::mt19937_64 random(1);
   SteadyIndex index;

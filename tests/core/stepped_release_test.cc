@@ -1,5 +1,5 @@
-// What is released in steps between which the cache is in use: a step is driven
-// by hand, and does a bounded part.
+// Releases in steps between which the cache is in use: a step is driven by
+// hand, and does a bounded part.
 
 #include <numeric>
 #include <span>

@@ -1,5 +1,5 @@
-// What StressWorker does beside serving requests: waits, repeats, scores, and
-// what operators ask for.
+// StressWorker beside serving requests: waits, repeats, scores, and calls of
+// operators.
 
 #include <optional>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace pando {
 
-// An admission that waits for whoever computes its next page, and may lose
-// interest; or gets its pages at once, and gives them up later.
+// An admission that waits for the session that computes its next page, and may
+// lose interest; or gets its pages at once, and gives them up later.
 void StressWorker::WaitForAnother() {
   if (given_up_later_.has_value()) return GiveUp();
   const std::vector<Token> prompt = AnyPrompt();

@@ -107,7 +107,7 @@ TEST_F(StressTest, WorkersInThreadsLeaveExactAccounts) {
       }
     });
   }
-  // An operator looks on, and somebody takes the events.
+  // An operator looks on, and a watcher takes the events.
   world_.cache.StartEvents();
   std::vector<RawEvent> events;
   for (int i = 0; i < 200; ++i) {

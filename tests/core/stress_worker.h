@@ -15,9 +15,10 @@
 
 namespace pando {
 
-// What the workers of one stress test share: the cache, the memory it hands
-// out, and who may write where. The words are plain memory: only the cache's
-// answers order the accesses, so a thread sanitizer sees any that is too early.
+// The things that the workers of one stress test share: the cache, the memory
+// it hands out, and who may write where. The words are plain memory: only the
+// cache's answers order the accesses, so a thread sanitizer sees any that is
+// too early.
 struct StressWorld {
   // Options::on_wait_over is set here.
   explicit StressWorld(PrefixCache::Options options)
@@ -40,8 +41,8 @@ struct StressWorld {
 };
 
 // An engine worker that also makes mistakes, and dies at times. Owned by one
-// thread. It checks that pages reserved for it are nobody else's, and that
-// pages it has locked hold the KV of exactly its prompt.
+// thread. It checks that pages reserved for it are reserved for no other, and
+// that pages it has locked hold the KV of exactly its prompt.
 class StressWorker {
  public:
   StressWorker(StressWorld& world, uint64_t seed)

@@ -10,7 +10,7 @@ from pandod_process import REPOSITORY
 
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
-# What the build on a machine uses, but the image does not need.
+# Parts that the build on a machine uses, but the image does not need.
 NOT_IN_THE_IMAGE = {
     "pkgconf",
     "python3",

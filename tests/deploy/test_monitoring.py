@@ -20,7 +20,7 @@ from manifests import (
 )
 
 COMPONENT = KUBERNETES / "components" / "monitoring"
-# What an apply keeps of an object in an annotation may have 256 KiB.
+# An apply keeps a copy of an object in an annotation, which may have 256 KiB.
 LIMIT_BYTES = 256 * 1024
 
 

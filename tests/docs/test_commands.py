@@ -1,4 +1,4 @@
-"""What the documents tell a reader to type, on a machine that has only what they say."""
+"""The documents' commands work on a machine that has only what they say."""
 
 import re
 

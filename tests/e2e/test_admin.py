@@ -1,4 +1,4 @@
-"""What operators ask a real pandod, and what they make it do."""
+"""Operators ask a real pandod, and make it do things."""
 
 import threading
 from collections.abc import Callable, Iterator

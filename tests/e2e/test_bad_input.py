@@ -1,4 +1,4 @@
-"""Bad input: each gives its code and reason, changes nothing, harms nobody."""
+"""Bad input: each gives its code and reason, changes nothing, harms no other."""
 
 import contextlib
 import socket

@@ -23,7 +23,7 @@ from pando_kv import AwayError, Client, DeadlineError, PandoError
 from pando_kv.blocks import MISSING, PENDING, are_places
 from worker_process import WorkerProcess
 
-# What a test that sets it must not have to wait for.
+# A test that sets this must not have to wait for it.
 NEVER = "1h"
 PROMPT = 1
 LOCKED = keys(STORED, PROMPT)
@@ -65,7 +65,7 @@ def test_a_killed_worker_loses_its_locks_and_reservations_with_its_process(
             eventually(
                 lambda: client.lookup_blocks(asked).tolist() == [MISSING] * RESERVED
             )
-            # What it had reserved is room for others, and what it had locked can go.
+            # Its reserved blocks are room for others, and its locked ones can go.
             flood(client, memory, kind, range(20, 30))
             asked = [of(kind, LOCKED)]
             assert client.lookup_blocks(asked).tolist() == [MISSING] * STORED
@@ -85,7 +85,7 @@ def test_a_worker_that_stands_still_keeps_what_it_may_still_touch(start_pandod):
         instead = client.reserve_blocks(1, asked)
         assert are_places(instead).all()
         client.discard_blocks(1)
-        # ... and nobody gets its places.
+        # ... and its places are not given to others.
         assert not {*instead.tolist()} & {*reserved}
         mine = client.reserve_blocks(3, [of(kind, keys(300, prompt=40))])
         assert not {*mine[are_places(mine)].tolist()} & {*reserved}

@@ -1,4 +1,4 @@
-"""What one session may take of the block memory, and calls that are not in order."""
+"""Limits of one session in the block memory, and calls that are not in order."""
 
 import itertools
 from collections.abc import Iterator

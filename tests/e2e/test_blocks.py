@@ -112,7 +112,7 @@ def test_shapes_look_at_the_keys_that_decide(client):
     places = dict(zip(there, store(client, memory, 1, kind, there), strict=True))
 
     def found(**shape: object) -> list[int]:
-        """Which of the keys have a place."""
+        """Tells for each key whether it has a place."""
         answer = client.lookup_blocks([of(kind, named, **shape)])
         assert all(
             place == places.get(key)

@@ -1,4 +1,4 @@
-"""What the callers of pandod may do when it has a list of credentials."""
+"""The rights of callers of a pandod that has a list of credentials."""
 
 import contextlib
 import os
@@ -162,7 +162,7 @@ def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
             assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             return False
 
-    # What a watch needs is there: it might not be had later.
+    # The thread that a watch needs is there: it might not be had later.
     eventually(lambda: "events" in threads())
     before = len(threads())
     with calls(pandod, None) as stranger, calls(pandod, "admin") as known:
@@ -375,7 +375,7 @@ def test_a_client_over_tcp_is_recognised_by_its_certificate(folder):
             Client(tcp, tls=authority.sign("somebody"))
 
 
-# What they may do.
+# The rights of roles.
 
 
 @pytest.mark.parametrize("role", ROLES)

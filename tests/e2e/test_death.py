@@ -31,7 +31,7 @@ from worker_process import (
     prompt,
 )
 
-# What a test that sets it must not have to wait for.
+# A test that sets this must not have to wait for it.
 NEVER = "1h"
 SOON = "200ms"
 
@@ -80,7 +80,7 @@ class Bystander:
         assert client.check_invariants() == []
 
     def finish(self) -> None:
-        """What it holds is still its own."""
+        """Its pages are still its own."""
         tokens = np.full(OWN_PAGES * PAGE_TOKENS, 7, np.uint32)
         pages = self.match.reserved_page_ids
         self.client.insert(tokens, pages, lock=self.match.lock, unlock=True)
@@ -242,7 +242,7 @@ def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
         eventually(lambda: other.client.stats().pages.quarantined == waiting)
         stats = other.client.stats()
         assert (stats.sessions, stats.locks) == (1, 1)
-        # It may still be writing to them, so nobody else gets them.
+        # It may still be writing to them, so they are not given to others.
         client = other.client
         rest = client.allocate_pages(stats.pages.free)
         assert not set(rest.tolist()) & set(held["pages"])
@@ -271,7 +271,7 @@ def test_pages_that_a_living_process_writes_to_are_given_to_nobody_by_time(
         clock.do("reserve")
         cutter.close()
         eventually(lambda: other.client.stats().held_pages == len(held))
-        # The other one is lost later, and its pages, which nobody mapped, are free.
+        # The other one is lost later, and its pages, which were not mapped, are free.
         clock.kill()
         eventually(lambda: other.client.stats().counters.sessions_lost == 2)
 

@@ -1,4 +1,4 @@
-"""What is evicted and when: policies, free pages, quotas of classes of namespaces."""
+"""Eviction by policies, for free pages, by quotas of classes of namespaces."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -126,7 +126,7 @@ def test_a_class_gets_no_more_than_its_cap(pandod):
         before = worker.stats()
         assert before.counters.quota_rejections == 2
         assert before.locks == 0
-        # What it gives back it may have again; others have what is left.
+        # It may have again what it gives back; others have the rest.
         worker.call("FreePages", page_ids=held.page_ids[:1])
         assert len(allocate(worker, 11, MORE_GOLD).get().page_ids) == 11
         assert len(allocate(worker, USABLE - 30).get().page_ids) == USABLE - 30

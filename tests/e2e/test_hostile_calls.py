@@ -15,7 +15,7 @@ from raw_calls import RawCalls
 MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 UNLOCK = "pando.v1.PrefixCache/Unlock"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
-# What is not read waits in the server.
+# Answers that are not read wait in the server.
 TAKES_LITTLE = [("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_535)]
 # A query with nothing in it, and a field that no message has.
 EMPTY_QUERY = b"\x0a\x00"

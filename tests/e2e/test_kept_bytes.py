@@ -44,7 +44,7 @@ class Account:
         return int(self.page().sum("pando_pending_matches"))
 
     def assert_is_full(self) -> None:
-        """Of the requests that are kept no more would fit."""
+        """The requests that are kept leave no room for another."""
         waiting = self.waiting()
         assert waiting >= 2
         assert waiting * REQUEST_BYTES <= self.bytes() <= LIMIT

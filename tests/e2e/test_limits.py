@@ -1,4 +1,4 @@
-"""What one session or connection may take, and how it is told."""
+"""Limits of one session or connection, and the errors that name them."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""What pandod logs, and what it never does."""
+"""The log of pandod, and the secrets that are never in it."""
 
 import fcntl
 import os

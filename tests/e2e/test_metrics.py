@@ -54,7 +54,7 @@ def test_the_documentation_is_what_the_catalogue_says():
 
 
 def test_what_is_served_is_what_the_catalogue_says(started, tmp_path):
-    # What is learnt has metrics, and so has a tier.
+    # The learner has metrics, and so has a tier.
     tier = {"model": "m", "tier_disk": tmp_path / "tier", "tier_disk_bytes": "1MiB"}
     _, page = started(learn_reuse="yes", **tier)
     seen = page()
@@ -112,7 +112,7 @@ def test_promtool_finds_nothing_wrong(started):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-# What they show.
+# The figures.
 
 
 def test_they_show_the_traffic(started):
@@ -364,7 +364,7 @@ def load(address: str) -> Iterator[list[subprocess.Popen]]:
 
 
 def check_accounts(seen: MetricsPage) -> None:
-    """What holds in every picture of the cache."""
+    """Checks what holds in every picture of the cache."""
     capacity = seen.sum("pando_pool_capacity_pages")
     page_bytes = seen.sum("pando_pool_page_bytes")
     assert seen.sum("pando_pool_pages") == capacity

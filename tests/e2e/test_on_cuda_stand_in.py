@@ -204,7 +204,7 @@ def test_workers_read_on_when_pandod_is_killed_and_attach_to_the_next(pandod, wo
         assert worker.do("publish") == [1, 2, 3]
 
 
-# What fails at the start.
+# Failures at the start.
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_fraction_is_of_the_least_free_device(start_pandod):
     assert [shard.size_bytes for shard in pool.shards] == [32 * MIB] * 2
 
 
-# What fails later.
+# Later failures.
 
 
 def test_an_export_that_fails_is_an_error_of_that_attach_alone(start_pandod):

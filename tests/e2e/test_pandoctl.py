@@ -49,7 +49,7 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()[1:]]
 
 
-# What there is.
+# Listings.
 
 
 def test_status_shows_the_pool_and_what_is_in_it(ctl, client):
@@ -288,7 +288,7 @@ def test_a_token_that_is_none_is_named_by_its_place(ctl):
     assert ctl.on_terminal("match").code == USAGE
 
 
-# What happens.
+# Events.
 
 
 def test_stat_shows_rates_of_the_interval(ctl, client):
@@ -355,7 +355,7 @@ def test_watch_shows_what_is_cached_already_when_asked(ctl, client):
     assert yaml.count("---\n") == 3
 
 
-# What operators change.
+# Changes by operators.
 
 
 def test_pages_are_evicted(ctl, client):

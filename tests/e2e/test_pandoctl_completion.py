@@ -10,12 +10,12 @@ from terminal import Terminal
 
 @pytest.fixture
 def ctl(tmp_path: Path) -> Pandoctl:
-    """pandoctl without a pandod: completions ask nobody."""
+    """pandoctl without a pandod: completions make no call."""
     return Pandoctl(f"unix:{tmp_path}/nobody.sock")
 
 
 def completions(ctl: Pandoctl, line: str) -> list[str]:
-    """What bash offers for the last word; options only for "-"."""
+    """The words that bash offers for the last one; options only for "-"."""
     words = ["pandoctl", *line.split(" ")]
     script = (
         f"{ctl('completion', 'bash').out}\n"

@@ -1,4 +1,4 @@
-"""What pandoctl ends with, and what it says where pandod cannot be reached."""
+"""The exit codes of pandoctl, and its words where pandod cannot be reached."""
 
 import os
 import signal

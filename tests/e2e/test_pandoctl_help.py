@@ -1,4 +1,4 @@
-"""What pandoctl says of itself, and how it looks on a terminal."""
+"""The help of pandoctl, and how it looks on a terminal."""
 
 import re
 import shlex
@@ -28,7 +28,7 @@ def test_the_help_of_every_verb_has_examples_and_the_options_of_all(ctl):
         text = ctl(verb, "--help").out
         assert f"pandoctl {verb}" in text.split("\nExamples:\n")[1], verb
         assert "  --address ADDRESS " in text.split("\nOptions of every verb:\n")[1]
-        # What CLI11 makes of types and ranges.
+        # The words of CLI11 for types and ranges.
         assert not re.search("UINT|TEXT|FLOAT|INT in|Needs:|Env:", text), verb
 
 

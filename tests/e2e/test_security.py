@@ -51,7 +51,7 @@ def refusals(pandod: Pandod) -> list[tuple[str, int, int]]:
 
 
 def pandoctl_of(uid: int, pandod: Pandod) -> Answer:
-    """What `pandoctl status` says to a user."""
+    """Runs `pandoctl status` as a user."""
     as_user = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
     return Pandoctl(pandod.address, as_user)("status")
 

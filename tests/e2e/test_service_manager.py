@@ -1,4 +1,4 @@
-"""What pandod tells systemd, to a real socket in its place."""
+"""Pandod reports to systemd, to a real socket in its place."""
 
 import contextlib
 import ctypes

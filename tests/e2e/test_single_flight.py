@@ -1,4 +1,4 @@
-"""What one worker computes, another need not: waits for pending pages."""
+"""A page is computed by one worker: others wait for it."""
 
 import contextlib
 
@@ -27,7 +27,7 @@ from protocol_worker import Answer, ProtocolWorker, protocol_worker
 from raw_calls import RawCalls
 from remote_worker import remote_worker
 
-# What a test that sets it must not have to wait for.
+# A test that sets this must not have to wait for it.
 NEVER = 600_000
 SOON = 100
 

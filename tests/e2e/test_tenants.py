@@ -1,4 +1,4 @@
-"""What tenants may name and see, who are limited to namespaces by their credentials."""
+"""Tenants name and see only the namespaces that their credentials allow."""
 
 import itertools
 from collections.abc import Iterator

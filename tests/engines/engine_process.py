@@ -54,7 +54,7 @@ class EngineProcess:
         self._start: dict[str, Any] | None = None
 
     def ready(self) -> dict[str, Any]:
-        """What it says when it has started; several may start at once."""
+        """Its answer when it has started; several may start at once."""
         if self._start is None:
             self._start = self.answer(START_SECONDS)
         return self._start

@@ -1,4 +1,4 @@
-"""What an engine spends on its cache."""
+"""Meters of the time that an engine spends on its cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WireMeter:
         """By the method's name."""
         self.seconds = 0.0
         self._bytes = 0
-        # Their bytes are counted when somebody asks: not while a call is timed.
+        # Their bytes are counted when they are asked for: not while a call is timed.
         self._messages: list[tuple[Any, Any]] = []
         send = Connection.send
 

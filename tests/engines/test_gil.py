@@ -1,5 +1,5 @@
-"""A call that waits lets the other threads of the process run: nobody else could end
-the wait."""
+"""A call that waits lets the other threads of the process run: only they could end the
+wait."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -16,7 +16,7 @@ inline std::vector<PageId> Pages(uint32_t first, uint32_t count) {
   return pages;
 }
 
-// What the cache says when it has cached `pages`, whose tokens count up from
+// The event of a cache that has cached `pages`, whose tokens count up from
 // `first_token`.
 inline PagesStored StoredPages(const std::vector<PageId>& pages,
                                uint32_t page_tokens, Token first_token,

@@ -67,11 +67,11 @@ class Subscriber:
     kept: dict[str, dict[int, dict[str, Any]]] = field(
         default_factory=lambda: {medium: {} for medium in MEDIA}
     )
-    """What is known to be where: each block's event, by medium and the block's id."""
+    """The blocks that are known: each block's event, by medium and the block's id."""
 
     @property
     def blocks(self) -> dict[int, dict[str, Any]]:
-        """What is known to be cached in the pool."""
+        """The blocks that are known to be cached in the pool."""
         return self.kept["GPU"]
 
     def __enter__(self) -> "Subscriber":

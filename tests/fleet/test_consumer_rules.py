@@ -1,4 +1,4 @@
-"""What routers that cannot be run here insist on, written down and applied.
+"""The rules of routers that cannot be run here, written down and applied.
 
 The rules are those of llm-d-kv-cache v0.8.1 (pkg/kvevents/engineadapter, arrays alone),
 llm-d-router v0.9.0 (the same, and maps) and AIBrix v0.7.0 (pkg/cache/kvcache, arrays

@@ -1,4 +1,4 @@
-"""What a pandod publishes, seen by a subscriber."""
+"""The events that a pandod publishes, seen by a subscriber."""
 
 import random
 import struct
@@ -113,7 +113,7 @@ def test_after_a_kill_the_numbers_go_on_and_everything_is_told_anew(start_machin
         machine.kill_and_restart()
         machine.put(list(range(1000, 1000 + PAGE_TOKENS + 1)))
         before = subscriber.frames[-1].sequence
-        # What was published before the subscriber was there again is replayed.
+        # Events that were published before the subscriber came back are replayed.
         missed = replay(machine.replay, before + 1)
         assert missed[0].events == [{"type": "AllBlocksCleared"}]
         assert [f.sequence for f in missed] == list(

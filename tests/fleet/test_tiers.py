@@ -1,4 +1,4 @@
-"""What routers are told of the tiers of a machine, and what they make of it."""
+"""Routers are told of the tiers of a machine, and score by them."""
 
 import random
 from contextlib import ExitStack

@@ -339,7 +339,7 @@ class Calls {
       &self_check_,
       &stepped_,
       {.epoch = kEpoch, .max_tokens = kMaxTokens, .drain = [](bool) {}}};
-  // What was handed out.
+  // The ids that were handed out.
   std::vector<uint64_t> locks_;
   std::vector<uint32_t> pages_;
   v1::PrefixHandle handle_;

@@ -1,5 +1,5 @@
-// What becomes of a CUDA pool when a call of the driver fails, on the stand-in
-// for the driver: no GPU is seen here.
+// A CUDA pool when a call of the driver fails, on the stand-in for the driver:
+// no GPU is seen here.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// What every KvPool must do, whatever memory it is made of. A backend's test
+// The contract of every KvPool, whatever memory it is made of. A backend's test
 // includes this and instantiates KvPoolContract with a KvPoolBackend.
 #ifndef PANDO_TESTS_GPU_KV_POOL_CONTRACT_H_
 #define PANDO_TESTS_GPU_KV_POOL_CONTRACT_H_

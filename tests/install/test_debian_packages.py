@@ -128,7 +128,7 @@ def test_the_configuration_is_kept_when_the_package_is_upgraded(programs, tmp_pa
 
 
 def called_by(programs: Path, folder: Path, script: str, *arguments: str) -> list[str]:
-    """What a script of the package calls of systemd, where that runs."""
+    """The commands of systemd that a script of the package calls, where that runs."""
     subprocess.run(["dpkg-deb", "-e", programs, folder], check=True)
     calls = folder / "calls"
     calls.touch()

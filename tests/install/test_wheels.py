@@ -86,7 +86,7 @@ def test_the_licences_of_all_that_is_inside_travel_along(wheels):
     texts = {Path(n).name for n in names if ".dist-info/licenses/" in n}
     libraries = {Path(n).name for n in names if n.startswith("pando_server.libs/")}
     assert {"LICENSE", "pando.copyright", "zeromq.copyright", "Apache-2.0"} <= texts
-    # Of libgrpc-HASH.so.29 the text of the package libgrpc29.
+    # For libgrpc-HASH.so.29 there is the text of the package libgrpc29.
     for library, text in {
         "libgrpc-": "libgrpc29",
         "libabsl_base-": "libabsl20220623",

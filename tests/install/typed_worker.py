@@ -1,4 +1,4 @@
-"""A worker as somebody may write it who has only the installed package.
+"""A worker as a user may write it who has only the installed package.
 
 usage: typed_worker.py ADDRESS
 """

@@ -1,4 +1,4 @@
-// What pandod does when a worker writes to a lane what it must not.
+// A worker writes to a lane what it must not; pandod closes it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>

@@ -34,7 +34,7 @@ class LanePair {
   ServedLane& served() { return *served_; }
   lane::Lane& lane() { return *lane_; }
 
-  // What a worker that does not obey the rules writes to.
+  // The memory, for a worker that does not obey the rules.
   std::byte* Scribble() {
     const UniqueFd memory = served_->ShareMemory().value();
     void* const base =

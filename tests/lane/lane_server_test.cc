@@ -306,7 +306,7 @@ TEST_F(LongCallTest, ALaneMayBeClosedAtAnyPartOfACall) {
   }
 }
 
-// What its pages take.
+// The bytes of its pages.
 int64_t BytesOf(const UniqueFd& memory) {
   struct stat file = {};
   fstat(memory.get(), &file);

@@ -1,4 +1,4 @@
-// What a lane carries, seen from both of its ends.
+// A lane carries calls and answers, seen from both of its ends.
 #include "clients/lane/lane.h"
 
 #include <gmock/gmock.h>

@@ -162,7 +162,7 @@ def test_lines_of_one_panel_have_names_of_their_own(query):
     assert len(set(legends)) == len(legends)
 
 
-# What brings them into Grafana.
+# Provisioning.
 
 
 def shipped(path: str) -> dict:
@@ -170,7 +170,7 @@ def shipped(path: str) -> dict:
 
 
 def mounts(service: dict) -> dict[str, str]:
-    """What of deploy/monitoring is where in a container."""
+    """The files of deploy/monitoring, by their places in a container."""
     volumes = (volume.split(":") for volume in service["volumes"])
     return {inside[0]: outside for outside, *inside in volumes}
 

@@ -28,7 +28,7 @@ def text(name: str) -> str:
 
 
 def shown() -> set[str]:
-    """What can be read in Grafana."""
+    """The titles that can be read in Grafana."""
     words: set[str] = set()
     for dashboard in DASHBOARDS.values():
         words.add(dashboard["title"].removeprefix("Pando / "))

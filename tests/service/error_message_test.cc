@@ -1,4 +1,4 @@
-// What core says of an error, in the words of the protocol.
+// The errors of core, in the words of the protocol.
 
 #include "service/calls/error_message.h"
 

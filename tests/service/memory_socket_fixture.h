@@ -27,7 +27,7 @@ namespace pando {
 inline constexpr uint32_t kShards = 3;
 inline constexpr SessionId kSession{77};
 
-// What a peer received: the message and the descriptors that came with it.
+// The message that a peer received, and the descriptors that came with it.
 struct Answer {
   std::string message;
   std::vector<UniqueFd> fds;

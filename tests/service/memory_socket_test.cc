@@ -220,7 +220,7 @@ TEST_F(MemorySocketTest, APeerThatStopsHalfwayIsDropped) {
 TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
   config_.max_peers = 2;
   const auto socket = Start();
-  // Whoever comes may have come to show it.
+  // A peer that comes may have come to show it.
   ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
   const UniqueFd oldest = Connect(socket->path());
   const UniqueFd second = Connect(socket->path());

@@ -1,4 +1,4 @@
-// What --model-config reads from a model's config.json.
+// --model-config reads a model's config.json.
 #include <string>
 
 #include "gmock/gmock.h"

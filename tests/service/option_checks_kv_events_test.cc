@@ -1,4 +1,4 @@
-// What the options of the events for routers may be.
+// The checks of the options of the events for routers.
 #include <ostream>
 #include <string>
 #include <vector>

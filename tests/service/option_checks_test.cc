@@ -1,4 +1,4 @@
-// What options may be.
+// The checks of options.
 #include <ostream>
 #include <string>
 

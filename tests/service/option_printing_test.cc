@@ -1,4 +1,4 @@
-// What pandod prints instead of serving.
+// The texts that pandod prints instead of serving.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// What an unlimited cache would find: the estimate, against an exact model of
-// the recorded trace, and on small cases.
+// The estimated hits of an unlimited cache, against an exact model of the
+// recorded trace, and on small cases.
 #include "service/metrics/regret_index.h"
 
 #include <filesystem>

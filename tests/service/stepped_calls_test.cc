@@ -188,7 +188,7 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->CheckInvariants(context, request, response, done);
     });
   }
-  // Of `prompts` prompts.
+  // Scores `prompts` prompts.
   std::unique_ptr<ScoreCall> StartScoring(int prompts) {
     return std::make_unique<ScoreCall>([&](auto* context, auto* request,
                                            auto* response, auto done) {
@@ -203,7 +203,7 @@ class SteppedCallsTest : public testing::Test {
           data_path_stub_->async()->Batch(context, request, response, done);
         });
   }
-  // Of the first prompt.
+  // Explains the first prompt.
   std::unique_ptr<ExplainCall> StartExplain() {
     return std::make_unique<ExplainCall>(
         [&](auto* context, auto* request, auto* response, auto done) {
@@ -339,7 +339,7 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileManyPromptsAreScored) {
   EXPECT_EQ(scoring->response.scores_size(), 4096);
 }
 
-// No more of them are kept than are armed, whoever sends them.
+// No more of them are kept than are armed, whichever session sends them.
 TEST_F(SteppedCallsTest, ManyAreScoredOneAfterTheOther) {
   std::vector<std::unique_ptr<ScoreCall>> calls;
   for (int i = 0; i < 3 * kArmedCalls; ++i) calls.push_back(StartScoring(4096));

@@ -20,7 +20,7 @@ MetricFamily GaugeOf(double value) {
   return family;
 }
 
-// What is written for the number.
+// The text of the number.
 std::string Written(double value) {
   const std::string text = MetricsText({GaugeOf(value)});
   const size_t begin = text.rfind(' ') + 1;

@@ -26,7 +26,7 @@
 namespace pando {
 namespace {
 
-// What happened to the calls of the handler below.
+// The fates of the calls of the handler below.
 struct Seen {
   int waiting = 0;
   int cancelled = 0;

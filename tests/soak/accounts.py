@@ -1,4 +1,4 @@
-"""What must hold when all workers have left, asked from outside of pandod."""
+"""Checks of a pandod that all workers have left, from outside."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ _MAX_TIMER_THREADS = 8
 
 @dataclass(frozen=True)
 class Figures:
-    """What a process uses, as the kernel counts it."""
+    """The resources of a process, as the kernel counts them."""
 
     descriptors: int
     threads: Counter[str]
@@ -48,7 +48,7 @@ class Figures:
 
 
 def least(look: Callable[[], Figures]) -> Figures:
-    """The figures of a process that nobody uses, once its connections are closed."""
+    """The figures of a process that is not used, once its connections are closed."""
     end = time.monotonic() + _CLOSING_SECONDS
     figures = look()
     while time.monotonic() < end:
@@ -79,7 +79,7 @@ def _target(descriptor: Path) -> str:
 
 
 def settled(find: Callable[[], list[str]]) -> list[str]:
-    """What is still wrong after a generous time; empty as soon as nothing is."""
+    """The faults that are left after a generous time; empty as soon as there is none."""
     end = time.monotonic() + SETTLE_SECONDS
     while (wrong := find()) and time.monotonic() < end:
         time.sleep(_PAUSE_SECONDS)
@@ -91,7 +91,7 @@ def differing(what: str, is_: float, must_be: float) -> list[str]:
 
 
 def held(client: Client) -> list[str]:
-    """What is held although only this client is left, which holds nothing."""
+    """Names what is held although only this client is left, which holds nothing."""
     stats = client.stats()
     pages = stats.pages
     workers = [s for s in client.sessions().items if s.client_name != MOVER]

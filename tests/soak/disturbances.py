@@ -1,4 +1,4 @@
-"""What is done to the workers, to pandod and to its store while they work."""
+"""Disturbances of the workers, of pandod and of its store while they work."""
 
 import heapq
 import itertools

@@ -1,4 +1,4 @@
-"""What was done to the system and when, and which errors of calls that explains."""
+"""A journal of disturbances, and the errors of calls that they explain."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +7,7 @@ FOREVER = float("inf")
 # After the end of a disturbance, while connections and sessions are made again.
 RECOVERY_SECONDS = 10.0
 
-# What may have been done when a call fails so. A full pool is no error of a call here.
+# The disturbances that explain a failed call. A full pool is no error of a call here.
 _CAUSES = {
     "SESSION_LOST": {"cut", "cut_and_stop", "restart_pandod"},
     "NO_SESSION": {"cut", "cut_and_stop", "restart_pandod"},

@@ -124,7 +124,7 @@ class Requests:
         admitted.lock.release()
 
     def _looked_up(self) -> None:
-        """What is locked is found, all of it."""
+        """Locked pages are found, all of them."""
         prompt = self._prompt(*self._random_way())
         lock = self._client.lock(prompt.tokens, namespace=prompt.namespace)
         self.holds_something = True
@@ -139,7 +139,7 @@ class Requests:
         lock.release()
 
     def _allocated(self) -> None:
-        """Pages outside of any prompt, which nobody else may write to."""
+        """Pages outside of any prompt, which no other may write to."""
         count = int(self._random.integers(1, MAX_ALLOCATED_PAGES + 1))
         pages = self._client.allocate_pages(count)
         self.holds_something = True

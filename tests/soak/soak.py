@@ -21,7 +21,7 @@ DISTURBANCE_SECONDS = 0.5
 TICK_SECONDS = 0.05
 STOP_SECONDS = 60
 REHEARSED_REQUESTS = 50
-# What pandod says of a bad file that it is to reload, and of a store that is down.
+# The errors of pandod for a bad file that it is to reload, and for a store that is down.
 EXPECTED_ERRORS = (
     "the options stay as they are",
     "shared pages cannot be",
@@ -42,7 +42,7 @@ class Plan:
 
 
 class SoakFailed(Exception):
-    """What is wrong, one thing a line."""
+    """The faults, one a line."""
 
 
 def errors_in(log: str) -> list[str]:
@@ -110,7 +110,7 @@ class Soak:
         self._print_summary(memory)
 
     def _rehearsed(self, seconds: float) -> Figures:
-        """What pandod needs once everything was used, and is no more."""
+        """The resources of pandod once everything was used, and is no more."""
         watchers = self._system.watchers
         watchers.open()
         with Client(self._system.pandod.address) as client:
@@ -205,7 +205,7 @@ class Soak:
         watchers = self._system.watchers
         with Client(self._system.pandod.address, name="accountant") as client:
             self._require(settled(lambda: accounts.held(client)))
-            # What is being stored or loaded ends by itself.
+            # Stores and loads that are under way end by themselves.
             self._require(settled(lambda: accounts.unbalanced(self._system.metrics())))
             self._require(watchers.differing())
             client.flush()

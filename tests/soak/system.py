@@ -1,4 +1,4 @@
-"""What is soaked: pandod, its tiers, its workers, and watchers of its events."""
+"""The system under test: pandod, its tiers, its workers, and watchers of its events."""
 
 import os
 from dataclasses import replace

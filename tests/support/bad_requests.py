@@ -31,7 +31,7 @@ NEW = list(range(1000, 1000 + 2 * PAGE_TOKENS))
 
 @dataclass
 class World:
-    """What the bad requests are about. None of them changes it."""
+    """The things that the bad requests are about. None of them changes these."""
 
     raw: RawCalls
     session: int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# What debootstrap calls them, the script that it makes them by, and the keys that their
+# The names that debootstrap has for them, the script that makes them, and the keys that their
 # packages are signed with.
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 UBUNTU_KEYS = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
@@ -22,7 +22,7 @@ SYSTEMS = {
 }
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-# What lets pip reach its index from here.
+# The variables that let pip reach its index from here.
 PASSED_ON = ("PIP_", "http_proxy", "https_proxy", "no_proxy")
 
 

@@ -55,7 +55,7 @@ class Worker:
         return self.client.acquire_blocks(LOCK, [of(self.kind, named)]).tolist()
 
     def check(self) -> None:
-        """What it has locked is as it was."""
+        """Its locked blocks are as they were."""
         named = keys(STORED, self.prompt)
         places = self.client.acquire_blocks(LOCK, [of(self.kind, named)])
         assert_holds(self.memory, self.kind, named, places)

@@ -114,7 +114,7 @@ class ConsolePage:
         return path
 
     def errors(self) -> list[str]:
-        """What the page complained about since the last call."""
+        """The complaints of the page since the last call."""
         return [
             entry["message"]
             for entry in self._driver.get_log("browser")

@@ -8,7 +8,7 @@ from pandod_process import binary
 
 
 def environment(**settings: object) -> dict[str, str]:
-    """What a process needs that is to find it; for settings see settings.h."""
+    """The environment of a process that is to find it; for settings see settings.h."""
     names = {name: f"CUDA_STAND_IN_{name.upper()}" for name in settings}
     if "visible" in names:
         names["visible"] = "CUDA_VISIBLE_DEVICES"

@@ -55,7 +55,7 @@ class CudaStandInWorker:
         return _driver().CudaStandInCount().devices
 
     def writers(self) -> list[list[bool]]:
-        """Of each shard: whether kernels on each device may write to it."""
+        """For each shard, whether kernels on each device may write to it."""
         return [
             [
                 bool(_driver().CudaStandInMayWrite(ctypes.c_uint64(address), device))
@@ -73,7 +73,7 @@ class CudaStandInWorker:
         return not any(self.views.memory(shard).any() for shard in self.shards)
 
     def look_at(self, shard: str) -> str:
-        """What is said of a shard that is not mapped."""
+        """The error for a shard that is not mapped."""
         try:
             self.views.keys(0, int(shard))
         except IndexError as error:

@@ -19,7 +19,7 @@ _NARROW = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
 def seed(
     extra_key: str | None = None, cache_salt: str | None = None, bigram: bool = False
 ) -> bytes:
-    """What stands before the first page of a namespace: docs/protocol.md."""
+    """The hash before the first page of a namespace: docs/protocol.md."""
     text = b"pando-namespace-v1"
     for value in (extra_key, cache_salt):
         data = (value or "").encode()
@@ -48,7 +48,7 @@ class Follower:
 
     address: str
     cache_salt: str = ""
-    """What has_cache_salt stands for in this test."""
+    """The salt that has_cache_salt stands for in this test."""
     after_sequence: int | None = None
     epoch: int = 0
     narrow: bool = False

@@ -1,4 +1,4 @@
-"""A client that waits only for calls which nobody answers."""
+"""A client that is patient, but for calls without an answer."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What `cmake --install` makes of the build that pandod is of."""
+"""The result of `cmake --install` for the build that pandod is of."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def install_into(folder: Path) -> Path:
 
 
 def pkg_config(prefix: Path, *arguments: str) -> list[str]:
-    """What it says of the client that is installed there."""
+    """Its answer for the client that is installed there."""
     folder = prefix / "lib" / "pkgconfig"
     return subprocess.check_output(
         ["pkg-config", *arguments, "pando-client"],

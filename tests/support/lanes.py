@@ -1,4 +1,4 @@
-"""What tests of lanes share."""
+"""Functions that tests of lanes share."""
 
 import pytest
 from metrics_page import MetricsPage

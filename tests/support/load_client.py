@@ -1,7 +1,7 @@
 """A worker process that makes random requests and checks every page that it reads.
 
 Each page it writes is filled with a digest of exactly the prefix that ends in it, so
-a page that shows anything else was handed to somebody else while it was locked, or
+a page that shows anything else was handed to another worker while it was locked, or
 belongs to another prefix. Ends with status 0 and one line of JSON: its own accounts.
 
 usage: load_client.py ADDRESS SEED REQUESTS SECONDS
@@ -21,7 +21,7 @@ from pando_kv import Client, Match, PoolExhaustedError
 
 @dataclass
 class Accounts:
-    """What pandod must have counted for this client."""
+    """The figures that pandod must have counted for this client."""
 
     matches: int = 0
     query_tokens: int = 0
@@ -88,7 +88,7 @@ class LoadClient:
             relock=True,
         )
         self._inserted(first)
-        # What another client published first takes the place of this one's pages.
+        # Pages that another client published first take the place of this one's.
         ours = computed[inserted.canonical_page_ids.size : first]
         table = np.concatenate([match.page_ids, inserted.canonical_page_ids, ours])
         self._check(prompt, table)

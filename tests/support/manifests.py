@@ -96,7 +96,7 @@ def plain_files() -> dict[str, list[dict]]:
 
 @cache
 def rendered(overlay: str, *components: str) -> list[dict]:
-    """What kubectl would apply. Skips where there is no kubectl."""
+    """The objects that kubectl would apply. Skips where there is no kubectl."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         content = {

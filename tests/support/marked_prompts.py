@@ -1,7 +1,7 @@
 """Prompts whose pages in the mapped pool show whose they are.
 
 Each page that is written is filled with a digest of exactly the prefix that ends in
-it, so a page that shows anything else was handed to somebody else, or belongs to
+it, so a page that shows anything else was handed to another worker, or belongs to
 another prefix.
 """
 
@@ -30,7 +30,7 @@ class Prompt:
     namespace: Namespace | None
     tokens: np.ndarray
     digests: np.ndarray = field(repr=False)
-    """What the memory of each whole page must show."""
+    """The marks that the memory of each whole page must show."""
 
 
 def make_prompt(

@@ -1,4 +1,4 @@
-"""What a pandod says over HTTP, and its metrics as numbers."""
+"""Asks a pandod over HTTP, and reads its metrics as numbers."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""What a process is preloaded with, to which the kernel is to refuse io_uring."""
+"""A library that is preloaded into a process to refuse io_uring to it."""
 
 from pathlib import Path
 

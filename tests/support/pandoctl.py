@@ -55,7 +55,7 @@ class Pandoctl:
         )
 
     def on_terminal(self, *arguments: object, typed: str = "") -> Answer:
-        """What a person sees who types this; stdout and stderr are one."""
+        """The text that a person sees who types this; stdout and stderr are one."""
         with Terminal(self._command(arguments), self.environment) as terminal:
             terminal.type(typed)
             code = terminal.read_to_end()

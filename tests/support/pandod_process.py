@@ -136,7 +136,7 @@ class Pandod:
 
 
 def refused_start(folder: Path, *arguments: str, **environment: str) -> str:
-    """What a pandod says that cannot start with these options."""
+    """The words of a pandod that cannot start with these options."""
     refused = subprocess.run(
         [binary(), f"--socket={folder}/pando.sock", "--http=", *arguments],
         env=clean_environment() | environment,

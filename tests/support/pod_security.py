@@ -8,7 +8,7 @@ VOLUMES = {"configMap", "emptyDir", "ephemeral", "secret"}
 
 
 def violations(pod: dict) -> list[str]:
-    """What of a pod's specification is refused, in words."""
+    """The parts of a pod's specification that are refused, in words."""
     return [*_of_pod(pod), *(v for c in containers(pod) for v in _of_container(pod, c))]
 
 

@@ -1,4 +1,4 @@
-"""What a follower of the events knows: the blocks that are cached."""
+"""The cached blocks, as a follower of the events knows them."""
 
 from collections.abc import Iterable
 

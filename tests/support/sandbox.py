@@ -78,7 +78,7 @@ class FirstProcess:
 
 
 def give_to_user(folder: Path) -> None:
-    """Lets whoever is in a sandbox write to the folder."""
+    """Lets the process in a sandbox write to the folder."""
     if os.geteuid() == 0:
         os.chown(folder, USER, USER)
 

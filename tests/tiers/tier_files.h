@@ -12,7 +12,7 @@ namespace pando::tier_program {
 
 constexpr uint64_t kHeaderBytes = 4096;
 constexpr uint64_t kRecordBytes = 64;
-// Of blocks that are no larger.
+// A slot holds blocks that are no larger.
 constexpr uint64_t kSlotBytes = 4096;
 
 // The numbers of HashOf in the index, slot by slot; none: no record.

@@ -274,7 +274,7 @@ size_t TierProgram::CountIntact(std::span<const Block> run) const {
   return static_cast<size_t>(std::ranges::find_if(run, is_lost) - run.begin());
 }
 
-// Which of them are read depends on where the others are.
+// It depends on the places of the others which of them are read.
 void TierProgram::TakeFoundDamage(Tier& tier, std::span<const Block> run) {
   for (const Block& block : run) {
     const PageHash hash = HashOf(block.number);

@@ -38,7 +38,7 @@ class TierProgram {
 
   // Does something at random. Returns how the two differ then.
   std::vector<std::string> Step();
-  // What was done, a line for each step.
+  // The steps that were taken, one a line.
   const std::string& listing() const { return listing_; }
 
  private:
@@ -50,7 +50,7 @@ class TierProgram {
     std::unique_ptr<LocalTier> tier;
     ReferenceTier reference;
     uint64_t damaged_pages = 0;  // that were found
-    // What who follows it must know, and what it was told.
+    // The hashes that a follower must know, and those that it was told.
     std::set<PageHash> known;
     std::set<PageHash> told;
   };

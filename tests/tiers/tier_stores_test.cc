@@ -99,7 +99,7 @@ class Stores {
     beginning_.Await();
   }
 
-  // Of one page for each of `tokens`.
+  // Inserts one page for each of `tokens`.
   void Insert(const std::vector<Token>& tokens) {
     const auto pages =
         cache_.Allocate({.session = session_,

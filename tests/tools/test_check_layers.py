@@ -1,4 +1,4 @@
-"""What the check of layers says of trees that obey its tables, and of others."""
+"""The check of layers, on trees that obey its tables, and on others."""
 
 import subprocess
 import sys

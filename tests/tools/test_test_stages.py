@@ -1,4 +1,4 @@
-"""What `make test` says at its end, of stages that pass, fail, skip and break."""
+"""The summary of `make test`, for stages that pass, fail, skip and break."""
 
 import subprocess
 import sys

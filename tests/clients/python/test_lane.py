@@ -29,7 +29,7 @@ PAGES_OF_A_LARGE_PROMPT = 2048
 LONG = 100.0
 
 
-# Which transport.
+# The transport.
 
 
 def test_a_client_has_a_lane_unless_it_wants_none(pandod):
@@ -198,7 +198,7 @@ def test_the_rates_of_calls_hold_on_a_lane(tmp_path):
         assert raised.value.retry_after > 0
 
 
-# What does not fit.
+# Calls that do not fit.
 
 
 @pytest.fixture

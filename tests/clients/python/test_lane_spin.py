@@ -26,7 +26,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 @contextlib.contextmanager
 def on_cpu(cpu: int) -> Iterator[None]:
-    """What this thread does and starts runs there."""
+    """This thread, and all that it starts, runs there."""
     os.sched_setaffinity(0, {cpu})
     try:
         yield

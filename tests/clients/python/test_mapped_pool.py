@@ -192,7 +192,7 @@ def test_shards_that_were_not_described_are_refused(tmp_path, no_leaks, sizes):
 
 @pytest.fixture
 def crowd(tmp_path):
-    """Listens, accepts nobody, and has its queue full."""
+    """Listens, accepts no connection, and has its queue full."""
     path = str(tmp_path / "crowded")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

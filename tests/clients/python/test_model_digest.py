@@ -1,4 +1,4 @@
-"""What engines state of a model, beside its name."""
+"""The digest that engines state of a model, beside its name."""
 
 import subprocess
 import sys

@@ -35,7 +35,7 @@ def stopped(pandod):
 
 
 def states(pid):
-    """Of its threads, which go on for a moment after the signal."""
+    """The states of its threads, which go on for a moment after the signal."""
     tasks = Path(f"/proc/{pid}/task").glob("*/stat")
     return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
 

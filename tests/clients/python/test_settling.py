@@ -1,4 +1,4 @@
-"""What becomes of calls that end without an answer: the client brings them to an end."""
+"""Calls that end without an answer: the client brings them to an end."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ def worker(cutter):
 
 @contextlib.contextmanager
 def lost(cutter, worker):
-    """What it sends meanwhile is not carried out."""
+    """Calls that it sends meanwhile are not carried out."""
     cutter.deafen()
     try:
         with impatient(worker), pytest.raises(DeadlineError):

@@ -149,7 +149,7 @@ def test_what_the_disk_has_nothing_to_add_to_is_one_call(
     asking = Asking(client)
     eventually(lambda: not asking.holds())
     assert client.stats().counters.matches == before + 1
-    # What is cached is not evicted for what others load.
+    # Cached pages are not evicted for pages that others load.
     assert client.stats().locks == is_cached
     asking.waits.admitted("1")
     assert nothing_is_held(client)

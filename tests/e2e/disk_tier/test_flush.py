@@ -1,4 +1,4 @@
-"""What is flushed, or unlocked by an operator, does not come back from disk."""
+"""Pages that are flushed, or unlocked by an operator, do not come back from disk."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What was evicted comes back from disk, bit by bit, or it is a miss."""
+"""Evicted pages come back from disk, bit by bit, or they are a miss."""
 
 import numpy as np
 from eventually import eventually

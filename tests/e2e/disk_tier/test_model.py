@@ -35,7 +35,7 @@ Block = tuple[int, tuple[int, ...]]
 
 
 class Reference:
-    """Which blocks must be on disk, and which may be."""
+    """The blocks that must be on disk, and those that may be."""
 
     def __init__(self) -> None:
         self.must: set[Block] = set()

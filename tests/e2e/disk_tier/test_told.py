@@ -1,4 +1,4 @@
-"""What callers are told of a tier, and how they say what is loaded."""
+"""Callers are told of a tier, and say what is loaded."""
 
 import asyncio
 import json

@@ -24,7 +24,7 @@ def test_a_page_is_stored_once_enough_requests_have_used_it(
     with protocol_worker(tiered.pandod.address) as worker:
         for _ in range(requests - 1):
             compute(worker, PROMPT)
-        # Whoever only looks is no hit.
+        # A call that only looks is no hit.
         assert worker.cached(PROMPT) == (PROMPT.size if requests > 1 else 0)
         for _ in range(requests):
             compute(worker, OTHER)

@@ -1,4 +1,4 @@
-"""What was evicted comes back from the memory of pandod, bit by bit."""
+"""Evicted pages come back from the memory of pandod, bit by bit."""
 
 import itertools
 
@@ -109,7 +109,7 @@ def test_a_new_process_has_what_is_on_disk_alone(with_disk, end):
     assert (with_disk.held_in("host"), with_disk.held_in("disk")) == (0, PAGES)
     np.testing.assert_array_equal(with_disk.read()[1], computed)
     assert with_disk.copied_by("disk", "load") == PAGES
-    # What came from the disk is in memory from then on.
+    # Pages that came from the disk are in memory from then on.
     eventually(lambda: with_disk.held_in("host") == PAGES)
     with_disk.await_idle()
     with_disk.evict()
@@ -176,7 +176,7 @@ def test_a_flush_gives_memory_back_while_the_disk_hangs(start_pandod, tmp_path):
 
         worker.cache(list(OTHER))
         eventually(lambda: stored_in("host") == stored_in("disk") == PAGES)
-        # Which takes the room of the other one, so that this is on disk alone.
+        # This takes the room of the other one, which is on disk alone then.
         worker.cache(list(PROMPT))
         eventually(lambda: stored_in("host") == stored_in("disk") == 2 * PAGES)
         tiered.await_idle()

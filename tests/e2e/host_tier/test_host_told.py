@@ -1,4 +1,4 @@
-"""What callers are told of the tier in memory."""
+"""Callers are told of the tier in memory."""
 
 import json
 from typing import Any

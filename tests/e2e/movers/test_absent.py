@@ -70,7 +70,7 @@ def test_a_stopped_mover_delays_no_call_and_no_eviction(moved):
         assert match.matched_tokens == 0
         match.lock.release()
         compute(moved, OTHER)
-        # What is being loaded stays reserved: the mover may still write there.
+        # Pages that are being loaded stay reserved: the mover may still write there.
         assert client.stats().pages.reserved == PAGES
         # The other prompt is locked by its store; a third one is not.
         third = client.allocate_pages(1)

@@ -1,4 +1,4 @@
-"""Which pando-movers a pandod welcomes."""
+"""A pandod welcomes some pando-movers, and refuses others."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""What one pandod computed, the others load, bit by bit."""
+"""Pages that one pandod computed, the others load, bit by bit."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_a_conversation_goes_on_on_another_machine(machines):
     matched, loaded = one.read(longer)
     assert matched == longer.size
     np.testing.assert_array_equal(loaded[:, :PAGES], front)
-    # What is there already was not written again.
+    # Blocks that are there already were not written again.
     assert other.copied("store") == PAGES
 
 
@@ -139,7 +139,7 @@ def test_what_the_disk_has_is_not_loaded_from_the_folder(machines, tmp_path):
     other.evict()
     np.testing.assert_array_equal(other.read()[1], computed)
     assert other.figure("copied_pages_total", tier="disk", direction="load") == PAGES
-    # What is damaged there comes from the folder again.
+    # A block that is damaged there comes from the folder again.
     [segment] = (tmp_path / "tier").glob("segment-*")
     stored = np.memmap(segment, dtype=np.uint8, mode="r+")
     stored[4 * 4096 + 77] ^= 1
@@ -167,7 +167,7 @@ def test_the_ends_of_prompts_are_older_than_their_beginnings(machines):
         reader = machines.start()
         assert reader.read()[0] == last * PAGE_TOKENS
         reader.pandod.stop()  # else it may still store what is removed now
-        # What is removed by its age ends a prompt, and cuts none in two.
+        # A block that is removed by its age ends a prompt, and cuts none in two.
         for path in block_files(machines.shared)[-3:]:
             path.unlink()
 

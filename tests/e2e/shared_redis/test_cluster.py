@@ -81,11 +81,11 @@ def test_a_node_that_dies_takes_only_its_pages(machines, cluster):
     one, other = machines.start(tier_shared=url), machines.start(tier_shared=url)
     computed = one.cache(PROMPT, seed=1)
     holders = cluster.holders()
-    # Of the node whose first page is behind those of the others.
+    # The node whose first page is behind those of the others.
     dead = max(cluster.nodes, key=holders.index)
     served = holders.index(dead)
     dead.kill()
-    # Whoever asks is not refused after some times.
+    # A caller that asks again is not refused after some times.
     for _ in range(5):
         matched, loaded = other.read()
         assert matched == served * PAGE_TOKENS

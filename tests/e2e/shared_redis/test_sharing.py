@@ -1,4 +1,4 @@
-"""What one pandod computed, the others load, bit by bit."""
+"""Pages that one pandod computed, the others load, bit by bit."""
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_what_one_flushes_no_machine_finds(machines, how):
     with protocol_worker(other.pandod.address) as worker:
         lora = wait_for(worker, PROMPT, namespace={"extra_key": "lora"}).get()
         assert lora.matched_tokens == (PROMPT.size if how else 0)
-    # What is not of this model stays.
+    # Blocks that are not of this model stay.
     assert machines.start(model="another-model").read()[0] == PROMPT.size
     assert machines.server.db.get("somebody's") == b"own"
 

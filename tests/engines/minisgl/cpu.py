@@ -1,6 +1,6 @@
-"""What lets mini-SGLang, which is written for GPUs, run on a CPU: stand-ins for streams
-and events, for flashinfer, for its own three kernels, and a plain attention backend.
-They do at once what a GPU is told to do.
+"""Lets mini-SGLang, which is written for GPUs, run on a CPU: stand-ins for streams and
+events, for flashinfer, for its own three kernels, and a plain attention backend. They
+do at once what a GPU is told to do.
 """
 
 from __future__ import annotations

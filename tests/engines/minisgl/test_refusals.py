@@ -1,4 +1,4 @@
-"""What mini-SGLang with Pando refuses when it starts."""
+"""Mini-SGLang with Pando refuses some settings when it starts."""
 
 import os
 import shutil

@@ -66,7 +66,7 @@ def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(
         engine.ask(start=[tokens], new=40)
         engine.ask(step=steps)
         engine.ask(abort=0)
-        # What was under way is done.
+        # The requests that were under way are done.
         engine.ask(start=[prompt(20, seed=21)], new=2)
         engine.ask(step=4)
         assert operator.stats().locks == 0

@@ -1,4 +1,4 @@
-"""What SGLang's last request that decodes does when there is no page for it."""
+"""SGLang's last request that decodes, when there is no page for it."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ SLOW_TRY = 1.4  # seconds, when pandod is gone
 
 
 class Ranks:
-    """What the allocator asks, as on rank 0."""
+    """The calls that the allocator makes, as on rank 0."""
 
     is_away = False
 

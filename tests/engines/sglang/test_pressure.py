@@ -61,7 +61,7 @@ def thief(address):
 
 
 def loads_for(engines, seed):
-    """What does not fit into the pool together."""
+    """Prompts that do not fit into the pool together."""
     return [
         [prompt(200 + 30 * i, seed=seed + 10 * e + i) for i in range(6)]
         for e in range(len(engines))

@@ -174,7 +174,7 @@ def test_without_overlap_the_last_page_is_published(calls, operator):
 
 @pytest.fixture
 def trips(monkeypatch):
-    """What goes to pandod, and has to be waited for."""
+    """The calls to pandod, which have to be waited for."""
     made = []
     exchange = Connection._exchange_raw
 

@@ -81,7 +81,7 @@ def test_pages_of_a_dead_scheduler_are_kept_while_the_other_rank_may_write(
     engine.send(prompts=[prompt(300, seed=6002)], new=2000)
     with Operator(sharded.address) as operator:
         eventually(lambda: operator.stats().locks == 1)
-        # Nobody ends the other rank when the first one dies, nor does it by itself.
+        # The other rank is not ended when the first one dies, nor ends by itself.
         engine.process.send_signal(signal.SIGSTOP)
         os.kill(second, signal.SIGSTOP)
         os.kill(first, signal.SIGKILL)

@@ -100,7 +100,7 @@ def test_a_prompt_that_was_evicted_is_loaded_from_disk(
     assert hit_tokens(http, tier="loaded") == 736
     found = engine.ask(prompts=[tokens], new=NEW)
     assert (found["cached"], found["outputs"]) == ([736], computed)
-    # What is waited for is no hit: the match that follows is one.
+    # A wait is no hit: the match that follows is one.
     assert hit_tokens(http) == 2 * 736
     eventually(lambda: operator.stats().locks == 0)
 

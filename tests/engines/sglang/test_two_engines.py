@@ -33,7 +33,7 @@ def test_a_warm_request_is_two_calls(engines):
 
 
 def cached_of_eight(engine, seed):
-    """Of requests over one prompt, when the first has just been computed."""
+    """Requests over one prompt, when the first has just been computed."""
     tokens = prompt(200, seed=seed)
     prompts = [tokens + prompt(9, seed=seed + i) for i in range(8)]
     before = engine.ask(look=True)["calls"]

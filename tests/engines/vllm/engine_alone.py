@@ -22,7 +22,7 @@ from pando_kv.vllm import connector, copy_worker
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
 from vllm.v1.outputs import KVConnectorOutput
 
-# Of a token, in a layer.
+# The words of a token, in a layer.
 _WORDS = BLOCK_BYTES // BLOCK_TOKENS // 8
 
 

@@ -1,4 +1,4 @@
-"""What makes the copies of a plan fail."""
+"""Makes the copies of a plan fail."""
 
 import contextlib
 

@@ -1,7 +1,7 @@
 """A device that does copies late, in the place of a GPU's stream, which is not there.
 
 A copy is done when it has been asked often enough whether it is over, or when a step has
-to come after it: whoever reads or writes too early has the wrong bytes.
+to come after it: a step that reads or writes too early has the wrong bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a pandod for the test model looks like to vLLM."""
+"""The options of a pandod for the test model of vLLM."""
 
 from engines.models import LAYERS
 
 BLOCK_TOKENS = 32
-# What a block takes in a layer: K and V of its tokens, 2 heads of 32 float32.
+# The bytes of a block in a layer: K and V of its tokens, 2 heads of 32 float32.
 BLOCK_BYTES = 2 * BLOCK_TOKENS * 2 * 32 * 4
 PAGE_FORMAT = "of the tests"
 

@@ -111,7 +111,7 @@ class SchedulerAlone:
         return output.num_scheduled_tokens
 
     def work(self, output: Any) -> KVConnectorOutput:
-        """What a worker does of a step, and says of it."""
+        """The part of a worker in a step, and its report."""
         plan = output.kv_connector_metadata
         report: Any = StepDone()
         if isinstance(plan, CopyPlan):

@@ -1,4 +1,4 @@
-"""What the connector reads of vLLM's scheduler, for tests without a model."""
+"""The parts of vLLM's scheduler that the connector reads, for tests without a model."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ from pando_kv.vllm.copy_plan import CopyReport
 
 
 class Request:
-    """What the connector reads of vLLM's Request."""
+    """The parts of vLLM's Request that the connector reads."""
 
     def __init__(self, request_id, tokens, **fields):
         self.request_id = request_id

@@ -1,5 +1,5 @@
-"""What copies on a stream of their own come after, on streams that record it: there is
-no GPU here."""
+"""The order of copies on a stream of their own, on streams that record it: there is no
+GPU here."""
 
 from contextlib import contextmanager
 
@@ -11,7 +11,7 @@ DEVICE = torch.device("cuda", 0)
 
 
 class Stream:
-    """What is queued on it, and after what each comes."""
+    """The work that is queued on it, and after what each comes."""
 
     def __init__(self, device=None):
         self.before = frozenset()  # what all that is queued next comes after

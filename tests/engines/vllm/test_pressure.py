@@ -1,4 +1,4 @@
-"""vLLM engines that compute in the pool, when it is too small, and when somebody dies."""
+"""vLLM engines that compute in the pool, when it is too small, and when one dies."""
 
 import pytest
 from engines.engine_process import closing_all

@@ -19,7 +19,7 @@ using testing::SizeIs;
 constexpr uint32_t kPageTokens = 2;
 constexpr uint32_t kCapacity = 20'000;
 
-// What PublishedBlocks said, with copies of what it lent.
+// The events of PublishedBlocks, with copies of the memory that it lent.
 struct Told {
   std::vector<BlockId> ids;
   std::optional<BlockId> parent;

@@ -1,4 +1,4 @@
-// What the console answers, asked without HTTP.
+// The answers of the console, asked without HTTP.
 
 #include "service/console/console.h"
 

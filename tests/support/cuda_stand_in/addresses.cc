@@ -35,7 +35,7 @@ bool IsMapped(const Reservation& reservation, CUdeviceptr address,
   return false;
 }
 
-// What was mapped at exactly these addresses, or null.
+// The memory that was mapped at exactly these addresses, or null.
 Reservation::Mapped* MappedAt(Reservation* reservation, CUdeviceptr address,
                               size_t size) {
   if (reservation == nullptr) return nullptr;

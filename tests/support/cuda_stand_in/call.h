@@ -9,7 +9,7 @@
 
 namespace cuda_stand_in {
 
-// The state, for as long as this lives; nobody else uses it meanwhile.
+// The state, for as long as this lives; no other call uses it meanwhile.
 class LockedState {
  public:
   LockedState();
@@ -26,7 +26,7 @@ class LockedState {
 CUresult Call(const char* function,
               const std::function<CUresult(State&)>& body);
 
-// What is to fail only: also before cuInit.
+// Only the fault that was set: also before cuInit.
 CUresult FaultOf(State& state, const char* function);
 
 }  // namespace cuda_stand_in

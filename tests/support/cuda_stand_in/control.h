@@ -1,9 +1,9 @@
-// What a test says to the stand-in that its own process has loaded, beside the
-// environment (settings.h). Found by dlsym.
+// Functions by which a test controls the stand-in that its own process has
+// loaded, beside the environment (settings.h). Found by dlsym.
 #ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_CONTROL_H_
 #define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_CONTROL_H_
 
-// What this process has taken from the driver and not given back.
+// The resources that this process has taken from the driver and not given back.
 struct CudaStandInHeld {
   // Devices that have a context of this process, and references to those.
   int devices;

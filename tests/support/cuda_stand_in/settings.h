@@ -1,4 +1,4 @@
-// What the environment of a process says about its stand-in.
+// The settings of a stand-in, in the environment of its process.
 #ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_SETTINGS_H_
 #define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_SETTINGS_H_
 

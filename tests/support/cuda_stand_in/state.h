@@ -18,7 +18,7 @@
 
 namespace cuda_stand_in {
 
-// What sizes and addresses of memory are multiples of, as on today's GPUs.
+// Sizes and addresses of memory are multiples of this, as on today's GPUs.
 constexpr size_t kGrain = size_t{2} << 20;
 
 // Memory of a device: a memfd. It lives as long as anybody has a descriptor or
@@ -59,7 +59,7 @@ struct Reservation {
   std::map<CUdeviceptr, Mapped> mapped;
 };
 
-// What waits on a stream: a copy, or an event to happen.
+// An entry that waits on a stream: a copy, or an event to happen.
 struct Step {
   enum class Kind { kFromDevice, kToDevice, kEvent };
 

@@ -1,5 +1,5 @@
-// What PageMovers does with peers that keep to the protocol, and with others.
-// They are threads of this process, on a real socket.
+// PageMovers, with peers that keep to the protocol, and with others. They are
+// threads of this process, on a real socket.
 #include "tiers/copying/page_movers.h"
 
 #include <sys/socket.h>
@@ -70,7 +70,7 @@ class PageMoversTest : public testing::Test {
     return socket;
   }
 
-  // What pandod answers to this hello.
+  // The answer of pandod to this hello.
   static mover::Welcome Greet(const UniqueFd& socket,
                               const std::string& device = "host",
                               uint64_t magic = mover::kMagic) {

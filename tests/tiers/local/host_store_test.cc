@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr uint64_t kBlockBytes = 1000;
 constexpr uint64_t kSlotBytes = 1024;
 
-// What the kernel says of the memory that an address lies in.
+// The kernel's flags for the memory that an address lies in.
 std::string FlagsOf(const void* address) {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   std::ifstream maps("/proc/self/smaps");

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, IoThreadsTest,
                            return way.param == Way::kRing ? "Ring" : "Plain";
                          });
 
-// A pipe gives nothing until somebody writes to it, as a disk that hangs.
+// A pipe gives nothing until it is written to, as a disk that hangs.
 TEST(IoRingThreadsTest, AThreadWorksOnOthersWhileABlockDoesNotCome) {
   const UniqueFd file = MakeFile();
   ASSERT_EQ(ftruncate(file.get(), 100 * kBlockBytes), 0);

@@ -297,7 +297,8 @@ TEST_P(LocalTierTest, WhoFollowsIsToldWhatIsStoredAndWhatIsGone) {
   }
   tier->Forget(kNs);
   EXPECT_EQ(tier->TakeChanges().size(), 3u);
-  // What comes back before it was said to be gone is told in this order.
+  // A block that comes back before it was said to be gone is told in this
+  // order.
   tier->EraseForgotten();
   tier->Store(kNs, Hashes(0, 1), 0, std::span(first_).first(1), Confirm);
   tier->Tell(prompt);

@@ -97,7 +97,7 @@ TEST(TierIndexTest, RestoredBlocksKeepTheirSlots) {
   EXPECT_FALSE(index.Restore(HashOf(1), kNs, {1, 13}));
   EXPECT_EQ(index.BeginLoad(HashOf(1))->slot, 2u);
   EXPECT_EQ(index.BeginStore(HashOf(3), kNs), 1u);
-  // What was restored first goes first, unless it is read.
+  // The block that was restored first goes first, unless it is read.
   EXPECT_EQ(index.BeginStore(HashOf(4), kNs), 0u);
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<RespReply> FirstReply(const std::string& text) {
   return RespReader(&stream).Read(RespReader::kMaxReply, kNoDeadline);
 }
 
-// Of a value of so many bytes, between two bytes that nobody may write to.
+// A value of so many bytes, between two bytes that must not be written to.
 struct ReadValue {
   explicit ReadValue(const std::string& text, size_t bytes = 5,
                      size_t part_bytes = 1)

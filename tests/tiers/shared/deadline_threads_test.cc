@@ -57,7 +57,7 @@ TEST(DeadlineThreadsTest, OthersWorkWhileOneHangs) {
   absl::Notification go_on;
   absl::Notification hangs;
   DeadlineThreads threads(2);
-  // What has not begun in time is not done at all.
+  // Work that has not begun in time is not done at all.
   while (!hangs.HasBeenNotified()) {
     EXPECT_FALSE(threads.Run({[&] {
                                hangs.Notify();

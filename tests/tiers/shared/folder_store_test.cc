@@ -1,5 +1,5 @@
-// What only a folder has; remote_store_contract_test.cc has what each store
-// has.
+// The features of a folder alone; remote_store_contract_test.cc has those of
+// each store.
 #include "tiers/shared/folder_store.h"
 
 #include <unistd.h>

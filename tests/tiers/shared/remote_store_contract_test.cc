@@ -1,5 +1,5 @@
-// What RemoteTier may expect of each shared store
-// (tiers/shared/remote_store.h).
+// The contract of each shared store (tiers/shared/remote_store.h), on which
+// RemoteTier relies.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -249,7 +249,7 @@ class EngineAlone:
         self.scheduler.reset_prefix_cache(reset_connector=True)
 
     def forget(self) -> None:
-        """What is in vLLM's own cache."""
+        """Empties vLLM's own cache."""
         self.scheduler.reset_prefix_cache()
 
     def close(self) -> None:

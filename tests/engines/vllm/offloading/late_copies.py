@@ -11,8 +11,8 @@ from pando_kv.vllm.offloading.host_copies import HostCopies
 
 def do_copies_late(monkeypatch: Any, how_many: Callable[[int], int]) -> None:
     """Transfers are done in their order. When an engine asks for those that are over,
-    `how_many` says how many of those under way are; the others are done when somebody
-    waits for them."""
+    `how_many` says how many of those under way are; the others are done when they are
+    waited for."""
 
     class LateCopies(HostCopies):
         def __init__(self, *given: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a block consists of, and the copies of ranks that share it."""
+"""The parts of a block, and the copies of ranks that share it."""
 
 from types import SimpleNamespace
 

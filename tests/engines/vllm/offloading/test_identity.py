@@ -1,4 +1,4 @@
-"""What keeps the blocks of two engines apart."""
+"""Identities keep the blocks of different engines apart."""
 
 import json
 import shutil

@@ -26,7 +26,7 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
     given = given | {"model": str(model), "enable_prefix_caching": True}
     server = serve_blocks(tmp_path, "128MiB")
     prompts = [prompt(length, seed=4000 + length) for length in LENGTHS]
-    # What begins as those do, and ends otherwise.
+    # Prompts that begin as those do, and end otherwise.
     others = [each[: len(each) * 2 // 3] + prompt(60, seed=1) for each in prompts]
 
     alone = forks.start("alone", **given)
@@ -46,7 +46,7 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
     assert cached == of_its_own
     outputs, cached = one_by_one(second, others)
     assert outputs == of_others
-    # Of windows and states vLLM stores what the ends of prompts need.
+    # vLLM stores only the windows and states that the ends of prompts need.
     if name.startswith(("llama", "deepseek")):
         assert min(cached[:3]) > 0
     second.close()

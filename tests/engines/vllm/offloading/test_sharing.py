@@ -200,7 +200,7 @@ def test_what_is_under_way_in_a_reset_is_given_back_after_the_flush(
 
 
 def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
-    """What finds no room is not stored, and nothing after it."""
+    """A block that finds no room is not stored, and nothing after it."""
     do_copies_late(monkeypatch, lambda count: count)
     first, tokens = start(), prompt(500, seed=14)
     (kind,) = [

@@ -92,7 +92,7 @@ def test_what_was_not_loaded_is_computed_and_not_asked_for_again(
     engine.run()
     assert len(engine.loads) == 1
     assert nothing_is_held(operator, engine)
-    # What was computed in its place is published, and right.
+    # The KV that was computed in its place is published, and right.
     assert operator.match_prefix(PROMPT + prompt(100, seed=52)).matched_tokens == 384
     other = start()
     other.add("2", PROMPT + prompt(101, seed=52))

@@ -31,7 +31,7 @@ def scheduler(client):
 
 @contextlib.contextmanager
 def unanswered(cutter, client):
-    """What it sends meanwhile is lost, and it knows that soon."""
+    """Calls that it sends meanwhile are lost, and it knows that soon."""
     cutter.deafen()
     presence = client._connection.presence
     presence.away_after = 0.3

@@ -43,7 +43,7 @@ class Server:
         self.is_stopped = False
 
     def _states(self):
-        """Of its threads, which go on for a moment after the signal."""
+        """The states of its threads, which go on for a moment after the signal."""
         tasks = Path(f"/proc/{self._pid}/task").glob("*/stat")
         return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
 
@@ -143,7 +143,7 @@ def run_program(alone, server, choose):
             alone.abort(live.pop(choose.randrange(len(live))))
         elif what == "reset":
             alone.scheduler.connector.reset_cache()
-            # What it closes is given back by the next calls, if all hang up.
+            # The next calls give back what it closes, if all hang up.
             if choose.random() < 0.5 and not server.is_stopped:
                 alone.abort(*live)
                 live.clear()

@@ -15,7 +15,7 @@ STASH = 2
 
 
 class Manager:
-    """What the connector asks of vLLM's KVCacheManager, and its blocks of requests."""
+    """The calls of vLLM's KVCacheManager that the connector uses, and requests' blocks."""
 
     enable_caching = True
     empty_kv_cache_blocks = SimpleNamespace(blocks=((),))
@@ -38,7 +38,7 @@ class Manager:
     def get_block_ids(self, request_id):
         return ([block.block_id for block in self._taken.get(request_id, [])],)
 
-    # What vLLM's scheduler does.
+    # The steps of vLLM's scheduler.
 
     def take(self, request, found, upto):
         """Blocks for the tokens up to there."""
