@@ -135,11 +135,11 @@ class PrefixCache {
   // policy before. Linear in the tree, under one hold of the mutex.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
-  // A new session: one worker process. REQUIRES: `id` is random, so that nobody
-  // can guess it, and not 0.
+  // A new session: one worker process. REQUIRES: `id` is random, so that it
+  // cannot be guessed, and not 0.
   SessionNumber OpenSession(SessionId id, std::string client_name);
   // A writer maps the pool for the session, and may write to its reserved pages
-  // from now on. No id: it cannot be watched, and nobody will report its end.
+  // from now on. No id: it cannot be watched, and its end is not reported.
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   // The worker ends its session and writes no more: its locks are released and
   // its pages are free. If the session was lost already, its pages in
@@ -160,8 +160,8 @@ class PrefixCache {
   // is lost at once and its pages are free.
   void WriterGone(WriterId writer);
   // Ends the sessions that are lost by `now`, whose pages go to quarantine, and
-  // frees the pages there that nobody writes to any more: the writers that are
-  // watched are gone, and for the others `quarantine` has passed.
+  // frees the pages there that are not written to any more: the writers that
+  // are watched are gone, and for the others `quarantine` has passed.
   ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   // From now on what enters and leaves the cache is logged, or is not any more.

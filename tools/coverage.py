@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs test programs that were built with the preset "coverage" and prints how
 much of a folder they cover: lines and branches of each file, then every branch
-that no test took. Left out are branches that nobody wrote: those of defaulted
+that no test took. Left out are branches that are not in the source: those of defaulted
 operators, and the one of a switch that none of its cases takes (the compiler
 warns where a case is missing).
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 WIDTH = 80
-# What GoogleTest prints of a test that skips itself: place, then reason.
+# GoogleTest prints this of a test that skips itself: place, then reason.
 GTEST_REASON = re.compile(r": Skipped\n(.+)")
 
 
 @dataclass
 class Verdicts:
-    """What became of a stage's tests."""
+    """The results of a stage's tests."""
 
     passed: int = 0
     failed: list[str] = field(default_factory=list)

@@ -88,7 +88,7 @@ BlockCall::BlockCall(SessionId session, std::optional<BlockHold::Name> name,
       keys_(keys),
       all_(all),
       request_hash_(name.has_value() ? HashOf(keys, all) : 0) {
-  // What a step fills is allocated here, outside the mutex.
+  // The memory that a step fills is allocated here, outside the mutex.
   size_t bytes = 0;
   for (const BlockKeys& k : keys) bytes += k.keys.size();
   answers_.reserve(std::min(bytes / kMinKeyBytes, kMaxBlockKeys));

@@ -70,7 +70,7 @@ class BlockCall : public SteppedWork {
   BlockCall(SessionId session, std::optional<BlockHold::Name> name,
             std::span<const BlockKeys> keys, bool all);
 
-  // What there is to work with during a step.
+  // The things that a step works with.
   struct Context {
     CacheParts& parts;
     Session& session;

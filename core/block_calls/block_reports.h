@@ -25,7 +25,7 @@ class BlockCensus : public SteppedWork {
 // BlockCache::Explain. Who writes a block is looked for in steps.
 class BlockInquiry : public SteppedWork {
  public:
-  // What `key` refers to outlives this.
+  // The memory that `key` refers to outlives this.
   BlockInquiry(KindNumber kind, std::string_view key)
       : kind_(kind), key_(key) {}
 

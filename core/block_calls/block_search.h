@@ -31,8 +31,7 @@ class BlockSearch : public BlockCall {
   absl::Status AnswerForwards(Context& context, const OpenKeys& keys);
   absl::Status AnswerRow(Context& context, const OpenKeys& keys,
                          uint32_t window);
-  // What is known of a key without using its block: where that is if it is
-  // ready.
+  // The answer for a key without a use of its block: the place if it is ready.
   static BlockPlace Look(const CacheParts& parts, BlockNumber block);
   // Answers the next key, and uses its block if that is ready.
   absl::Status Use(Context& context, Kind& kind, BlockNumber block);

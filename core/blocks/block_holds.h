@@ -16,8 +16,8 @@ namespace pando {
 
 struct BlockHold;
 
-// What one session has of blocks. Part of a Session and, once that is lost, of
-// its batch in Quarantine; BlockHolds keeps it.
+// The kinds and holds of one session. Part of a Session and, once that is lost,
+// of its batch in Quarantine; BlockHolds keeps it.
 struct BlockOwner {
   SessionNumber number;
   OpenKindList kinds;
@@ -44,8 +44,8 @@ struct BlockHold {
 
   BlockOwner* owner = nullptr;
   Name name;
-  // Which call fills it, in steps; 0: it is whole. Another call with its name
-  // takes it over.
+  // The call that fills it, in steps; 0: it is whole. Another call with its
+  // name takes it over.
   uint64_t filled_by = 0;
   uint64_t request_hash = 0;  // of that call: a repeat asks for the same
   // It has begun to end; the places that it still has are the first ones.

@@ -19,8 +19,8 @@ enum class BlockState : uint8_t {
   kReady,     // published: immutable
 };
 
-// What is known of one block. Plain data, in the records of its extent, before
-// its key; there are millions of them, so each bit counts.
+// The state of one block. Plain data, in the records of its extent, before its
+// key; there are millions of them, so each bit counts.
 //
 // A link to the block before is good while that block has the generation that
 // the link remembers; see BlockTable::Link.

@@ -150,7 +150,7 @@ class BlockTable {
   template <typename F>
   bool Change(Kind& kind, BlockNumber block, F&& change);
   void Hold(BlockNumber block) { ++memory_.ExtentOf(block).held; }
-  // Nobody reads or writes a block any more.
+  // A block is not read or written any more.
   void Unhold(BlockNumber block);
   // The block of a live kind is not found any more, and no link leads from or
   // to it. REQUIRES: it is detached.
@@ -170,8 +170,8 @@ class BlockTable {
   // not been used for longer than `age` by far.
   bool TakeExtent(const Kind& kind, std::optional<uint64_t> age);
   bool TakeExtentFrom(Kind& victim, uint64_t age);
-  // What is lost with an extent: its blocks that were used less than `age` ago,
-  // and the links to its blocks from elsewhere.
+  // The loss with an extent: its blocks that were used less than `age` ago, and
+  // the links to its blocks from elsewhere.
   uint64_t LossOf(uint32_t extent, uint64_t age) const;
   void EvictExtent(uint32_t extent);
   void NoteEviction(Kind& kind, BlockNumber block, BlockEviction reason);
@@ -199,7 +199,7 @@ bool BlockTable::Change(Kind& kind, BlockNumber block, F&& change) {
   if (was_leaf && is_leaf && stamp == record.stamp) return false;
   absl::btree_set<Leaf>& leaves = kind.index->leaves;
   if (was_leaf) leaves.erase({stamp, block});
-  // What is used now goes last.
+  // A leaf that is used now goes last.
   if (is_leaf) leaves.insert(leaves.end(), {record.stamp, block});
   return true;
 }

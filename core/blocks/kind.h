@@ -34,8 +34,8 @@ struct Kind {
   bool is_newest = true;     // of its name
   uint32_t older_kinds = 0;  // with the newest: generations that are there
   uint32_t open_sessions = 0;
-  // Null once it has ended: its blocks are not found and its extents go as soon
-  // as nobody reads or writes there.
+  // It is null once it has ended: its blocks are not found and its extents go
+  // as soon as no session reads or writes there.
   std::unique_ptr<KindIndex> index = std::make_unique<KindIndex>();
 
   // BlockMemory: numbers of extents.

@@ -60,7 +60,7 @@ class KindTable {
   Kind* NextEnded() const { return ended_.empty() ? nullptr : ended_.back(); }
   // NextEnded() has none any more, or only such as are still used.
   void DropEnded() { ended_.pop_back(); }
-  // What kinds that ended leave behind; deleting it takes long.
+  // The indexes that kinds left behind as they ended; deleting them takes long.
   std::vector<std::unique_ptr<KindIndex>> TakeGarbage() {
     return std::exchange(garbage_, {});
   }
@@ -71,7 +71,7 @@ class KindTable {
     for (const auto& [number, kind] : kinds_) visit(*kind);
   }
   size_t size() const { return kinds_.size(); }
-  // Of those that were deleted.
+  // The sum of the counters of kinds that were deleted.
   const KindCounters& ended_counters() const { return ended_counters_; }
 
  private:

@@ -52,12 +52,12 @@ struct AllCleared {};
 
 using RawEvent = std::variant<PagesStored, PagesRemoved, PagesHit, AllCleared>;
 
-// Keeps what entered and left the tree, in order, until a reader takes it.
-// Logging an event copies no tokens and hashes nothing.
+// Keeps the events of the tree, in order, until a reader takes them. Logging an
+// event copies no tokens and hashes nothing.
 //
-// It keeps nothing before Start or after Stop. It is bounded: when nobody takes
-// the events for too long it drops them all, and keeps nothing until the caller
-// ends that gap. Owned by CacheJournal; not thread-safe.
+// It keeps nothing before Start or after Stop. It is bounded: when the events
+// are not taken for too long it drops them all, and keeps nothing until the
+// caller ends that gap. Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.

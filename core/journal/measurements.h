@@ -67,7 +67,7 @@ struct EnumArray : std::array<T, kCount> {
 struct ClassTraffic {
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
-  // Of these, the ones that a tier brought back, when they were hit first.
+  // The part of these that a tier brought back, when they were hit first.
   uint64_t loaded_hit_tokens = 0;
   // Matches that found all pages of their prompt, some of them, and none.
   uint64_t full_matches = 0;
@@ -76,9 +76,9 @@ struct ClassTraffic {
   uint64_t quota_rejections = 0;
 };
 
-// What the cache counts for operators in more detail than CacheCounters. Plain
-// data, owned by CacheJournal. Counting takes some nanoseconds; copying all of
-// it for a scrape takes less than a microsecond.
+// Figures for operators in more detail than CacheCounters. Plain data, owned by
+// CacheJournal. Counting takes some nanoseconds; copying all of it for a scrape
+// takes less than a microsecond.
 struct Measurements {
   // These stay empty when the cache was given no clock.
   EnumArray<Operation, Histogram<kOperationSeconds>, kOperations>
@@ -96,8 +96,8 @@ struct Measurements {
             EnumArray<EvictionPolicyKind, uint64_t, kEvictionPolicies>,
             kEvictionReasons>
       evicted_pages{};
-  // Those of them, but for flushed ones, that the last insert said nobody would
-  // use again.
+  // The part of them, without flushed ones, of which the last insert said that
+  // they would not be used again.
   uint64_t evicted_ended_pages = 0;
   // How long each evicted page had been cached, and how long it was not used.
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>

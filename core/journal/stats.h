@@ -45,7 +45,7 @@ struct QuotaClassStats {
   uint64_t spared_leaves = 0;
 };
 
-// What was learnt of reuse, in pages: see ReuseLearner.
+// Figures of the learner of reuse, in pages: see ReuseLearner.
 struct ReuseStats {
   uint64_t requested_pages = 0;
   // Pages that were cached.

@@ -13,8 +13,8 @@
 namespace pando {
 
 // PrefixCache::Allocate. Reserves some pages in each step, evicting as needed,
-// so that nobody else gets what it has made room for. Others may take the rest
-// of the room meanwhile; then it gives back what it has. A failed call has
+// so that no other call gets the room that it has made. Others may take the
+// rest of the room meanwhile; then it gives back what it has. A failed call has
 // evicted nothing, unless that happened.
 class Allocation final : public SteppedWork {
  public:

@@ -42,8 +42,8 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
   return parts.pool.CheckReserved(session.reserved, own);
 }
 
-// What is known of the request of an insert by now. One that no admission came
-// before begins with it.
+// The facts of an insert's request that are known by now. A request without an
+// admission begins with its insert.
 RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
                      const InsertTarget& target, uint32_t cached_pages) {
   const uint32_t page_tokens = parts.page_tokens();

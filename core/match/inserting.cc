@@ -273,7 +273,8 @@ void Inserting::NotePart(const CacheParts& parts, const Session& session,
   anchors_ = anchor != nullptr ? anchor->prompt : HeldPrompt();
 }
 
-// What is not published counts as evicted, unless the anchor was to keep it.
+// Pages that are not published count as evicted, unless the anchor was to keep
+// them.
 void Inserting::GiveUp(CacheParts& parts, Session& session,
                        const absl::Status& why) {
   if (request_.lock_action == LockAction::kRelock) status_ = why;

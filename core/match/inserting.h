@@ -26,8 +26,8 @@ namespace pando {
 // one: what comes after it is freed then, as if it had been evicted, too.
 class Inserting final : public SteppedWork {
  public:
-  // What the request refers to outlives this; its tokens are there until the
-  // last step, or until Abandon.
+  // The memory that the request refers to outlives this; its tokens are there
+  // until the last step, or until Abandon.
   Inserting(const InsertRequest& request, uint32_t page_tokens);
 
   void Prepare() override;
@@ -72,7 +72,7 @@ class Inserting final : public SteppedWork {
   absl::Status status_;
   InsertResult result_;
 
-  // Of an insert of many pages.
+  // For an insert of many pages.
   size_t next_ = 0;            // the first page of the next part
   PrefixHandle position_;      // where the last part ended
   NamespaceKey ns_;            // that of the anchor

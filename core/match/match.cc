@@ -30,7 +30,7 @@ PrefixQuery QueryOf(const MatchRequest& request) {
           .after = request.after};
 }
 
-// What an admission takes beside the match itself.
+// The room that an admission takes beside the match itself.
 struct Admission {
   uint32_t quota_class;
   uint32_t missing_pages;  // to be reserved

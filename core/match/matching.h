@@ -20,7 +20,7 @@ namespace pando {
 // copied without the mutex.
 class Matching final : public SteppedWork {
  public:
-  // What the request refers to outlives this, or is there until Abandon.
+  // The memory that the request refers to is there until the end, or Abandon.
   Matching(const MatchRequest& request, uint32_t page_tokens,
            uint32_t capacity_pages);
 

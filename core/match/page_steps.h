@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// What calls do with many pages, some in each step.
+// Work of calls on many pages, some in each step.
 
 // The session is about to reserve so many more pages in steps: none of them
 // copies the list of all that it has.

@@ -49,7 +49,7 @@ void KeepAnswer(CacheParts& parts, Session& session, RequestId id,
   if (id != RequestId()) parts.sessions.KeepAnswer(session, id, answer);
 }
 
-// How many pages nobody holds.
+// How many pages are held by no session.
 inline PageRoom RoomOf(const CacheParts& parts) {
   return {.free = parts.pool.count(PageState::kFree),
           .evictable = parts.tree.evictable_pages()};

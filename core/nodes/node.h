@@ -52,7 +52,7 @@ struct Node {
   // From this RadixTree::time on it is spared for so long: RadixTree::Retain.
   uint32_t retained_from = 0;
   uint16_t retained_seconds = 0;
-  // Its last user said that nobody uses it again: see RadixTree::EndPrefix.
+  // Its last user said that it is not used again: see RadixTree::EndPrefix.
   bool has_ended = false;
   // It came from a tier, and no match has used it since: RadixTree::TakeLoaded.
   bool is_loaded = false;

@@ -113,8 +113,8 @@ class PagePool {
                         std::vector<std::string>& violations) const;
   // How many pages are in the list of free ones.
   size_t listed_free_pages() const { return free_.size(); }
-  // From now on `audit` is told what changes in pages that it has counted;
-  // null: nobody is.
+  // From now on `audit` is told of changes in pages that it has counted; null
+  // ends that.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:

@@ -13,8 +13,8 @@ inline constexpr RunLink kGhostBit = 0x8000'0000;
 
 inline bool IsGhost(RunLink link) { return (link & kGhostBit) != 0; }
 
-// What ReuseLearner knows of a run of pages, cached or a ghost. Plain data: a
-// part of the node or ghost, changed only by ReuseLearner and what it owns.
+// The state of a run of pages, cached or a ghost, in ReuseLearner. Plain data:
+// a part of the node or ghost, changed only by ReuseLearner and its parts.
 struct Run {
   RunLink older = kNoRun;  // links of History
   RunLink newer = kNoRun;

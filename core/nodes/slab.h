@@ -132,7 +132,7 @@ class Slab {
   }
 
   // The list of free cells is in the cells: a list of its own would be copied
-  // as it grows, by whoever deletes.
+  // as it grows, in the middle of a delete.
   void Free(Cell& cell) {
     cell.next_free = first_free_;
     first_free_ = cell.index;

@@ -59,7 +59,7 @@ class SteadyIndex {
       CHECK(bucket.cells[hole].number != kNone);
       hole = (hole + 1) % kCells;
     }
-    // What follows without a gap moves up, unless it is at its place.
+    // Cells that follow without a gap move up, unless they are at their place.
     for (uint32_t i = (hole + 1) % kCells; bucket.cells[i].number != kNone;
          i = (i + 1) % kCells) {
       const uint32_t moved_by = (i - bucket.cells[i].hash) % kCells;
@@ -80,7 +80,7 @@ class SteadyIndex {
 
   size_t size() const { return size_; }
   size_t buckets() const { return buckets_.size(); }
-  // Of memory.
+  // The bytes of its memory.
   size_t bytes() const {
     constexpr size_t kPointerBytes = sizeof(uintptr_t);
     return buckets_.size() * (sizeof(Bucket) + kPointerBytes) +

@@ -22,7 +22,7 @@ class BlockCheck {
   bool Step(const CacheParts& parts, std::vector<std::string>& violations);
 
  private:
-  // Of one kind, or of all holds.
+  // The sums of one kind, or of all holds.
   struct Sums {
     uint64_t ready = 0;
     uint64_t locked = 0;

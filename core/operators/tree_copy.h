@@ -1,10 +1,10 @@
 #ifndef PANDO_CORE_OPERATORS_TREE_COPY_H_
 #define PANDO_CORE_OPERATORS_TREE_COPY_H_
 
-// Copies the tree for those who look at it all the time (the console), one
-// bounded part under the mutex at a time, so that nobody waits long. The
-// vectors that are filled in have room already, so that nothing is allocated
-// under the mutex.
+// Copies the tree for readers that look at it all the time (the console), one
+// bounded part under the mutex at a time, so that other calls do not wait long.
+// The vectors that are filled in have room already, so that nothing is
+// allocated under the mutex.
 
 #include <cstdint>
 #include <memory>

@@ -61,7 +61,7 @@ inline constexpr BlockPlace kNotLookedAt{0xfffffffb};
 
 inline bool IsPlace(BlockPlace place) { return place < kNotLookedAt; }
 
-// What one engine layout stores under keys of one length.
+// A kind: the blocks that one engine layout stores under keys of one length.
 struct KindSpec {
   NamespaceKey ns;
   // 1 to kMaxIdentityBytes bytes: a digest of all that determines the bytes of
@@ -96,7 +96,7 @@ struct KindName {
   }
 };
 
-// Which of some keys decide, in Lookup and Acquire; Reserve takes each.
+// Tells which of some keys decide, in Lookup and Acquire; Reserve takes each.
 enum class BlockShape {
   // Each key by itself.
   kEach,
@@ -144,7 +144,7 @@ enum class BlockEviction {
 };
 inline constexpr size_t kBlockEvictions = 3;
 
-// What has happened to the blocks of a kind, counted since it was opened.
+// Counts of events of a kind's blocks, since it was opened.
 struct KindCounters {
   uint64_t hits = 0;     // keys that Lookup and Acquire found ready
   uint64_t misses = 0;   // that they found missing

@@ -1,8 +1,8 @@
 #ifndef PANDO_CORE_REQUESTS_OPERATOR_RESULTS_H_
 #define PANDO_CORE_REQUESTS_OPERATOR_RESULTS_H_
 
-// What PrefixCache tells operators: plain structs. The meaning of each field is
-// the one of the field of the same name in proto/pando/v1/admin.proto.
+// The answers of PrefixCache to operators: plain structs. A field means what
+// the field of the same name means in proto/pando/v1/admin.proto.
 
 #include <cstdint>
 #include <optional>

@@ -27,7 +27,7 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// How many pages nobody held when the call was answered.
+// How many pages no session held when the call was answered.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;
@@ -87,7 +87,7 @@ struct PrefixScore {
   bool is_pending = false;
 };
 
-// What is known of the next use of a prefix.
+// The expected next use of a prefix.
 enum class ExpectedReuse {
   kUnknown,
   kEnded,  // none

@@ -66,10 +66,10 @@ class PendingPages {
       : tree_(tree), is_to_be_written_(capacity_pages) {}
 
   // The pending page that a longer match than `found` would begin with; null
-  // when nobody computes it.
+  // when no session computes it.
   PendingPage* Find(const FoundPrefix& found, const PrefixQuery& query) const;
-  // The page after `after` that begins with `tokens`; null when nobody computes
-  // it, or the tokens are no whole page.
+  // The page after `after` that begins with `tokens`; null when no session
+  // computes it, or the tokens are no whole page.
   PendingPage* Find(const Node& after, std::span<const Token> tokens) const;
 
   // The owner of `lock` computes `rest`, the tokens of its prompt that follow

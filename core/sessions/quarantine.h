@@ -17,8 +17,8 @@ namespace pando {
 
 // The reserved pages of lost sessions whose writers may still be writing to
 // them, and the blocks that they have locked or reserved. While a writer is
-// known to live, nobody else gets them, however long that takes. A time limit
-// holds only for writers that cannot be watched.
+// known to live, no other session gets them, however long that takes. A time
+// limit holds only for writers that cannot be watched.
 //
 // Owned by SessionHoldings; not thread-safe.
 class Quarantine {

@@ -86,7 +86,7 @@ void SessionHoldings::WriterGone(WriterId writer) {
     }
   });
   for (Session* session : lost) EndLost(*session);
-  // What these hold is not in quarantine yet.
+  // The holdings of these are not in quarantine yet.
   sessions_->ForEachEnded(
       [&](Session& session) { session.writers.Remove(writer); });
 }

@@ -30,9 +30,9 @@ namespace pando {
 // a session its blocks go, too; else calls take and give them back by
 // BlockHolds.
 //
-// A lock may have locked a long path, and a session may hold much. So that
-// nobody waits for all of that, releasing is cut into parts by an amount of
-// work: a unit is a lock, a node that becomes unlocked, or some pages.
+// A lock may have locked a long path, and a session may hold much. So that no
+// call waits for all of that, releasing is cut into parts by an amount of work:
+// a unit is a lock, a node that becomes unlocked, or some pages.
 //
 // Owned by CacheParts; not thread-safe.
 class SessionHoldings {
@@ -74,7 +74,7 @@ class SessionHoldings {
   // The writer writes no more to the pages of any session.
   void WriterGone(WriterId writer);
   // Ends the sessions that are lost by now (CacheJournal::time), and frees the
-  // pages in quarantine that nobody writes to any more.
+  // pages in quarantine that are not written to any more.
   void Expire(absl::Duration quarantine);
   // Takes a bounded part of their locks, pages and blocks from sessions that
   // have ended, and of their memory from kinds that have. Returns whether there

@@ -68,7 +68,7 @@ struct Session {
     return lock_count > 0 || !reserved.pages.empty() ||
            blocks->holds_anything();
   }
-  // What its writers may still be writing to, or reading, when it is lost.
+  // Whether its writers may still write to, or read, something when it is lost.
   bool holds_what_is_written() const {
     return !reserved.pages.empty() || blocks->holds_anything();
   }
@@ -215,7 +215,7 @@ class SessionTable {
   const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
   uint32_t lock_cells() const { return locks_.cells(); }
 
-  // Reports changes of counted locks to `audit` from now on; null: to nobody.
+  // Reports changes of counted locks to `audit` from now on; null ends that.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:

@@ -14,7 +14,7 @@ class Writers {
  public:
   // Adds a writer whose end will be reported by Remove. Idempotent.
   void Add(WriterId writer);
-  // Adds a writer that cannot be watched: nobody will report its end.
+  // Adds a writer that cannot be watched: its end will not be reported.
   void AddUnwatched();
   void Remove(WriterId writer);
 

@@ -19,7 +19,7 @@ def output_of(*command: str) -> str:
 
 
 def listed(help_text: str, title: str) -> Iterator[tuple[str, str]]:
-    """What --help has under a title: each entry and its explanation."""
+    """The entries that --help has under a title, each with its explanation."""
     entry, words = "", []
     in_section = False
     for line in help_text.splitlines():

@@ -1,4 +1,4 @@
-"""What somebody should be told, each with a page in docs/runbooks."""
+"""The alerts, each with a page in docs/runbooks."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class Alert:
     condition: str
     lasts: str = "0m"
     without_instance: str = ""
-    """What is said instead where no instance is left to be named."""
+    """The sentence where no instance is left to be named."""
 
     @property
     def description(self) -> str:

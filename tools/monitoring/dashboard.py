@@ -9,7 +9,7 @@ from queries import Queries
 GRID_WIDTH = 24
 TAG = "pando"
 
-# What the variables of a dashboard narrow down.
+# The labels that the variables of a dashboard narrow down.
 MATCHERS = {"job": "$job", "instance": "$instance", "ns_class": "$ns_class"}
 
 

@@ -21,7 +21,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """What all kinds have. Sizes are in cells of Grafana's grid, 24 to a line."""
+    """A panel of any kind. Sizes are in cells of Grafana's grid, 24 to a line."""
 
     title: str
     description: str
@@ -56,7 +56,7 @@ class Panel:
         raise NotImplementedError
 
     def target(self) -> dict:
-        """What is common to its queries."""
+        """The settings that its queries share."""
         return {"range": True}
 
     def defaults(self) -> dict:

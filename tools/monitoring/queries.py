@@ -24,7 +24,7 @@ class Queries:
     always_by: tuple[str, ...] = ()
 
     def of_all_classes(self) -> "Queries":
-        """For what is compared with metrics that know no classes of namespaces."""
+        """Queries that can be compared with metrics without classes of namespaces."""
         matchers = {k: v for k, v in self.matchers.items() if k != "ns_class"}
         return replace(self, matchers=matchers)
 

@@ -1,4 +1,4 @@
-"""What is computed ahead, for alerts and for whoever looks at many servers."""
+"""Series that are computed ahead, for alerts and for dashboards of many servers."""
 
 from catalogue import Catalogue
 from queries import Queries, ratio

@@ -4,7 +4,7 @@ from queries import Queries, ratio
 
 # States of pages that no eviction can free.
 UNEVICTABLE = ("protected", "reserved", "quarantined")
-# Why pages are evicted for want of room, not because somebody said so.
+# Pages are evicted for want of room for these reasons; the others are calls.
 PRESSURE = ("allocation", "watermark", "quota")
 
 
@@ -21,7 +21,7 @@ def infinite_hit_ratio(q: Queries) -> str:
 
 
 def refetched_ratio(q: Queries) -> str:
-    """What the two above are apart."""
+    """The difference of the two above."""
     return _of_all_queries(q, "pando_refetched_tokens_total")
 
 

@@ -21,7 +21,7 @@ const std::vector<std::string> kPolicies(kEvictionPolicyNames.begin(),
                                          kEvictionPolicyNames.end());
 const std::vector<std::string> kShells = {"bash", "zsh"};
 
-// What stands in --help for the value of an option.
+// The words in --help for the value of an option.
 constexpr const char* kNumber = "N";
 constexpr const char* kSeconds = "SECONDS";
 constexpr const char* kFile = "FILE";

@@ -8,7 +8,7 @@
 
 namespace pando::ctl {
 
-// What may follow a word, which is the name of an option or of a verb.
+// The words that may follow a word, which names an option or a verb.
 using Choices = std::map<std::string, std::vector<std::string>>;
 
 // A script that completes the verbs and options of `app` in a shell: bash, or

@@ -5,7 +5,7 @@
 
 namespace pando::ctl {
 
-// What pandoctl ends with, for scripts.
+// The exit codes of pandoctl, for scripts.
 enum ExitCode {
   kOk = 0,
   kFailed = 1,

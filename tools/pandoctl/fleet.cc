@@ -15,7 +15,7 @@ namespace pando::ctl {
 namespace {
 
 // Returns the addresses of a host in numeric form, "10.0.0.1" or "[fd00::1]";
-// none if nobody knows it. Only those of the family that has more are returned,
+// none if it is not known. Only those of the family that has more are returned,
 // because a machine with an address of each is one machine.
 std::vector<std::string> Resolve(const std::string& host) {
   addrinfo hints = {};

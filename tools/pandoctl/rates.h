@@ -13,7 +13,7 @@
 
 namespace pando::ctl {
 
-// What happened between two pictures of the cache, per second.
+// The differences of two pictures of the cache, per second.
 struct Rates {
   double seconds = 0;
   double matches = 0;

@@ -8,7 +8,7 @@
 
 namespace pando::ctl {
 
-// What a verb works with.
+// The things that a verb works with.
 struct Context {
   Server& server;
   const Output& output;

@@ -12,7 +12,7 @@
 namespace pando::ctl {
 namespace {
 
-// What stands under a list that was cut off: how long the whole is.
+// The line under a list that was cut off: how long the whole is.
 std::string Remark(int listed, uint32_t total) {
   if (static_cast<uint32_t>(listed) == total) return "";
   return absl::StrCat(listed, " of ", total, "\n");

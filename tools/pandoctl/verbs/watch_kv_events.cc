@@ -116,8 +116,8 @@ void Print(const Output& output, const Frame& frame, Json event) {
                         {"event", std::move(event)}});
 }
 
-// The events of one endpoint. A subscriber of ZeroMQ waits silently where
-// nobody answers; this one reports that, and the end of a connection.
+// The events of one endpoint. A subscriber of ZeroMQ waits silently where no
+// publisher answers; this one reports that, and the end of a connection.
 class Feed {
  public:
   explicit Feed(std::string endpoint)
@@ -131,7 +131,7 @@ class Feed {
     monitor_.connect(kMonitor);
   }
 
-  // Unavailable if nobody answers in time.
+  // Unavailable if no publisher answers in time.
   absl::Status Connect(const std::string& topic, absl::Duration timeout) {
     try {
       socket_.connect(endpoint_);
