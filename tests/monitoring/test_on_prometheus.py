@@ -110,6 +110,14 @@ def test_annotations_can_be_asked_for(watched, dashboard):
         watched.prometheus.query_range(expr, watched.start, watched.end)
 
 
+def test_prometheus_serves_the_runbooks_to_which_its_alerts_link(watched):
+    for name, rule in ALERTS.items():
+        link = rule["annotations"]["runbook_url"]
+        page = link.removeprefix("{{ $externalURL }}/")
+        assert page != link
+        assert watched.prometheus.page(page).startswith(f"# {name}\n")
+
+
 def test_every_rule_is_evaluated_without_error(watched):
     def evaluated() -> list[dict]:
         groups = watched.prometheus.get("rules")["groups"]

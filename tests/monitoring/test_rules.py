@@ -10,6 +10,7 @@ from prometheus_tools import promtool
 HERE = Path(__file__).parent
 CASES = yaml.safe_load((HERE / "alert_cases.yaml").read_text())
 RECORDED_CASES = yaml.safe_load((HERE / "recorded_cases.yaml").read_text())
+PROMETHEUS_URL = "https://prometheus.example"
 RULE_FILES = sorted((MONITORING / "rules").glob("*.yaml"))
 
 each_alert = pytest.mark.parametrize("name", ALERTS)
@@ -23,7 +24,7 @@ def check(folder: Path, test: dict) -> None:
             "rule_files": [str(path) for path in RULE_FILES],
             "evaluation_interval": "1m",
             "group_eval_order": ["pando.recorded", "pando.alerts"],
-            "tests": [{"interval": "1m"} | test],
+            "tests": [{"interval": "1m", "external_url": PROMETHEUS_URL} | test],
         }
     )
     path.write_text(text)
@@ -42,6 +43,14 @@ def of_instance(instance: str, series: str) -> str:
     return f'{name}{{job="pando",instance="{instance}",{labels}}}'.replace(",}", "}")
 
 
+def annotations(name: str, description: str) -> dict[str, str]:
+    """Those that people see: the link to the runbook is a whole one."""
+    return ALERTS[name]["annotations"] | {
+        "description": description,
+        "runbook_url": f"{PROMETHEUS_URL}/user/runbooks/{name}.md",
+    }
+
+
 def test_promtool_finds_nothing_wrong_with_the_files():
     promtool("check", "rules", *RULE_FILES)
     promtool("check", "config", MONITORING / "prometheus.yaml")
@@ -58,8 +67,7 @@ def test_it_fires_for_the_sick_and_is_quiet_before_and_for_the_well(tmp_path, na
     own_labels = {"job": "pando", "instance": "sick"} | case.get("labels", {})
     fired = {
         "exp_labels": rule["labels"] | own_labels,
-        "exp_annotations": rule["annotations"]
-        | {"description": f"sick {case['says']}"},
+        "exp_annotations": annotations(name, f"sick {case['says']}"),
     }
     check(
         tmp_path,
@@ -82,11 +90,10 @@ def test_pando_down_fires_when_no_target_is_left(tmp_path):
     rule = ALERTS["PandoDown"]
     gone = {
         "exp_labels": rule["labels"],
-        "exp_annotations": rule["annotations"]
-        | {
-            "description": "Prometheus has had no pandod among its targets for 2 "
-            "minutes."
-        },
+        "exp_annotations": annotations(
+            "PandoDown",
+            "Prometheus has had no pandod among its targets for 2 minutes.",
+        ),
     }
 
     def at(time: str, alerts: list[dict]) -> dict:

@@ -46,8 +46,6 @@ def says(program: str, *arguments: str) -> str:
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
     pages = {path.stem for path in RUNBOOKS.glob("Pando*.md")}
     assert pages == set(ALERTS)
-    for name, rule in ALERTS.items():
-        assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{name}.md"
 
 
 def test_runbooks_are_links_where_the_operator_says_that_they_are(tmp_path):
@@ -60,15 +58,12 @@ def test_runbooks_are_links_where_the_operator_says_that_they_are(tmp_path):
     subprocess.run(
         [sys.executable, generator, "--runbooks", base, binary()], check=True
     )
-    rules = "deploy/monitoring/rules/alerts.yaml"
-    for file in (rules, "deploy/kubernetes/components/monitoring/prometheusrule.yaml"):
+    for file in (
+        "deploy/monitoring/rules/alerts.yaml",
+        "deploy/kubernetes/components/monitoring/prometheusrule.yaml",
+    ):
         links = re.findall(r"runbook_url: (.*)", (copy / file).read_text())
         assert links == [f"{base}{name}.md" for name in ALERTS]
-    shipped = (REPOSITORY / rules).read_text()
-    documented = shipped.replace(
-        "runbook_url: docs/runbooks", f"runbook_url: {base}"[:-1]
-    )
-    assert documented == (copy / rules).read_text()
 
 
 @each_alert

@@ -61,6 +61,11 @@ class Prometheus:
             with error:
                 pytest.fail(error.read().decode())
 
+    def page(self, path: str) -> str:
+        url = f"http://{self._address}/{path}"
+        with urllib.request.urlopen(url, timeout=LIMIT_SECONDS) as answer:
+            return answer.read().decode()
+
     def is_ready(self) -> bool:
         ready = f"http://{self._address}/-/ready"
         try:
@@ -80,6 +85,8 @@ def scraping(config: Path, folder: Path) -> Iterator[Prometheus]:
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address={address}",
+        # Where alerts link to.
+        f"--web.user-assets={REPOSITORY / 'docs'}",
         "--log.level=warn",
     ]
     with (

@@ -3,8 +3,9 @@
 usage: generate.py [--check] [--runbooks URL] PANDOD
 All are made from the metrics that pandod prints, so that a query of what it does not
 have is an error. --check writes nothing, and fails when a file says something else.
---runbooks is where the pages of docs/runbooks are served: each alert's runbook_url is
-then a link. Without it, it is the path in this repository.
+--runbooks is where the pages of docs/runbooks are served, and where each alert's
+runbook_url begins. Without it, that is the Prometheus that evaluates the alerts, which
+serves docs/ with --web.user-assets.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from dashboards.sessions import sessions
 from recording_rules import recording_rules
 from rule_files import (
     RUNBOOKS,
+    RUNBOOKS_URL,
     alert_group,
     prometheus_rule,
     recording_group,
@@ -59,7 +61,7 @@ def files(catalogue: Catalogue, runbooks: str) -> dict[Path, str]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL")
+    parser.add_argument("--runbooks", default=RUNBOOKS_URL, metavar="URL")
     parser.add_argument("pandod", type=Path)
     arguments = parser.parse_args()
     wrong = 0

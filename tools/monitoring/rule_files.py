@@ -6,6 +6,10 @@ from alerts import Alert
 RUNBOOKS = "docs/runbooks"
 """Where the runbooks are in the repository."""
 
+RUNBOOKS_URL = "{{ $externalURL }}/user/runbooks"
+"""Where an alert links to, unless the operator says otherwise: the Prometheus that
+evaluates the alert, which serves docs/ with --web.user-assets."""
+
 
 def recording_group(rules: dict[str, str]) -> dict:
     entries = [{"record": name, "expr": expr} for name, expr in rules.items()]
