@@ -253,9 +253,10 @@ EvictionPolicyKind PrefixCache::SetEvictionPolicy(EvictionPolicyKind policy) {
   return previous;
 }
 
-SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name) {
+SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name,
+                                       bool is_internal) {
   Hold hold(this);
-  return parts_.holdings.Open(id, std::move(client_name));
+  return parts_.holdings.Open(id, std::move(client_name), is_internal);
 }
 
 absl::Status PrefixCache::AttachSession(SessionId id,

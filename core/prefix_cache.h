@@ -135,9 +135,10 @@ class PrefixCache {
   // policy before. Linear in the tree, under one hold of the mutex.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
-  // A new session: one worker process. REQUIRES: `id` is random, so that it
-  // cannot be guessed, and not 0.
-  SessionNumber OpenSession(SessionId id, std::string client_name);
+  // A new session: one worker process, or with `is_internal` a part of pandod
+  // itself. REQUIRES: `id` is random, so that it cannot be guessed, and not 0.
+  SessionNumber OpenSession(SessionId id, std::string client_name,
+                            bool is_internal = false);
   // A writer maps the pool for the session, and may write to its reserved pages
   // from now on. No id: it cannot be watched, and its end is not reported.
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);

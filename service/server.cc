@@ -281,7 +281,10 @@ void Server::MakeServices() {
                 if (exit) on_exit_();
               }});
 
-  if (tiers_ != nullptr) admin_service_->set_loader(tiers_->loads());
+  if (tiers_ != nullptr) {
+    admin_service_->set_loader(tiers_->loads());
+    admin_service_->set_tiers(tiers_.get());
+  }
   if (block_memory_ != nullptr) admin_service_->set_blocks(&blocks_);
 
   events_service_ = std::make_unique<EventsService>(

@@ -43,7 +43,7 @@ Mover::Mover(PrefixCache* cache, Turn* turn, Verifier verifier,
       verifier_(std::move(verifier)),
       movers_(movers),
       session_(RandomId()) {
-  cache_->OpenSession(session_, "pandod-tiers");
+  cache_->OpenSession(session_, "pandod-tiers", /*is_internal=*/true);
 }
 
 Mover::~Mover() { cache_->CloseSession(session_); }

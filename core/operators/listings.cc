@@ -27,6 +27,7 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .age = now - session.opened_at,
       .is_connected = !session.lost_at.has_value(),
       .is_attached = session.writers.has_mapped(),
+      .is_internal = session.is_internal,
       .locked_blocks = session.blocks->locked,
       .reserved_blocks = session.blocks->reserved};
 }

@@ -38,6 +38,7 @@ struct SessionInfo {
   absl::Duration age;
   bool is_connected = false;
   bool is_attached = false;
+  bool is_internal = false;
   uint32_t locked_blocks = 0;  // each as often as it is locked
   uint32_t reserved_blocks = 0;
 };

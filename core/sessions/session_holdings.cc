@@ -55,9 +55,13 @@ void SessionHoldings::FreePage(Session& session, PageId page) {
   pool_->Release(session.reserved, page);
 }
 
-SessionNumber SessionHoldings::Open(SessionId id, std::string client_name) {
+SessionNumber SessionHoldings::Open(SessionId id, std::string client_name,
+                                    bool is_internal) {
   ++journal_->counters().sessions_opened;
-  return sessions_->Open(id, std::move(client_name), journal_->time()).number;
+  Session& session =
+      sessions_->Open(id, std::move(client_name), journal_->time());
+  session.is_internal = is_internal;
+  return session.number;
 }
 
 void SessionHoldings::Close(SessionId id) {

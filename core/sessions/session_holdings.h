@@ -64,7 +64,8 @@ class SessionHoldings {
 
   // A session that ends is found no more. EndStep then takes its locks and
   // pages away.
-  SessionNumber Open(SessionId id, std::string client_name);
+  SessionNumber Open(SessionId id, std::string client_name,
+                     bool is_internal = false);
   // The worker ends its session and writes no more: locks are released and
   // pages are free, those in quarantine too, if the session was lost already.
   void Close(SessionId id);

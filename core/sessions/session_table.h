@@ -47,6 +47,8 @@ struct Session {
   SessionId id;
   SessionNumber number;
   std::string client_name;
+  // It is pandod's own, and no worker's.
+  bool is_internal = false;
   absl::Time opened_at;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;

@@ -20,6 +20,7 @@
 #include "service/handlers/admin_wire.h"
 #include "service/handlers/block_wire.h"
 #include "service/handlers/serve_data_path.h"
+#include "service/handlers/tier_wire.h"
 #include "service/handlers/wire.h"
 #include "service/rpc/unary_call.h"
 
@@ -122,6 +123,7 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
   if (blocks_ != nullptr) {
     FillBlockFigures(blocks_->Stats(), response.mutable_blocks());
   }
+  if (tiers_ != nullptr) FillTiers(*tiers_, &response);
   // Each of these belongs to some tenant.
   if (!call.spans_namespaces()) response.clear_quota_classes();
   response.set_epoch(config_.epoch);

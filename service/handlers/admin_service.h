@@ -26,6 +26,7 @@
 #include "service/rpc/server_stream.h"
 #include "service/self_check.h"
 #include "tiers/prefix_loader.h"
+#include "tiers/tiers.h"
 
 namespace pando {
 
@@ -60,6 +61,9 @@ class AdminService {
   // Its figures are among those of GetStats; outlives the service. To be set
   // before the first call.
   void set_blocks(BlockCache* blocks) { blocks_ = blocks; }
+
+  // The same for the tiers.
+  void set_tiers(const Tiers* tiers) { tiers_ = tiers; }
 
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
@@ -129,6 +133,7 @@ class AdminService {
   SelfCheck* const self_check_;
   SteppedCalls* const stepped_;
   BlockCache* blocks_ = nullptr;    // null: there is no block memory
+  const Tiers* tiers_ = nullptr;    // null: there are none
   PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
   const Config config_;
   AsyncService<v1::Admin> grpc_;

@@ -24,6 +24,7 @@ void FillSession(const SessionInfo& session, v1::SessionInfo* out) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(session.age)));
   out->set_is_connected(session.is_connected);
   out->set_is_attached(session.is_attached);
+  out->set_is_internal(session.is_internal);
   out->set_locked_blocks(session.locked_blocks);
   out->set_reserved_blocks(session.reserved_blocks);
 }

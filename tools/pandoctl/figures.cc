@@ -53,6 +53,10 @@ std::string ReasonText(v1::EvictionReason reason) {
   return absl::AsciiStrToLower(absl::StripPrefix(name, "EVICTION_REASON_"));
 }
 
+std::string TierName(v1::Tier tier) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::Tier_Name(tier), "TIER_"));
+}
+
 std::string PagesText(const v1::PageStates& pages) {
   return absl::StrFormat(
       "%d free, %d reserved, %d evictable, %d protected, %d quarantined, "

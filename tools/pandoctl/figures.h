@@ -26,6 +26,8 @@ std::string NameText(const std::string& name);
 std::string KeyText(const v1::NamespaceInfo& ns);
 // "allocation", for example.
 std::string ReasonText(v1::EvictionReason reason);
+// "disk", for example.
+std::string TierName(v1::Tier tier);
 // "3 free, 0 reserved, ...".
 std::string PagesText(const v1::PageStates& pages);
 

@@ -39,11 +39,13 @@ std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
   Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "BLOCKS",
                "CONNECTED", "ATTACHED"});
   for (const v1::SessionInfo& session : sessions) {
-    table.Add({absl::StrCat(session.session_number()),
-               NameText(session.client_name()), AgeText(session.age_ms()),
-               absl::StrCat(session.locks()),
-               absl::StrCat(session.reserved_pages()), BlocksText(session),
-               YesNo(session.is_connected()), YesNo(session.is_attached())});
+    table.Add(
+        {absl::StrCat(session.session_number()),
+         NameText(session.client_name()), AgeText(session.age_ms()),
+         absl::StrCat(session.locks()), absl::StrCat(session.reserved_pages()),
+         BlocksText(session),
+         session.is_internal() ? "internal" : YesNo(session.is_connected()),
+         YesNo(session.is_attached())});
   }
   return table.Text();
 }

@@ -3,10 +3,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,7 +25,9 @@
 namespace pando::ctl {
 namespace {
 
-constexpr uint32_t kListed = 8;
+constexpr int kListed = 8;
+// Among so many sessions those that hold most are looked for.
+constexpr uint32_t kAskedSessions = 10'000;
 constexpr uint32_t kBarWidth = 64;
 constexpr const char* kHomeAndClear = "\x1b[H\x1b[J";
 
@@ -57,20 +63,71 @@ std::string Head(const std::string& address, const v1::GetStatsResponse& stats,
       PagesText(stats.pages()));
 }
 
-// The largest namespaces, the oldest sessions and the oldest locks.
+std::string BlockLine(const v1::BlockFigures& blocks) {
+  return absl::StrFormat(
+      "blocks: %s free of %s, %s, hits %s %%, %d locked, %d written\n",
+      BytesText(blocks.memory_bytes() - blocks.used_bytes()),
+      BytesText(blocks.memory_bytes()), Counted(blocks.kinds(), "kind"),
+      PercentText(blocks.hits(), blocks.hits() + blocks.misses()),
+      blocks.protected_blocks(), blocks.reserved_blocks());
+}
+
+std::string TierLine(const v1::TierFigures& tier) {
+  const std::string held =
+      tier.has_held_pages()
+          ? absl::StrFormat("%d of %d pages, ", tier.held_pages(),
+                            tier.capacity_pages())
+          : "";
+  return absl::StrFormat(
+      "tier %s: %s%d stored, %d loaded, %d dropped, %d failed%s%s\n",
+      TierName(tier.tier()), held, tier.stored_pages(), tier.loaded_pages(),
+      tier.dropped_pages(), tier.failures(),
+      tier.refuses_stores() ? ", stores fail" : "",
+      tier.refuses_loads() ? ", loads fail" : "");
+}
+
+// A line each for the block memory, every tier and the movers; no line for what
+// is not there.
+std::string BlocksAndTiers(const v1::GetStatsResponse& stats) {
+  std::string lines;
+  if (stats.has_blocks()) lines += BlockLine(stats.blocks());
+  for (const v1::TierFigures& tier : stats.tiers()) lines += TierLine(tier);
+  if (!stats.movers().empty()) {
+    absl::StrAppend(
+        &lines, "movers: ",
+        absl::StrJoin(stats.movers(), ", ",
+                      [](std::string* out, const v1::MoverFigures& mover) {
+                        absl::StrAppend(
+                            out, mover.device(), " ",
+                            mover.is_present() ? "copies" : "is missing");
+                      }),
+        "\n");
+  }
+  return lines;
+}
+
+// The largest namespaces, the sessions that hold most and the oldest locks.
 struct Holders {
   v1::ListNamespacesResponse namespaces;
   v1::ListSessionsResponse sessions;
   v1::ListLocksResponse locks;
 };
 
-absl::StatusOr<Holders> FindHolders(Server& server) {
+uint64_t Held(const v1::SessionInfo& session) {
+  return uint64_t{session.locks()} + session.reserved_pages() +
+         session.locked_blocks() + session.reserved_blocks();
+}
+
+absl::StatusOr<Holders> FindHolders(Server& server, int listed) {
   v1::ListLocksRequest oldest;
-  oldest.set_limit(kListed);
-  ASSIGN_OR_RETURN(auto namespaces,
-                   server.List<v1::ListNamespacesRequest>(kListed));
+  oldest.set_limit(static_cast<uint32_t>(listed));
+  ASSIGN_OR_RETURN(auto namespaces, server.List<v1::ListNamespacesRequest>(
+                                        static_cast<uint32_t>(listed)));
   ASSIGN_OR_RETURN(auto sessions,
-                   server.List<v1::ListSessionsRequest>(kListed));
+                   server.List<v1::ListSessionsRequest>(kAskedSessions));
+  auto& most = *sessions.mutable_sessions();
+  std::ranges::stable_sort(most, std::ranges::greater(), Held);
+  if (most.size() > listed) most.DeleteSubrange(listed, most.size() - listed);
   ASSIGN_OR_RETURN(auto locks, server.Ask(oldest));
   return Holders{std::move(namespaces), std::move(sessions), std::move(locks)};
 }
@@ -90,10 +147,24 @@ Json AsJson(const v1::GetStatsResponse& stats, const Rates& rates,
           {"locks", ToJson(holders.locks)}};
 }
 
-// Returns the part of the screen that fits on the terminal.
-std::string Fit(const std::string& screen) {
+winsize Terminal() {
   winsize size = {};
   ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+  return size;
+}
+
+// How many rows each of the three tables has, so that all begin on a screen
+// below `head`: each has a header and a blank line, too.
+int RowsBelow(const std::string& head) {
+  const int rows = Terminal().ws_row;
+  if (rows == 0) return kListed;
+  const auto used = static_cast<int>(absl::c_count(head, '\n')) + 3 * 2;
+  return std::clamp((rows - used) / 3, 1, kListed);
+}
+
+// Returns the part of the screen that fits on the terminal.
+std::string Fit(const std::string& screen) {
+  const winsize size = Terminal();
   std::vector<std::string> lines = absl::StrSplit(screen, '\n');
   if (size.ws_row > 0 && lines.size() > size.ws_row) lines.resize(size.ws_row);
   for (std::string& line : lines) {
@@ -111,14 +182,17 @@ absl::Status Top(const Context& context) {
   return Repeat(
       context.server, options,
       [&](const v1::GetStatsResponse& stats, const Rates& rates) {
-        ASSIGN_OR_RETURN(const Holders holders, FindHolders(context.server));
+        const std::string head =
+            absl::StrCat(Head(context.server.address(), stats, rates),
+                         BlocksAndTiers(stats));
+        ASSIGN_OR_RETURN(
+            const Holders holders,
+            FindHolders(context.server, is_live ? RowsBelow(head) : kListed));
         if (!context.output.is_table()) {
           context.output.Print(AsJson(stats, rates, holders));
           return absl::OkStatus();
         }
-        const std::string screen =
-            absl::StrCat(Head(context.server.address(), stats, rates), "\n",
-                         TablesOf(holders));
+        const std::string screen = absl::StrCat(head, "\n", TablesOf(holders));
         context.output.Print(is_live ? kHomeAndClear + Fit(screen) : screen);
         return absl::OkStatus();
       });

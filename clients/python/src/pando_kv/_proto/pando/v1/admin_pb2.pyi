@@ -239,19 +239,21 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["blocks", "counters", "epoch", "eviction_policy", "held_pages", "locks", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "version", "waiting_matches"]
+    __slots__ = ["blocks", "counters", "epoch", "eviction_policy", "held_pages", "locks", "movers", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "tiers", "version", "waiting_matches"]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
     HELD_PAGES_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
+    MOVERS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
     QUOTA_CLASSES_FIELD_NUMBER: _ClassVar[int]
     REUSE_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    TIERS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
     blocks: BlockFigures
@@ -260,15 +262,17 @@ class GetStatsResponse(_message.Message):
     eviction_policy: str
     held_pages: int
     locks: int
+    movers: _containers.RepeatedCompositeFieldContainer[MoverFigures]
     namespaces: int
     nodes: int
     pages: PageStates
     quota_classes: _containers.RepeatedCompositeFieldContainer[QuotaClass]
     reuse: ReuseStats
     sessions: int
+    tiers: _containers.RepeatedCompositeFieldContainer[TierFigures]
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ..., tiers: _Optional[_Iterable[_Union[TierFigures, _Mapping]]] = ..., movers: _Optional[_Iterable[_Union[MoverFigures, _Mapping]]] = ...) -> None: ...
 
 class KindInfo(_message.Message):
     __slots__ = ["block_bytes", "evictable_blocks", "evicted_blocks", "extra_key", "free_blocks", "generation", "has_cache_salt", "hits", "identity", "is_newest", "key_bytes", "kind_number", "label", "memory_bytes", "misses", "no_room", "overdue", "pending", "protected_blocks", "published_blocks", "reserved_blocks", "sessions", "shards"]
@@ -406,6 +410,14 @@ class LockInfo(_message.Message):
     session_number: int
     def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locked_tokens: _Optional[int] = ..., age_ms: _Optional[int] = ..., namespace_number: _Optional[int] = ...) -> None: ...
 
+class MoverFigures(_message.Message):
+    __slots__ = ["device", "is_present"]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    IS_PRESENT_FIELD_NUMBER: _ClassVar[int]
+    device: str
+    is_present: bool
+    def __init__(self, device: _Optional[str] = ..., is_present: bool = ...) -> None: ...
+
 class NamespaceInfo(_message.Message):
     __slots__ = ["bigram", "evictable_pages", "extra_key", "has_cache_salt", "nodes", "number", "protected_pages"]
     BIGRAM_FIELD_NUMBER: _ClassVar[int]
@@ -505,11 +517,12 @@ class ReuseStats(_message.Message):
     def __init__(self, requested_pages: _Optional[int] = ..., hit_pages: _Optional[int] = ..., lru_hit_pages: _Optional[int] = ...) -> None: ...
 
 class SessionInfo(_message.Message):
-    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "locked_blocks", "locks", "reserved_blocks", "reserved_pages", "session_number"]
+    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "is_internal", "locked_blocks", "locks", "reserved_blocks", "reserved_pages", "session_number"]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
     IS_ATTACHED_FIELD_NUMBER: _ClassVar[int]
     IS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    IS_INTERNAL_FIELD_NUMBER: _ClassVar[int]
     LOCKED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
@@ -519,12 +532,13 @@ class SessionInfo(_message.Message):
     client_name: str
     is_attached: bool
     is_connected: bool
+    is_internal: bool
     locked_blocks: int
     locks: int
     reserved_blocks: int
     reserved_pages: int
     session_number: int
-    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., is_internal: bool = ...) -> None: ...
 
 class SetEvictionPolicyRequest(_message.Message):
     __slots__ = ["policy"]
@@ -537,6 +551,30 @@ class SetEvictionPolicyResponse(_message.Message):
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     previous: str
     def __init__(self, previous: _Optional[str] = ...) -> None: ...
+
+class TierFigures(_message.Message):
+    __slots__ = ["capacity_pages", "dropped_pages", "failures", "held_pages", "loaded_pages", "page_bytes", "refuses_loads", "refuses_stores", "stored_pages", "tier"]
+    CAPACITY_PAGES_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    HELD_PAGES_FIELD_NUMBER: _ClassVar[int]
+    LOADED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    PAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REFUSES_LOADS_FIELD_NUMBER: _ClassVar[int]
+    REFUSES_STORES_FIELD_NUMBER: _ClassVar[int]
+    STORED_PAGES_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
+    capacity_pages: int
+    dropped_pages: int
+    failures: int
+    held_pages: int
+    loaded_pages: int
+    page_bytes: int
+    refuses_loads: bool
+    refuses_stores: bool
+    stored_pages: int
+    tier: _types_pb2.Tier
+    def __init__(self, tier: _Optional[_Union[_types_pb2.Tier, str]] = ..., capacity_pages: _Optional[int] = ..., held_pages: _Optional[int] = ..., page_bytes: _Optional[int] = ..., stored_pages: _Optional[int] = ..., loaded_pages: _Optional[int] = ..., dropped_pages: _Optional[int] = ..., failures: _Optional[int] = ..., refuses_stores: bool = ..., refuses_loads: bool = ...) -> None: ...
 
 class TreeNode(_message.Message):
     __slots__ = ["age_accesses", "begin_token", "depth", "hits", "locks", "namespace_number", "node", "pages", "parent", "priority", "tokens"]

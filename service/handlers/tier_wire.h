@@ -1,0 +1,14 @@
+#ifndef PANDO_SERVICE_HANDLERS_TIER_WIRE_H_
+#define PANDO_SERVICE_HANDLERS_TIER_WIRE_H_
+
+#include "pando/v1/admin.pb.h"
+#include "tiers/tiers.h"
+
+namespace pando {
+
+// The tiers that there are and the movers that copy for them, as messages.
+void FillTiers(const Tiers& tiers, v1::GetStatsResponse* out);
+
+}  // namespace pando
+
+#endif  // PANDO_SERVICE_HANDLERS_TIER_WIRE_H_
