@@ -30,9 +30,15 @@ constexpr std::chrono::milliseconds kStopPoll{20};
 
 // Threads, and how many of them may serve the console. Browsers keep
 // connections open that they may need: each takes a thread until it is used or
-// its time is over.
-constexpr char kThreads[] = "32";
-constexpr int kConsoleThreads = 8;
+// its time is over. A browser asks for six parts of the page at a time, and has
+// read a reply before the thread that sent it is done: a few browsers that load
+// the page at once must all be served.
+constexpr char kThreads[] = "64";
+constexpr int kConsoleThreads = 40;
+
+// How long a connection may stand still: a browser on a busy machine connects,
+// and comes to ask or to read only seconds later.
+constexpr char kStandstillMs[] = "10000";
 
 // civetweb does not return before it has read so much, so only between two
 // chunks can the server notice that a body comes too slowly.
@@ -99,7 +105,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
   const std::string& address = server->config_.address;
   const char* options[] = {
       "listening_ports",    address.c_str(), "num_threads", kThreads,
-      "request_timeout_ms", "2000",          nullptr};
+      "request_timeout_ms", kStandstillMs,   nullptr};
   mg_callbacks callbacks = {};
   callbacks.begin_request = HandleRequest;
   callbacks.log_message = KeepLogMessage;

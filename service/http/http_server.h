@@ -30,10 +30,11 @@ namespace pando {
 //   this
 //                  server's name or an Origin of another page; 401 without a
 //                  token where one is needed
-// Only a few of its threads serve the console, however many requests there are
-// and however slowly their bodies arrive: so metrics and probes never wait for
-// them. Owned by Server. Its threads call the collectables, is_ready, admits
-// and the console, also concurrently; nothing is called after destruction.
+// Only a part of its threads serves the console, however many requests there
+// are and however slowly their bodies arrive: so metrics and probes never wait
+// for them. Owned by Server. Its threads call the collectables, is_ready,
+// admits and the console, also concurrently; nothing is called after
+// destruction.
 class HttpServer {
  public:
   struct Config {
