@@ -478,6 +478,8 @@ absl::Status Server::StartHttp() {
 void Server::MakeConsole() {
   console_ = std::make_unique<Console>(Console::Config{
       .cache = &cache_,
+      .blocks = block_memory_ != nullptr ? &blocks_ : nullptr,
+      .tiers = tiers_.get(),
       .rpc = &rpc_metrics_,
       .is_draining = &is_draining_,
       .explain =

@@ -6,8 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "os/random_id.h"
+#include "service/console/block_json.h"
 #include "service/console/console_query.h"
 #include "service/console/explain_json.h"
 #include "service/console/forest_json.h"
@@ -15,6 +20,7 @@
 #include "service/console/search.h"
 #include "service/console/session_json.h"
 #include "service/console/stats_json.h"
+#include "service/console/tier_json.h"
 #include "service/console/tree_copy.h"
 
 namespace pando {
@@ -24,6 +30,7 @@ using nlohmann::json;
 
 constexpr std::string_view kFolder = "/console/";
 constexpr std::string_view kApi = "/console/api/";
+constexpr char kPage[] = "index.html";
 constexpr char kJson[] = "application/json";
 
 // What the page shows at once.
@@ -35,6 +42,9 @@ constexpr uint32_t kShownParts = 500;
 constexpr uint32_t kMaxShownParts = 10'000;
 constexpr uint32_t kShownChildren = 20;
 constexpr uint32_t kListedSessions = 200;
+// Those among which the ones that hold most are found: the oldest.
+constexpr uint32_t kKnownSessions = 10'000;
+constexpr size_t kListedKinds = 50;
 constexpr uint32_t kListedLocks = 1'000;
 constexpr uint32_t kLocksOfASession = 100;
 constexpr uint32_t kShownTokens = 4'096;
@@ -45,9 +55,9 @@ constexpr uint64_t kBytesBesideTokens = 4'096;
 constexpr uint64_t kMaxBodyBytes = uint64_t{16} << 20;
 
 // The page may load nothing from elsewhere, and no other page may frame or read
-// it.
+// it. The nonce is that of the script within the page.
 constexpr char kContentSecurityPolicy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "default-src 'none'; script-src 'self' 'nonce-$0'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
@@ -75,10 +85,14 @@ HttpReply ErrorReply(int status, const std::string& message) {
   return JsonReply(status, {{"error", message}});
 }
 
-HttpReply FileReply(const std::string& name) {
-  const PageFile* file = FindPageFile(name.empty() ? "index.html" : name);
+// `nonce` is that of the script within the page itself.
+HttpReply FileReply(const std::string& path, const std::string& nonce) {
+  const std::string name = path.empty() ? kPage : path;
+  const PageFile* file = FindPageFile(name);
   if (file == nullptr) return ErrorReply(404, "the console has no such file");
-  return {200, std::string(file->content_type), std::string(file->content)};
+  std::string content(file->content);
+  if (name == kPage) absl::StrReplaceAll({{"NONCE", nonce}}, &content);
+  return {200, std::string(file->content_type), std::move(content)};
 }
 
 // The index of the branch that `query` names.
@@ -104,11 +118,13 @@ Console::Console(Config config)
         return std::make_shared<const Forest>(CopyWholeTree(*cache));
       }),
       sessions_(Maker<SessionList>([cache = config_.cache] {
-        return cache->ListSessions(kListedSessions);
+        return cache->ListSessions(kKnownSessions);
       })),
       locks_(Maker<LockList>([cache = config_.cache] {
         return cache->ListLocks(kListedLocks, std::nullopt);
-      })) {}
+      })),
+      blocks_(Maker<BlockStats>(
+          [blocks = config_.blocks] { return blocks->Stats(); })) {}
 
 size_t Console::max_body_bytes() const {
   return std::min(kMaxBodyBytes,
@@ -116,6 +132,8 @@ size_t Console::max_body_bytes() const {
 }
 
 HttpReply Console::Answer(const HttpRequest& request) {
+  const std::string nonce =
+      absl::StrFormat("%016x%016x", RandomId(), RandomId());
   HttpReply reply;
   if (request.path == "/console") {
     reply = {301, kJson, "", {{"Location", std::string(kFolder)}}};
@@ -125,15 +143,17 @@ HttpReply Console::Answer(const HttpRequest& request) {
                         : ErrorReply(HttpStatusOf(answer.status()),
                                      std::string(answer.status().message()));
   } else if (request.method == "GET") {
-    reply = FileReply(request.path.substr(kFolder.size()));
+    reply = FileReply(request.path.substr(kFolder.size()), nonce);
   } else {
     reply = ErrorReply(405, "only GET is allowed");
   }
   for (const auto& [header, value] :
-       {std::pair("Content-Security-Policy", kContentSecurityPolicy),
-        std::pair("Cross-Origin-Resource-Policy", "same-origin"),
-        std::pair("Referrer-Policy", "no-referrer"),
-        std::pair("X-Content-Type-Options", "nosniff")}) {
+       {std::pair<const char*, std::string>(
+            "Content-Security-Policy",
+            absl::Substitute(kContentSecurityPolicy, nonce)),
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Referrer-Policy", "no-referrer"},
+        {"X-Content-Type-Options", "nosniff"}}) {
     reply.headers.emplace_back(header, value);
   }
   return reply;
@@ -147,8 +167,7 @@ Console::Json Console::Ask(const HttpRequest& request) {
     if (what == "stats") return Stats();
     if (what == "tree") return Tree(request.query);
     if (what == "branch") return Branch(request.query);
-    if (what == "sessions")
-      return SessionsJson(*sessions_.Get(), *locks_.Get());
+    if (what == "sessions") return Sessions(request.query);
     if (what == "locks") return Locks(request.query);
     if (what == "search") return Search(request.query);
     if (what == "tokens" && config_.shows_tokens) return Tokens(request.query);
@@ -157,8 +176,16 @@ Console::Json Console::Ask(const HttpRequest& request) {
       absl::StrCat("there is no ", request.method, " ", request.path));
 }
 
-Console::Json Console::Stats() const {
+Console::Json Console::Stats() {
   json stats = CacheJson(config_.cache->Stats());
+  stats["internal_sessions"] = InternalSessions(*sessions_.Get());
+  stats["blocks"] = config_.blocks == nullptr
+                        ? json(nullptr)
+                        : BlocksJson(*blocks_.Get(), kListedKinds);
+  stats["tiers"] =
+      config_.tiers == nullptr ? json::array() : TiersJson(*config_.tiers);
+  stats["movers"] =
+      config_.tiers == nullptr ? json::array() : MoversJson(*config_.tiers);
   stats["rpc"] = RpcJson(config_.rpc->Figures());
   stats["time_s"] = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   stats["page_tokens"] = config_.cache->page_tokens();
@@ -167,6 +194,11 @@ Console::Json Console::Stats() const {
   stats["is_draining"] = config_.is_draining->load(std::memory_order_relaxed);
   stats["shows_tokens"] = config_.shows_tokens;
   return stats;
+}
+
+Console::Json Console::Sessions(const std::string& query) {
+  ASSIGN_OR_RETURN(const auto text, TextIn(query, "text", ""));
+  return SessionsJson(*sessions_.Get(), *locks_.Get(), text, kListedSessions);
 }
 
 Console::Json Console::Tree(const std::string& query) {

@@ -10,12 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/block_cache.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/console/forest.h"
 #include "service/console/refreshed.h"
 #include "service/http/http_message.h"
+#include "tiers/tiers.h"
 
 namespace pando {
 
@@ -28,8 +30,10 @@ class Console {
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
                                              v1::ExplainMatchResponse&)>;
   struct Config {
-    // All three outlive the console.
+    // All outlive the console.
     PrefixCache* cache = nullptr;
+    BlockCache* blocks = nullptr;  // null: there is no block memory
+    const Tiers* tiers = nullptr;  // null: there are none
     const RpcMetrics* rpc = nullptr;
     const std::atomic<bool>* is_draining = nullptr;
     Explain explain;
@@ -53,7 +57,8 @@ class Console {
   using Json = absl::StatusOr<nlohmann::json>;
 
   Json Ask(const HttpRequest& request);
-  Json Stats() const;
+  Json Stats();
+  Json Sessions(const std::string& query);
   Json Tree(const std::string& query);
   Json Branch(const std::string& query);
   Json Locks(const std::string& query);
@@ -65,6 +70,7 @@ class Console {
   Refreshed<Forest> forest_;
   Refreshed<SessionList> sessions_;
   Refreshed<LockList> locks_;
+  Refreshed<BlockStats> blocks_;
 };
 
 }  // namespace pando

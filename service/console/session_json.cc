@@ -1,8 +1,15 @@
 #include "service/console/session_json.h"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace pando {
 namespace {
@@ -24,27 +31,71 @@ json LockJson(const LockInfo& lock, const Forest& forest) {
                                     : json::array()}};
 }
 
+json SessionJson(const SessionInfo& session) {
+  return {{"number", session.number.value()},
+          {"client_name", session.client_name},
+          {"is_connected", session.is_connected},
+          {"is_attached", session.is_attached},
+          {"is_internal", session.is_internal},
+          {"locks", session.locks},
+          {"reserved_pages", session.reserved_pages},
+          {"locked_blocks", session.locked_blocks},
+          {"reserved_blocks", session.reserved_blocks},
+          {"age_s", absl::ToDoubleSeconds(session.age)}};
+}
+
+// Locks count as pages and blocks do: which of two sessions holds more matters
+// less than that those who hold something come first.
+uint64_t Held(const SessionInfo& session) {
+  return uint64_t{session.locks} + session.reserved_pages +
+         session.locked_blocks + session.reserved_blocks;
+}
+
+bool IsCalled(const SessionInfo& session, const std::string& lower_text) {
+  return lower_text.empty() ||
+         absl::StrCat(session.number.value()) == lower_text ||
+         absl::StrContains(absl::AsciiStrToLower(session.client_name),
+                           lower_text);
+}
+
+// Those who hold most first.
+std::vector<const SessionInfo*> Called(const std::string& text,
+                                       const SessionList& sessions) {
+  const std::string lower_text = absl::AsciiStrToLower(text);
+  std::vector<const SessionInfo*> called;
+  for (const SessionInfo& session : sessions.sessions) {
+    if (IsCalled(session, lower_text)) called.push_back(&session);
+  }
+  std::ranges::stable_sort(called, std::ranges::greater(),
+                           [](const auto* each) { return Held(*each); });
+  return called;
+}
+
 }  // namespace
 
-json SessionsJson(const SessionList& sessions, const LockList& locks) {
+uint32_t InternalSessions(const SessionList& sessions) {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(sessions.sessions, &SessionInfo::is_internal));
+}
+
+json SessionsJson(const SessionList& sessions, const LockList& locks,
+                  const std::string& text, size_t limit) {
   absl::flat_hash_map<SessionNumber, double> oldest;
   for (const LockInfo& lock : locks.locks) {
     oldest.try_emplace(lock.session, absl::ToDoubleSeconds(lock.age));
   }
   json list = json::array();
-  for (const SessionInfo& session : sessions.sessions) {
-    json& out =
-        list.emplace_back(json{{"number", session.number.value()},
-                               {"client_name", session.client_name},
-                               {"is_connected", session.is_connected},
-                               {"is_attached", session.is_attached},
-                               {"locks", session.locks},
-                               {"reserved_pages", session.reserved_pages},
-                               {"age_s", absl::ToDoubleSeconds(session.age)}});
-    const auto lock = oldest.find(session.number);
+  const std::vector<const SessionInfo*> called = Called(text, sessions);
+  for (const SessionInfo* session :
+       std::span(called).first(std::min(limit, called.size()))) {
+    json& out = list.emplace_back(SessionJson(*session));
+    const auto lock = oldest.find(session->number);
     if (lock != oldest.end()) out["oldest_lock_s"] = lock->second;
   }
-  return {{"sessions", std::move(list)}, {"total", sessions.total}};
+  return {{"sessions", std::move(list)},
+          {"total", sessions.total},
+          {"internal", InternalSessions(sessions)},
+          {"called", called.size()}};
 }
 
 json LocksJson(const LockList& locks, const Forest& forest) {

@@ -37,9 +37,9 @@ def start_pandod(
     with ExitStack() as stack:
 
         def start(**options: object) -> Pandod:
-            http = free_address()
-            pandod = stack.enter_context(serving(tmp_path, http=http, **options))
-            pandod.http = http
+            options = {"http": free_address()} | options
+            pandod = stack.enter_context(serving(tmp_path, **options))
+            pandod.http = options["http"]
             return pandod
 
         yield start

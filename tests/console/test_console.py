@@ -164,7 +164,8 @@ def test_what_a_session_holds_is_shown_until_it_is_killed(page, pandod, client):
         row = "document.querySelector('#sessions tr[data-session=\"2\"]')"
         page.until(row)
         assert "attached" in page.run(f"{row}.innerText")
-        assert page.run(f"{row}.cells[5].innerText").endswith(" s")
+        age = f"{row}.querySelector('[data-label=Age]').innerText"
+        assert page.run(age).endswith(" s")
         page.click('#sessions tr[data-session="2"]')
         page.until("document.querySelector('#icicle g.node.held')")
         assert page.run("document.querySelectorAll('#icicle g.node:not(.held)').length")
@@ -314,19 +315,32 @@ def test_the_tree_and_the_sessions_are_reached_by_keyboard(page, pandod, client)
     page.until("document.querySelector('#sessions tr.chosen')")
 
 
-def test_the_charts_stay_where_they_are_when_the_tree_grows(page, pandod, client):
+def test_the_box_of_the_tree_fits_it_and_does_not_shrink_while_it_is_shown(
+    page, pandod, client
+):
     page.open(pandod.http)
     admit_and_publish(client, prompt(1))
     page.until(f"{NODES} === 1")
-    top = "document.getElementById('hit-rate').getBoundingClientRect().top"
-    before = page.run(top)
-    for pages in range(2, 20):
+    box = "document.getElementById('icicle')"
+    high = f"{box}.clientHeight"
+    unused = f"{high} - {box}.querySelector('svg').clientHeight"
+    page.until(f"{unused} === 0 && {high} === 75")  # everything, namespace, node
+    for pages in range(2, 8):
         tokens = prompt(pages)
         tokens[-PAGE_TOKENS:] += 1_000_000 * pages
         admit_and_publish(client, tokens)
-    page.until(f"{NODES} > 20")
+    page.until(f"{unused} === 0 && {high} > 150")
     page.screenshot("deep")
-    assert page.run(top) == before
+    before = page.run(high)
+    client.evict(100)
+    page.until(f"{NODES} === 0")
+    assert page.run(high) == before
+    for pages in range(8, 40):
+        tokens = prompt(pages)
+        tokens[-PAGE_TOKENS:] += 1_000_000 * pages
+        admit_and_publish(client, tokens)
+    page.until(f"{NODES} > 10")
+    assert page.run(high) <= 520
 
 
 def test_labels_stay_within_their_blocks_while_these_move(page, load):

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import re
 import socket
 import urllib.error
 import urllib.request
@@ -55,6 +56,20 @@ def test_tokens_are_shown_where_that_is_turned_on(page, start_pandod):
         page.click("#details .actions button:not(.zoom)")
         page.until("document.querySelector('#details .tokens')")
         assert page.text("#details .tokens") == " ".join(map(str, SECRET))
+
+
+def test_the_script_within_the_page_has_another_nonce_each_time(pandod):
+    def nonces() -> set[str]:
+        with urllib.request.urlopen(f"http://{pandod.http}/console/") as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            page = answer.read().decode()
+        found = re.findall(r"nonce-(\w+)'", policy) + re.findall('nonce="(.*?)"', page)
+        assert len(found) == 2
+        return set(found)
+
+    (first,), (second,) = nonces(), nonces()
+    assert first != second
+    assert len(first) == 32
 
 
 def test_the_console_can_be_turned_off(start_pandod):

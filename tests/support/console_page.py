@@ -78,6 +78,10 @@ class ConsolePage:
     def type(self, selector: str, text: str) -> None:
         self._driver.find_element("css selector", selector).send_keys(text)
 
+    def press(self, key: str) -> None:
+        """On what has the keyboard's focus."""
+        self._driver.switch_to.active_element.send_keys(key)
+
     def text(self, selector: str = "body") -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
 

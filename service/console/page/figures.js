@@ -18,7 +18,7 @@ const FIGURES = [
    ({ stats }) => count(stats.nodes),
    ({ stats }) => plural(stats.namespaces, "namespace")],
   ["Sessions",
-   ({ stats }) => count(stats.sessions),
+   ({ stats }) => count(stats.sessions - stats.internal_sessions),
    ({ stats }) => `${count(stats.sessions_lost)} lost since the start`],
   ["Locks",
    ({ stats }) => count(stats.locks),

@@ -32,6 +32,7 @@ svg.append("defs").append("pattern")
 let held = new Set();
 let boxes = [];
 let reached = null; // the key of the block that Tab reaches
+let drawn = { root: null, height: 0 }; // what the frame has room for
 
 // What to ask for, so that what comes can be drawn.
 export function wantedDetail() {
@@ -49,6 +50,7 @@ export function drawTree(tree, pageTokens) {
   const tokens = tree.branches[0].below.pages * pageTokens;
   svg.attr("aria-label", `The tree: ${plural(tokens, "token")} in ` +
     plural(tree.branches[0].below.nodes, "node"));
+  fitFrame(tree.branches[0].name, height);
   move(svg).attr("height", height);
   const groups = svg.selectAll("g").data(boxes, (box) => box.key);
   leave(groups.exit());
@@ -63,6 +65,14 @@ export function drawTree(tree, pageTokens) {
   moving.select(".locked-share").attr("width", lockedWidth);
   moving.on("end", function (box) { label(d3.select(this), box, box.width, pageTokens); });
   mark();
+}
+
+// As high as the tree, up to what the style allows. While the same is shown it does
+// not shrink, so that what is below stays in its place.
+function fitFrame(root, height) {
+  const before = drawn.root === root ? drawn.height : 0;
+  drawn = { root, height: Math.max(before, height) };
+  frame.style.height = `${drawn.height}px`;
 }
 
 // Those nodes are marked, and the others stand back.

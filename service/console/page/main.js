@@ -1,6 +1,7 @@
 // Asks pandod about once a second and shows what it says.
 
 import { get } from "./api.js";
+import { showBlocks } from "./blocks.js";
 import { refreshDetails } from "./details.js";
 import "./explain.js";
 import { byId } from "./element.js";
@@ -12,7 +13,8 @@ import { showPages } from "./page_states.js";
 import { onThemeChange } from "./palette.js";
 import { showPath } from "./path.js";
 import "./search.js";
-import { refreshLocks, showSessions } from "./sessions.js";
+import { refreshLocks, refreshSessions } from "./sessions.js";
+import { showTiers } from "./tiers.js";
 import { showTimelines } from "./timelines.js";
 import { onChange, view, zoomTo } from "./view.js";
 
@@ -25,6 +27,8 @@ async function refreshStats() {
   history.add(stats);
   showFigures(stats, history.overall());
   showPages(stats);
+  showBlocks(stats.blocks);
+  showTiers(stats);
   showTimelines(history.points, stats.time_s);
 }
 
@@ -50,7 +54,7 @@ async function refresh() {
   await refreshStats();
   await Promise.all([
     refreshTree(),
-    get("sessions").then((answer) => showSessions(answer, stats.time_s)),
+    refreshSessions(stats.time_s),
     refreshLocks(),
     refreshDetails(stats),
   ]);

@@ -1,11 +1,11 @@
-// Who is attached, and what each holds. A session that has ended stays in the
-// list for a moment, so that its end is seen.
+// Who is attached, and what each holds: who holds most comes first. A session that
+// has ended stays in the list for a moment, so that its end is seen.
 
 import { get } from "./api.js";
 import { byId, element, show } from "./element.js";
 import { age, count, plural } from "./format.js";
 import { holdUp } from "./icicle.js";
-import { chooseSession, onChange, select, view } from "./view.js";
+import { change, chooseSession, onChange, select, view } from "./view.js";
 
 const ENDED_SECONDS = 6;
 
@@ -13,26 +13,44 @@ const list = byId("sessions");
 const note = byId("sessions-note");
 const locksPanel = byId("session-locks");
 
-let known = new Map(); // number -> the session, and when it ended
+const filter = byId("session-filter");
 
-export function showSessions({ sessions, total }, now) {
+let known = new Map(); // number -> the session, and when it ended
+let lookedFor = ""; // those of this name or number are in `known`
+
+export async function refreshSessions(now) {
+  const text = filter.value.trim();
+  const answer = await get("sessions", { text });
+  if (text !== filter.value.trim()) return;
+  if (text !== lookedFor) known = new Map();
+  lookedFor = text;
+  showSessions(answer, now);
+}
+
+function showSessions({ sessions, total, internal, called }, now) {
   const present = new Map(sessions.map((session) => [session.number, session]));
   for (const [number, session] of known) {
-    if (present.has(number)) continue;
+    if (present.has(number) || called > sessions.length) continue;
     const endedAt = session.endedAt ?? now;
     if (now - endedAt > ENDED_SECONDS) continue;
     present.set(number, { ...session, endedAt });
   }
   known = present;
-  const inOrder = [...known.values()].sort((a, b) => a.number - b.number);
-  show(list, ...inOrder.map(rowOf));
-  note.hidden = inOrder.length > 0 && sessions.length === total;
-  note.textContent = total === 0 ? "No worker is connected."
-    : `${plural(total - sessions.length, "more session")}.`;
+  show(list, ...[...known.values()].map(rowOf));
+  note.textContent = noteOf(sessions.length, total, internal, called);
+  note.hidden = note.textContent === "";
+}
+
+function noteOf(listed, total, internal, called) {
+  if (lookedFor && called === 0) return "No session is called so.";
+  if (!lookedFor && total === internal) return "No worker is connected.";
+  if (called > listed) return `${plural(called - listed, "more session")}.`;
+  return "";
 }
 
 function stateOf(session) {
   if (session.endedAt) return "ended";
+  if (session.is_internal) return "internal";
   if (!session.is_connected) return "lost";
   return session.is_attached ? "attached" : "connected";
 }
@@ -40,8 +58,12 @@ function stateOf(session) {
 function rowOf(session) {
   const state = stateOf(session);
   const hasEnded = state === "ended";
-  const number = (text) =>
-    element("td", { className: "number" }, hasEnded ? "–" : text);
+  const number = (label, text, className = "") => {
+    const cell = element("td", { className: `number ${className}` },
+                         hasEnded ? "–" : text);
+    cell.dataset.label = label;
+    return cell;
+  };
   const row = element("tr", {
     className: "choice",
     onclick: () =>
@@ -52,10 +74,13 @@ function rowOf(session) {
     textContent: `${session.number} ${session.client_name}`,
   })),
   element("td", { className: `state-${state}` }, state),
-  number(count(session.locks)),
-  number(session.oldest_lock_s === undefined ? "–" : age(session.oldest_lock_s)),
-  number(count(session.reserved_pages)),
-  number(age(session.age_s)));
+  number("Locks", count(session.locks)),
+  number("Oldest lock",
+         session.oldest_lock_s === undefined ? "–" : age(session.oldest_lock_s)),
+  number("Reserved pages", count(session.reserved_pages)),
+  number("Locked blocks", count(session.locked_blocks), "blocks-only"),
+  number("Reserved blocks", count(session.reserved_blocks), "blocks-only"),
+  number("Age", age(session.age_s)));
   row.dataset.session = row.dataset.key = session.number;
   row.classList.toggle("chosen", view.session === session.number);
   row.classList.toggle("ended", hasEnded);
@@ -89,6 +114,10 @@ function lockRow(lock) {
   element("td", { className: "number" }, `${count(lock.locked_tokens)} tokens`),
   element("td", { className: "number" }, age(lock.age_s)));
 }
+
+filter.addEventListener("input", () => change({}));
+// There may be hundreds of buttons between.
+byId("skip-sessions").onclick = () => byId("explain-title").focus();
 
 onChange(() => {
   for (const row of list.rows) {

@@ -10,7 +10,7 @@ const listeners = [];
 // Calls `react` after each change.
 export const onChange = (react) => listeners.push(react);
 
-function change(changes) {
+export function change(changes) {
   Object.assign(view, changes);
   for (const react of listeners) react();
 }
