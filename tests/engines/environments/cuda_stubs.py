@@ -24,7 +24,7 @@ UNKNOWN_ERROR = 999
 
 @dataclass
 class Imports:
-    """The symbols that a set of libraries takes from the CUDA libraries."""
+    """What a set of libraries takes from the CUDA libraries."""
 
     libraries: set[str] = field(default_factory=set)
     # By library and symbol version.
