@@ -39,7 +39,7 @@ help:
 	@echo "make check           formatting, layers, and what ruff and clang-tidy find"
 	@echo "make format          formats all sources (clang-format, ruff)"
 	@echo "make test-fleet      real routers on two machines; downloads them once"
-	@echo "make test-engines    SGLang and vLLM on Pando; installs them"
+	@echo "make test-engines    SGLang and vLLM on Pando; installs them; NEWEST=1: the newest"
 	@echo "make fuzz            the fuzzers, FUZZ_SECONDS=600 each"
 	@echo "make soak            workers are killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage        lines and branches of core/ that its tests run"
@@ -133,10 +133,16 @@ test-engines:
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target --keep-going \
 	  $(ENGINES:%=test-engine-%)
 
+# What is run of an engine; with NEWEST=1 the newest release that its package index has:
+# what has changed of what Pando leans on, and the quick tests.
+NEWEST :=
+engine_tests = $(if $(NEWEST),tests/engines/environments/newest.py $1, \
+  -m pytest -q -rs -c tests/pytest.ini --rootdir tests tests/engines \
+  $(if $(filter $(firstword $(ENGINES)),$1),$(TORCH_TESTS)))
+
 test-engine-%:
-	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* -m pytest -q \
-	  -rs -c tests/pytest.ini --rootdir tests tests/engines \
-	  $(if $(filter $(firstword $(ENGINES)),$*),$(TORCH_TESTS)); \
+	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* \
+	  $(call engine_tests,$*); \
 	code=$$?; \
 	if [ $$code -eq 75 ]; then \
 	  echo "SKIPPED: no packages of $*; its tests did not run"; \

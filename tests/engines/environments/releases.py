@@ -1,8 +1,9 @@
-"""Finds or makes the files of another release of an engine, beside the environment.
+"""Finds or makes the files of another release of an engine, beside the environment, and
+runs the quick tests with them.
 
 Its Python is run with the binaries of the environment's own release: enough for
-schedulers. Kept in ${PANDO_CACHE:-~/.cache/pando}/engines, under the hash of
-ENGINE-releases.lock, so that only the first run downloads.
+schedulers. Kept in ${PANDO_CACHE:-~/.cache/pando}/engines, under the hash of what is
+downloaded, so that only the first run does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ import zipfile
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+_TESTS = _HERE.parents[1]
+# What is run with another release, of tests/engines/ENGINE.
+_QUICK = {
+    "sglang": ["test_seams.py", "test_publisher.py", "test_two_engines.py"],
+    "vllm": [
+        "test_signatures.py",
+        "schedulers/test_scheduler_alone.py",
+        "offloading/test_sharing.py",
+        "offloading/test_programs.py",
+    ],
+}
+_FEWER = {"PANDO_TEST_PROGRAMS": "5"}
 
 
 def releases(engine: str) -> dict[str, str]:
@@ -29,11 +42,28 @@ def releases(engine: str) -> dict[str, str]:
     }
 
 
+def newest_version(engine: str) -> str:
+    """Of those with a wheel for this Python. Raises subprocess.CalledProcessError where
+    there is no index."""
+    said = subprocess.check_output(
+        [sys.executable, "-m", "pip", "index", "versions", engine]
+        + ["--disable-pip-version-check", "--only-binary=:all:"],
+        text=True,
+    )
+    # "vllm (0.33.0)", and more lines.
+    return said.split()[1].strip("()")
+
+
 def release(engine: str, version: str, own: Path) -> Path:
     """A folder for PYTHONPATH. `own` is the package that the environment has. Raises
     subprocess.CalledProcessError where the wheel cannot be had."""
-    lock = _lock_file(engine).read_bytes()
-    digest = hashlib.sha256(lock + str(own).encode()).hexdigest()
+    wanted = releases(engine).get(version)
+    made_of = _lock_file(engine).read_bytes()
+    if wanted is None:
+        # The newest may be in no lock file yet.
+        wanted = f"{engine}=={version}"
+        made_of = wanted.encode()
+    digest = hashlib.sha256(made_of + str(own).encode()).hexdigest()
     cache = Path(os.environ.get("PANDO_CACHE") or Path.home() / ".cache/pando")
     folder = cache / "engines" / f"{engine}-release-{version}-{digest[:16]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -42,13 +72,36 @@ def release(engine: str, version: str, own: Path) -> Path:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
-            _unpack(releases(engine)[version], folder)
+            _unpack(wanted, folder)
             for binary in own.rglob("*.so"):
                 link = folder / engine / binary.relative_to(own)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(binary)
             complete.touch()
     return folder
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """In which that folder's release is the one that is imported."""
+    paths = [str(folder), os.environ["PYTHONPATH"]]
+    # vLLM's device is told by the installed package else.
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "VLLM_TARGET_DEVICE": "cpu",
+    }
+
+
+def run_quick_tests(
+    engine: str, environment: dict[str, str], scratch: Path
+) -> subprocess.CompletedProcess[bytes]:
+    """`scratch` has a short path, for sockets are made there."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        + ["-c", _TESTS / "pytest.ini", "--rootdir", _TESTS, "--timeout=600"]
+        + ["--basetemp", scratch]
+        + [_TESTS / "engines" / engine / part for part in _QUICK[engine]],
+        env=_FEWER | environment,
+    )
 
 
 def _lock_file(engine: str) -> Path:
@@ -61,7 +114,8 @@ def _unpack(requirement: str, folder: Path) -> None:
         listed.write_text(requirement)
         subprocess.run(
             [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            + ["--no-cache-dir", "--disable-pip-version-check", "--require-hashes"]
+            + ["--no-cache-dir", "--disable-pip-version-check"]
+            + (["--require-hashes"] if "--hash=" in requirement else [])
             + ["--only-binary=:all:", "--dest", scratch, "--requirement", listed],
             check=True,
             stdout=sys.stderr,

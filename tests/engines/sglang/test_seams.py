@@ -1,109 +1,53 @@
 """What the adapter leans on in SGLang is there, and is what it was."""
 
-import inspect
 from types import SimpleNamespace
 
 import pytest
+import sglang
 import torch
 from engines.models import LAYERS, LAYOUT, make_model
-from pando_kv._tested_versions import require_tested_version
-from pando_kv.sglang import TESTED_VERSIONS
-from pando_kv.sglang.hooks import WEIGHT_UPDATES
+from pando_kv._seams import SEAMS, changes_of, require_seam
+from pando_kv.sglang import SEAM
 
-# Parameters by name, of what the adapter overrides, replaces or hooks.
-SIGNATURES = {
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.match_prefix": "self params",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.checkpoint": "self req up_to kwargs",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.claim_kv_row": "self req",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.on_release": "self req checkpointed",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.evict": "self params",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.inc_lock_ref": "self node",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.dec_lock_ref": "self node params",
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.path_device_indices": "self node",
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.clear": "self",
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.merge_and_sort_free": "self",
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.create_prefill_budget": (
-        "self tree_cache num_mixed_decode_tokens"
-    ),
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.alloc_extend": (
-        "self prefix_lens prefix_lens_cpu seq_lens seq_lens_cpu last_loc "
-        "extend_num_tokens num_new_pages"
-    ),
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.evict_to_free_tokens": (
-        "self tree_cache num_tokens"
-    ),
-    "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator.check_decode_capacity": (
-        "self num_tokens tree_cache requests spec_algorithm"
-    ),
-    "sglang.srt.mem_cache.prefill_budget:PrefillBudget.check_prefill": (
-        "self extend_input_len total_tokens max_new_tokens input_tokens "
-        "swa_host_hit_length chunk_limit"
-    ),
-    "sglang.srt.mem_cache.prefill_budget:PrefillBudget.available_chunk_tokens": (
-        "self chunk_limit"
-    ),
-    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._create_buffers": "self",
-    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._build_kv_buffer_descs": "self",
-    "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool._init_data_ptrs_and_strides": "self",
-    "sglang.srt.managers.schedule_policy:SchedulePolicy.calc_priority": (
-        "self waiting_queue running_batch processed_tokens"
-    ),
-    "sglang.srt.managers.scheduler:Scheduler.get_new_batch_prefill": (
-        "self running_batch"
-    ),
-    "sglang.srt.managers.scheduler:Scheduler.process_batch_result": "self batch result",
-    "sglang.srt.managers.scheduler:Scheduler.update_running_batch": "self batch",
-    "sglang.srt.managers.schedule_batch:ScheduleBatch.new_tokens_required_next_decode": (
-        "self selected_indices"
-    ),
-    "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
-        "self waiting_queue"
-    ),
-    (
-        "sglang.srt.managers.scheduler_components.weight_updater:"
-        "SchedulerWeightUpdaterManager.record_weight_version_after_update"
-    ): "self weight_version",
-    **dict.fromkeys(WEIGHT_UPDATES, "self recv_req"),
-    "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache.release_aborted_request": (
-        "self handle"
-    ),
-    "sglang.srt.mem_cache.registry:register_radix_cache_backend": "name factory",
-    "sglang.srt.managers.schedule_batch:Req.owned_kv_len": "self",
-    "sglang.srt.managers.schedule_batch:Req.refresh_fill_ids": "self",
-    "sglang.srt.distributed.parallel_state:GroupCoordinator.broadcast_object": (
-        "self obj src"
-    ),
-}
+SGLANG = [name for name, seam in SEAMS.items() if seam.engine == "SGLang"]
 
 
-# Parameters that some releases add, which the adapter takes, too.
-ADDED = {"auxiliary_swa_host_hit_length"}
+@pytest.mark.parametrize("name", SGLANG)
+def test_this_sglang_is_as_it_was_tested(name):
+    if sglang.__version__ in SEAMS[name].versions:
+        assert changes_of(name) == []
+        require_seam(name)
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_a_signature_is_the_one_that_was_tested(name):
-    import pkgutil
-
-    inspected = inspect.signature(_original(pkgutil.resolve_name(name)))
-    parameters = [each for each in inspected.parameters if each not in ADDED]
-    assert " ".join(parameters) == SIGNATURES[name]
-
-
-def _original(function):
-    return inspect.unwrap(function)
-
-
-def test_this_sglang_is_a_tested_one():
-    import sglang
-
-    require_tested_version("SGLang", sglang.__version__, TESTED_VERSIONS)
-
-
-def test_another_version_is_refused_and_can_be_tried(monkeypatch):
+def test_another_version_can_be_tried(monkeypatch):
+    monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)
     with pytest.raises(RuntimeError, match=r"0\.5\.23, and this is SGLang 0\.6\.0"):
-        require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
+        require_seam(SEAM, "0.6.0")
     monkeypatch.setenv("PANDO_ANY_ENGINE_VERSION", "1")
-    require_tested_version("SGLang", "0.6.0", TESTED_VERSIONS)
+    require_seam(SEAM, "0.6.0")
+
+
+def test_the_linker_of_another_version_is_refused(monkeypatch):
+    """0.5.22 can load only linkers of its own."""
+    is_tested = sglang.__version__ in SEAMS["PandoLinker"].versions
+    where = "" if is_tested else ", where .* is not there, .*"
+    monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)
+    monkeypatch.setattr("sglang.__version__", "0.5.22")
+    with pytest.raises(
+        RuntimeError,
+        match=r"^PandoLinker was tested with SGLang 0\.5\.23, and this is SGLang "
+        rf"0\.5\.22{where}; PANDO_ANY_ENGINE_VERSION=1 tries it nevertheless$",
+    ):
+        from pando_kv.sglang.linker import PandoLinker  # noqa: F401
+
+
+def test_a_linker_of_anothers_is_left_alone(monkeypatch):
+    """Pando's, which this SGLang may not be able to load, is not loaded to look."""
+    from pando_kv.sglang.hooks import _linker_of
+
+    monkeypatch.setattr("sglang.__version__", "0.6.0")
+    anothers = SimpleNamespace(linker=SimpleNamespace(cache_linker=object()))
+    assert _linker_of(anothers) is None
 
 
 @pytest.fixture
@@ -174,6 +118,7 @@ def test_another_pool_than_one_of_keys_and_values_is_refused(context):
 def test_another_version_is_refused_where_the_cache_is_made(context, monkeypatch):
     from pando_kv.sglang.hooks import _make_prefix_cache
 
+    monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)
     monkeypatch.setattr("sglang.__version__", "0.6.0")
     with pytest.raises(
         RuntimeError, match=r"this is SGLang 0\.6\.0; PANDO_ANY_ENGINE_VERSION=1 tries"

@@ -74,7 +74,9 @@ def test_what_does_not_go_together_is_refused(
 def test_another_version_is_refused_by_the_connector(model, roomy, monkeypatch):
     monkeypatch.setattr("vllm.__version__", "0.34.0")
     with pytest.raises(
-        RuntimeError, match=r"this is vLLM 0\.34\.0; PANDO_ANY_ENGINE_VERSION=1 tries"
+        RuntimeError,
+        match=r"^PandoConnector was tested with vLLM 0\.31\.0, 0\.32\.0 and 0\.33\.0, "
+        r"and this is vLLM 0\.34\.0; PANDO_ANY_ENGINE_VERSION=1 tries it nevertheless$",
     ):
         SchedulerAlone(model, roomy.address, zero_copy=False, blocks=64)
 

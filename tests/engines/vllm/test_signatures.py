@@ -1,71 +1,58 @@
-"""What of vLLM the connector leans on, as it was in the releases that were tested."""
+"""What of vLLM the seams lean on, as it was in the releases that were tested."""
 
-import inspect
-import pkgutil
+import importlib
 
 import pytest
+from pando_kv._seams import SEAMS, changes_of, require_seam
+from pando_kv._seams.changes import changes
 
-BASE = "vllm.distributed.kv_transfer.kv_connector.v1.base:KVConnectorBase_V1."
-# Parameters by name, of what the connector overrides, and of the private things that the
-# zero-copy mode leans on.
-SIGNATURES = {
-    "vllm.v1.core.block_pool:BlockPool.get_num_free_blocks": "self",
-    "vllm.v1.core.block_pool:BlockPool.get_new_blocks": "self num_blocks",
-    "vllm.v1.core.block_pool:BlockPool.touch": "self blocks",
-    "vllm.v1.core.block_pool:BlockPool.free_blocks": "self ordered_blocks",
-    "vllm.v1.core.block_pool:BlockPool.cache_full_blocks": (
-        "self request blocks num_cached_blocks num_full_blocks block_size "
-        "kv_cache_group_id block_mask"
-    ),
-    "vllm.v1.core.block_pool:BlockPool.reset_prefix_cache": "self",
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_blocks": "self request_id",
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.create_kv_cache_blocks": "self blocks",
-    **{
-        BASE + name: parameters
-        for name, parameters in {
-            "__init__": "self vllm_config role kv_cache_config",
-            "get_mem_pool_context": "self",
-            "register_kv_caches": "self kv_caches",
-            "handle_preemptions": "self kv_connector_metadata",
-            "start_load_kv": "self forward_context kwargs",
-            "wait_for_layer_load": "self layer_name",
-            "save_kv_layer": "self layer_name kv_layer attn_metadata kwargs",
-            "wait_for_save": "self",
-            "get_finished": "self finished_req_ids",
-            "get_block_ids_with_load_errors": "self",
-            "build_connector_worker_meta": "self",
-            "bind_kv_cache_manager": "self kv_cache_manager",
-            "get_num_new_matched_tokens": "self request num_computed_tokens",
-            "update_state_after_alloc": "self request blocks num_external_tokens",
-            "build_connector_meta": "self scheduler_output",
-            "update_connector_output": "self connector_output",
-            "request_finished": "self request block_ids",
-            "has_pending_push_work": "self",
-            "reset_cache": "self",
-            "shutdown": "self",
-        }.items()
-    },
-    (
-        "vllm.distributed.kv_transfer.kv_connector.factory:"
-        "KVConnectorFactory.register_connector"
-    ): "name module_path class_name",
-    "vllm.v1.worker.utils:allocate_kv_cache": (
-        "kv_cache_config device layout kernel_block_sizes"
-    ),
-}
+VLLM = [name for name, seam in SEAMS.items() if seam.engine == "vLLM"]
 
 
-# Parameters that some releases add, which the connector takes, too.
-ADDED = {
-    "vllm.v1.core.kv_cache_manager:KVCacheManager.get_computed_blocks": (
-        "self request",
-        "self request max_cache_hit_length",
-    )
-}
+@pytest.mark.parametrize("name", VLLM)
+def test_this_vllm_is_as_it_was_tested(name):
+    assert changes_of(name) == []
+    require_seam(name)
 
 
-@pytest.mark.parametrize("name", [*SIGNATURES, *ADDED])
-def test_a_signature_is_the_one_that_was_tested(name):
-    signature = inspect.signature(pkgutil.resolve_name(name))
-    expected = ADDED.get(name) or (SIGNATURES[name],)
-    assert " ".join(signature.parameters) in expected
+@pytest.mark.parametrize(
+    "module",
+    ["connector", "offloading.spec", "offloading.worker", "offloading.device_copies"],
+)
+def test_all_that_is_imported_of_this_vllm_is_there(module):
+    importlib.import_module(f"pando_kv.vllm.{module}")
+
+
+def test_what_is_not_as_it_was_is_named_with_the_version(monkeypatch):
+    """Of a release that says that it is a tested one, too."""
+    from vllm.v1.kv_offload import base
+
+    monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)
+    monkeypatch.setattr("vllm.__version__", "0.34.0")
+    monkeypatch.delattr(base, "LookupResult")
+    monkeypatch.setattr(base.OffloadingManager, "prepare_load", lambda self, keys: 0)
+    with pytest.raises(
+        RuntimeError,
+        match=r"^PandoOffloadingSpec was tested with vLLM 0\.31\.0, 0\.32\.0 and "
+        r"0\.33\.0, and this is vLLM 0\.34\.0, where "
+        r"OffloadingManager\.prepare_load takes \(self, keys\) in place of \(self, "
+        r"keys, req_context\), LookupResult\.MISS is not there, LookupResult\.HIT is "
+        r"not there and 2 more differ; PANDO_ANY_ENGINE_VERSION=1 tries it "
+        r"nevertheless$",
+    ):
+        from pando_kv.vllm.offloading import PandoOffloadingSpec  # noqa: F401
+    monkeypatch.setenv("PANDO_ANY_ENGINE_VERSION", "1")
+    require_seam("PandoOffloadingSpec")
+
+
+def test_a_parameter_in_brackets_may_be_there():
+    name = f"{__name__}:_in_two_releases"
+    assert changes({name: "one [two]"}) == []
+    assert changes({name: "[zero] one two"}) == []
+    assert changes({name: "one"}) == [
+        "_in_two_releases takes (one, two) in place of (one)"
+    ]
+
+
+def _in_two_releases(one, two=0):
+    return one, two

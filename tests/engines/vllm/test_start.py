@@ -11,24 +11,11 @@ from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
 from engines.vllm.scheduler_alone import SchedulerAlone
 from engines.vllm.start import prompt, start_engine, whole_blocks
 from pando_kv import Client
-from pando_kv._tested_versions import require_tested_version
-from pando_kv.vllm import TESTED_VERSIONS
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.zero_worker import ZeroWorker
 from pandod_process import Pandod
 from vllm.engine.arg_utils import EngineArgs
-
-
-def test_this_vllm_is_a_tested_one():
-    import vllm
-
-    require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
-
-
-def test_another_version_is_refused():
-    with pytest.raises(RuntimeError, match=r"0\.33\.0, and this is vLLM 0\.34\.0"):
-        require_tested_version("vLLM", "0.34.0", TESTED_VERSIONS)
 
 
 def test_a_pool_by_heads_is_refused(tmp_path):

@@ -21,6 +21,21 @@ def test_what_one_engine_has_computed_another_one_loads(start):
     assert second.ask("found", tokens, new=20) == 480
 
 
+def test_what_is_loaded_within_the_step_is_read_in_it(start, monkeypatch):
+    """vLLM can since 0.33; before it loads as it does without the option."""
+    is_late = False
+    do_copies_late(monkeypatch, lambda count: 0 if is_late else count)
+    first, tokens = start(), prompt(500, seed=16)
+    second = start(options={"sync_load_budget_bytes": 1 << 30})
+    assert first.ask("computed", tokens) == 0
+    is_late = True
+    second.add("found", tokens, new=20)
+    second.step()
+    is_late = False
+    second.run()
+    assert second.found["found"] == 480
+
+
 def test_a_prompt_that_ends_before_is_found(start):
     """Windows are stored where prompts end; where one sees all, each block counts."""
     plain = {"windows": (None,)}

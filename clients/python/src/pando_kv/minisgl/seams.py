@@ -6,9 +6,9 @@ import hashlib
 import importlib
 import inspect
 
-from pando_kv._tested_versions import require_tested_version
+from pando_kv._seams import SEAMS, require_seam
 
-TESTED_COMMIT = "20fcd7f"
+_SEAM = "pando_kv.minisgl"
 
 # What the adapter replaces or leans on. mini-SGLang has made no releases, so these
 # sources are its version.
@@ -26,10 +26,9 @@ _TESTED_DIGEST = "af7e78bc46d0"
 def replace_pool_and_cache() -> None:
     """Raises RuntimeError where mini-SGLang is not the one that was tested."""
     digest = source_digest()
-    version = (
-        TESTED_COMMIT if digest == _TESTED_DIGEST else f"of other sources, {digest}"
-    )
-    require_tested_version("mini-SGLang", version, (TESTED_COMMIT,))
+    (commit,) = SEAMS[_SEAM].versions
+    version = commit if digest == _TESTED_DIGEST else f"of other sources, {digest}"
+    require_seam(_SEAM, version)
 
     from minisgl.engine import engine
     from minisgl.scheduler import scheduler

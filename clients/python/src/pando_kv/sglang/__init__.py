@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import sys
 
-TESTED_VERSIONS = ("0.5.22", "0.5.23")
-
 ADDRESS = "PANDO_ADDRESS"
 """Where pandod listens, if not at the default socket."""
 MODEL = "PANDO_MODEL"
@@ -25,6 +23,7 @@ WAIT_MS = "PANDO_WAIT_MS"
 BACKEND = "pando"
 """The name after --radix-cache-backend."""
 _FLAG = "--radix-cache-backend"
+SEAM = f"{_FLAG} {BACKEND}"
 
 
 def activate() -> str | None:

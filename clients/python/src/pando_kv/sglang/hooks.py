@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable
 from typing import Any
 
-from pando_kv._tested_versions import require_tested_version
-from pando_kv.sglang import BACKEND, TESTED_VERSIONS
+from pando_kv._seams import require_seam
+from pando_kv.sglang import BACKEND, SEAM
 
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
@@ -51,9 +52,7 @@ def register_hooks() -> None:
 
 
 def _make_prefix_cache(context: Any) -> Any:
-    import sglang
-
-    require_tested_version("SGLang", sglang.__version__, TESTED_VERSIONS)
+    require_seam(SEAM)
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
     from pando_kv.sglang.support import refuse_what_is_not_supported
 
@@ -150,11 +149,11 @@ def _say_what_is_before(
 def _linker_of(cache: Any) -> Any:
     """The PandoLinker of SGLang's own tree; None where there is none."""
     linker = getattr(getattr(cache, "linker", None), "cache_linker", None)
-    if linker is None:
+    # Where it was not loaded, it is another one.
+    ours = sys.modules.get("pando_kv.sglang.linker.linker")
+    if ours is None or not isinstance(linker, ours.PandoLinker):
         return None
-    from pando_kv.sglang.linker import PandoLinker
-
-    return linker if isinstance(linker, PandoLinker) else None
+    return linker
 
 
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:

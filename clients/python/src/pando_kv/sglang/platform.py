@@ -8,7 +8,8 @@ from sglang.srt.platforms.cpu import CpuSRTPlatform
 from sglang.srt.platforms.cuda import CudaSRTPlatform
 from sglang.srt.runtime_context import get_memory
 
-from pando_kv.sglang import BACKEND
+from pando_kv._seams import require_seam
+from pando_kv.sglang import BACKEND, SEAM
 
 
 class _OnPando:
@@ -18,6 +19,7 @@ class _OnPando:
         # Also asked for pools that the model does not have.
         if get_memory().radix_cache_backend != BACKEND or kind != "mha":
             return super().get_kv_pool_cls(kind=kind)  # type: ignore[misc]
+        require_seam(SEAM)
         from pando_kv.sglang.kv_pool import PandoKVPool
 
         return PandoKVPool

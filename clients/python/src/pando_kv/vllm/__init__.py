@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-TESTED_VERSIONS = ("0.31.0", "0.32.0", "0.33.0")
+from pando_kv._seams import require_seam
 
 CONNECTOR = "PandoConnector"
 
@@ -18,14 +18,14 @@ def register() -> None:
     from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 
     if CONNECTOR not in KVConnectorFactory._registry:
-        KVConnectorFactory.register_connector(
-            CONNECTOR, "pando_kv.vllm.connector", CONNECTOR
-        )
+        KVConnectorFactory.register_connector(CONNECTOR, "pando_kv.vllm", CONNECTOR)
 
 
 def __getattr__(name: str) -> Any:
-    """For `"kv_connector_module_path": "pando_kv.vllm"`."""
+    """vLLM loads the connector by it, of the entry point or of
+    `"kv_connector_module_path": "pando_kv.vllm"`."""
     if name == CONNECTOR:
+        require_seam(CONNECTOR)
         from pando_kv.vllm.connector import PandoConnector
 
         return PandoConnector

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
-import vllm
 from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorBase_V1,
     KVConnectorMetadata,
@@ -17,8 +16,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 
 from pando_kv import Client
 from pando_kv._side_calls import wait_seconds
-from pando_kv._tested_versions import require_tested_version
-from pando_kv.vllm import CONNECTOR, TESTED_VERSIONS
+from pando_kv.vllm import CONNECTOR
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 from pando_kv.vllm.identity import digest_of
@@ -43,7 +41,6 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any
     ) -> None:
         super().__init__(vllm_config, role, kv_cache_config)
-        require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
         self._is_zero_copy = self._switch("pando_zero_copy")
         self._is_async = self._switch("pando_async_copies")
         _refuse_what_is_not_supported(vllm_config, kv_cache_config, self._is_zero_copy)

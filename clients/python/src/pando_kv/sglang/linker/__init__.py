@@ -5,6 +5,20 @@ Chosen by SGLang's flags for an external cache linker, with the address of pando
 PANDO_ADDRESS; docs/engines-sglang.md says the rest.
 """
 
-from pando_kv.sglang.linker.linker import PandoLinker
+from __future__ import annotations
 
-__all__ = ["PandoLinker"]
+from typing import Any
+
+from pando_kv._seams import require_seam
+
+LINKER = "PandoLinker"
+
+
+def __getattr__(name: str) -> Any:
+    """SGLang loads the linker by it."""
+    if name == LINKER:
+        require_seam(LINKER)
+        from pando_kv.sglang.linker.linker import PandoLinker
+
+        return PandoLinker
+    raise AttributeError(name)

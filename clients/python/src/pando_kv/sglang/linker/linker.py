@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import sglang
 import torch
 from sglang.srt.mem_cache.hicache_storage import PoolHitPolicy, PoolName, PoolTransfer
 from sglang.srt.mem_cache.unified_cache.unified_cache_linker import (
@@ -16,9 +15,7 @@ from sglang.srt.mem_cache.unified_cache.unified_cache_linker import (
 from sglang.srt.runtime_context import get_serving
 from sglang.srt.utils import get_device_module
 
-from pando_kv._tested_versions import require_tested_version
 from pando_kv.blocks import BlockKeys, KindSpec
-from pando_kv.sglang import TESTED_VERSIONS
 from pando_kv.sglang.linker.budget import StepBudget
 from pando_kv.sglang.linker.copies import make_copies, pin
 from pando_kv.sglang.linker.identity import (
@@ -55,7 +52,6 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         extra_config: dict[str, Any] | None = None,
         forward_stream: Any = None,
     ) -> None:
-        require_tested_version("SGLang", sglang.__version__, TESTED_VERSIONS)
         patience = _patience(extra_config or {})
         _refuse_what_is_not_supported(server_args)
         self.forward_stream = forward_stream

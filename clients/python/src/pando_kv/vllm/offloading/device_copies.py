@@ -18,9 +18,9 @@ from vllm.v1.kv_offload.base import (
     TransferResult,
 )
 from vllm.v1.kv_offload.cpu.gpu_worker import SingleDirectionOffloadingHandler
-from vllm.v1.kv_offload.cpu.host_register import host_register, host_unregister
 
 from pando_kv.vllm.offloading.block_places import PLACE_BYTES, BlockPlaces
+from pando_kv.vllm.offloading.host_register import host_register, host_unregister
 from pando_kv.vllm.offloading.layout import Layout
 
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from vllm.v1.kv_offload.base import (
@@ -31,7 +32,6 @@ from vllm.v1.kv_offload.base import (
     get_offload_group_idx,
 )
 from vllm.v1.kv_offload.config import OffloadingConfig
-from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
 from pando_kv import Client
 from pando_kv.blocks import FULL, MISSING, NOT_LOOKED_AT, PENDING
@@ -96,9 +96,10 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             return LookupResult.HIT_PENDING
         return LookupResult.MISS
 
-    def get_load_source(
-        self, key: OffloadKey, req_context: ReqContext
-    ) -> CacheHitSource:
+    def get_load_source(self, key: OffloadKey, req_context: ReqContext) -> Any:
+        """vLLM asks since 0.32."""
+        from vllm.v1.metrics.cache_hit_source import CacheHitSource
+
         return CacheHitSource.HOST
 
     def prepare_load(

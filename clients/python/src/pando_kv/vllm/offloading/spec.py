@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 
-import vllm
 from vllm.v1.kv_offload.base import (
     CanonicalKVCaches,
     OffloadingManager,
@@ -15,12 +14,9 @@ from vllm.v1.kv_offload.base import (
 from vllm.v1.kv_offload.config import OffloadingConfig
 
 from pando_kv import Client
-from pando_kv._tested_versions import require_tested_version
 from pando_kv.vllm.offloading.scheduler import SharedBlocks
 from pando_kv.vllm.offloading.step_access import CALL_SECONDS
 from pando_kv.vllm.offloading.worker import PandoWorker
-
-TESTED_VERSIONS = ("0.32.0",)
 
 
 class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
@@ -28,7 +24,6 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
 
     def __init__(self, config: OffloadingConfig) -> None:
         super().__init__(config)
-        require_tested_version("vLLM", vllm.__version__, TESTED_VERSIONS)
         if config.parallel.pp_size > 1:
             raise ValueError(
                 "PandoOffloadingSpec does not support --pipeline-parallel-size above 1"

@@ -89,8 +89,13 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         return True
 
     def submit_load(
-        self, job_id: int, src_spec: LoadStoreSpec, dst_spec: GPULoadStoreSpec
+        self,
+        job_id: int,
+        src_spec: LoadStoreSpec,
+        dst_spec: GPULoadStoreSpec,
+        expedited: bool = False,
     ) -> bool:
+        """`expedited`, since vLLM 0.33: the step waits for it."""
         assert isinstance(src_spec, BlockPlaces)
         copies = self._copies_for(src_spec)
         assert copies is not None, "a load from a memory that is not mapped"

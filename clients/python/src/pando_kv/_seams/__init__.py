@@ -1,0 +1,90 @@
+"""The seams between Pando and engines: the releases that each was tested with, and what
+it leans on in them.
+
+Engines change their insides from release to release. A seam is checked when an engine
+loads it, before anything of it is imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pando_kv._seams.changes import changes
+
+_TRY_ANYWAY = "PANDO_ANY_ENGINE_VERSION"
+# What a sentence says of changes; `make test-engines NEWEST=1` says all.
+_MOST_CHANGES = 3
+
+
+@dataclass(frozen=True)
+class Seam:
+    engine: str
+    versions: tuple[str, ...]
+    """That were tested."""
+    leans_on: str = ""
+    """The module here that has the names; empty where sources are compared."""
+
+
+SEAMS = {
+    "PandoConnector": Seam("vLLM", ("0.31.0", "0.32.0", "0.33.0"), "vllm_connector"),
+    "PandoOffloadingSpec": Seam(
+        "vLLM", ("0.31.0", "0.32.0", "0.33.0"), "vllm_offloading"
+    ),
+    "--radix-cache-backend pando": Seam(
+        "SGLang", ("0.5.22", "0.5.23"), "sglang_prefix_cache"
+    ),
+    "PandoLinker": Seam("SGLang", ("0.5.23",), "sglang_linker"),
+    # It has made no releases: these are commits.
+    "pando_kv.minisgl": Seam("mini-SGLang", ("20fcd7f",)),
+}
+
+
+def require_seam(name: str, version: str | None = None) -> None:
+    """Raises RuntimeError, in one sentence, where the engine is not of a release that
+    was tested, or is not as that was. `version` is the engine's own word else."""
+    if os.environ.get(_TRY_ANYWAY) == "1":
+        return
+    seam = SEAMS[name]
+    version = version or _version(seam.engine)
+    changed = _changes(name, version)
+    if version in seam.versions and not changed:
+        return
+    where = f", where {_listed(_cut(changed))}" if changed else ""
+    raise RuntimeError(
+        f"{name} was tested with {seam.engine} {_listed(seam.versions)}, and this is "
+        f"{seam.engine} {version}{where}; {_TRY_ANYWAY}=1 tries it nevertheless"
+    )
+
+
+def changes_of(name: str) -> list[str]:
+    """What of the engine that is installed is not as the seam needs it."""
+    module = SEAMS[name].leans_on
+    if not module:
+        return []
+    return changes(importlib.import_module(f"pando_kv._seams.{module}").LEANS_ON)
+
+
+@functools.cache
+def _changes(name: str, version: str) -> list[str]:
+    return changes_of(name)
+
+
+def _version(engine: str) -> str:
+    version: str = importlib.import_module(engine.lower()).__version__
+    return version
+
+
+def _cut(changed: list[str]) -> list[str]:
+    more = len(changed) - _MOST_CHANGES
+    if more <= 0:
+        return changed
+    return [*changed[:_MOST_CHANGES], f"{more} more differ"]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
