@@ -11,6 +11,8 @@ from pando_kv import Client
 from pando_kv.vllm.connector import _refuse_what_is_not_supported
 from pando_kv.vllm.copy_worker import StatedPages
 from pando_kv.vllm.zero_worker import ZeroWorker
+from vllm.config import VllmConfig
+from vllm.v1.kv_cache_interface import KVCacheConfig
 
 PAGES = 512
 GROUP = object()
@@ -69,6 +71,33 @@ def test_what_does_not_go_together_is_refused(
     else:
         with pytest.raises(ValueError, match=said):
             _refuse_what_is_not_supported(config, parts["memory"], is_zero_copy=False)
+
+
+@pytest.mark.parametrize("is_second", [True, False], ids=["second", "first"])
+def test_copies_beside_the_second_model_runner_are_refused_where_it_writes_zeros(
+    model, roomy, monkeypatch, is_second
+):
+    """Where vLLM says that it does, which is so with states."""
+    monkeypatch.setattr(KVCacheConfig, "needs_kv_cache_zeroing", True)
+    monkeypatch.setattr(VllmConfig, "use_v2_model_runner", is_second)
+    # There is no Triton here, without which vLLM refuses it.
+    monkeypatch.setattr(VllmConfig, "_validate_v2_model_runner", lambda _: None)
+    beside = {"pando_async_copies": True}
+    given = {"zero_copy": False, "blocks": 64, "options": beside}
+    if not is_second:
+        SchedulerAlone(model, roomy.address, **given).close()
+        return
+    with pytest.raises(
+        ValueError,
+        match="^pando_async_copies of PandoConnector does not support a model with "
+        "states, or with KV of several precisions, under vLLM's second model runner, "
+        ".*; VLLM_USE_V2_MODEL_RUNNER=0 chooses the first$",
+    ):
+        SchedulerAlone(model, roomy.address, **given)
+    # Among the steps a copy is over before the next one writes.
+    SchedulerAlone(model, roomy.address, **given | {"options": {}}).close()
+    monkeypatch.setattr(KVCacheConfig, "needs_kv_cache_zeroing", False)
+    SchedulerAlone(model, roomy.address, **given).close()
 
 
 def test_another_version_is_refused_by_the_connector(model, roomy, monkeypatch):

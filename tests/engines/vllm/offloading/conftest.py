@@ -58,8 +58,8 @@ def start(model, pandod, operator, monkeypatch):
     be_patient(monkeypatch.setattr)
     with contextlib.ExitStack() as stack:
 
-        def make(**arguments):
-            alone = EngineAlone(model, pandod.address, **arguments)
+        def make(kind=EngineAlone, **arguments):
+            alone = kind(model, pandod.address, **arguments)
             stack.callback(alone.close)
             return alone
 

@@ -22,8 +22,8 @@ def start(model, pandod, operator):
     """Engines, which end before it is looked at what they leave."""
     with contextlib.ExitStack() as stack:
 
-        def make(blocks=PAGES, late=0, **arguments):
-            engine = EngineAlone(
+        def make(blocks=PAGES, late=0, kind=EngineAlone, **arguments):
+            engine = kind(
                 model, pandod.address, LateStream(late), blocks=blocks, **arguments
             )
             stack.callback(engine.close)
@@ -117,6 +117,53 @@ def test_blocks_are_given_out_anew_while_a_save_reads_them(start, operator):
         reader.add(str(n), tokens)
     reader.run()
     assert [len(load.page_ids) for load in reader.loads] == [9, 9]
+
+
+class FirstRunner(EngineAlone):
+    """Fills blocks that are given out with zeros, as vLLM's first model runner does."""
+
+    def _compute(self, output):
+        self._fill(output)
+        super()._compute(output)
+
+    def _fill(self, output):
+        for new in output.scheduled_new_reqs:
+            first = new.num_computed_tokens // BLOCK_TOKENS
+            self._memory[:, new.block_ids[0][first:]] = 0
+        for added in output.scheduled_cached_reqs.new_block_ids:
+            if added is not None:
+                self._memory[:, added[0]] = 0
+
+
+class SecondRunner(FirstRunner):
+    """Does so before it tells the connector of the step."""
+
+    def work(self, output):
+        self._fill(output)
+        return super().work(output)
+
+
+@pytest.mark.parametrize("runner", [FirstRunner, SecondRunner])
+def test_what_was_in_a_block_is_saved_before_the_first_runner_fills_it_with_zeros(
+    start, operator, runner
+):
+    """The second one's order is why it is refused."""
+    engine = start(blocks=11, late=NEVER, kind=runner)
+    engine.add("1", PROMPT)
+    engine.add("2", prompt(300, seed=53))
+    for _ in range(20):
+        engine.step()
+    assert engine.stream.waited_for > 0
+    engine.stream.late = 0
+    engine.run()
+    reader = start()
+    reader.add("1", PROMPT)
+    if runner is FirstRunner:
+        reader.run()
+        assert [len(load.page_ids) for load in reader.loads] == [9]
+    else:
+        with pytest.raises(AssertionError, match="1 reads what is not its own"):
+            reader.run()
 
 
 def test_an_engine_without_requests_goes_on_until_its_saves_are_published(

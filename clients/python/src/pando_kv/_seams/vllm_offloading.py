@@ -62,11 +62,10 @@ LEANS_ON: dict[str, str | None] = {
         "tokens_per_block layer_names group_id [sliding_window_size_in_chunks]"
     ),
     "vllm.config:get_current_vllm_config_or_none": "",
-    "vllm.config:get_layers_from_vllm_config": "vllm_config layer_type layer_names",
     "vllm.config:VllmConfig.use_v2_model_runner": None,
-    "vllm.model_executor.layers.attention_layer_base:"
-    "AttentionLayerBase.get_kv_cache_spec": "self vllm_config",
-    "vllm.v1.kv_cache_interface:AttentionSpec": None,
+    "vllm.v1.kv_cache_interface:KVCacheConfig.needs_kv_cache_zeroing": None,
+    "vllm.distributed.kv_transfer:get_kv_transfer_group": "",
+    "vllm.distributed.kv_transfer:has_kv_transfer_group": "",
     "vllm.utils.hashing:get_hash_fn_by_name": "hash_fn_name",
     # On a GPU.
     _COPIES + "__init__": (

@@ -22,6 +22,7 @@ from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.zero_scheduler import ZeroScheduler
 from pando_kv.vllm.zero_worker import ZeroWorker
+from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
 
 # The cache is not worth a longer wait; where pages are what an engine runs on, it is.
 _COPY_TIMEOUT = 1.0
@@ -49,6 +50,9 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
                 f"{CONNECTOR} does not support pando_async_copies together with "
                 "pando_zero_copy"
             )
+        if self._is_async:
+            what = f"pando_async_copies of {CONNECTOR}"
+            refuse_zeroed_blocks(what, vllm_config, kv_cache_config)
         self._wait = wait_seconds("pando_wait_ms", self._option("pando_wait_ms", 0))
         self._block_tokens = vllm_config.cache_config.block_size
         self._client = self._connect()
@@ -123,7 +127,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         self._worker.register(kv_caches, self._block_tokens)
 
     def handle_preemptions(self, kv_connector_metadata: Any) -> None:
-        """The first that vLLM calls for a step."""
+        """The first that vLLM calls for a step; see zeroed_blocks.py."""
         assert self._worker is not None
         self._worker.begin(kv_connector_metadata)
 

@@ -13,6 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from vllm.config import get_current_vllm_config_or_none
+from vllm.distributed.kv_transfer import (
+    get_kv_transfer_group,
+    has_kv_transfer_group,
+)
 from vllm.utils.hashing import get_hash_fn_by_name
 from vllm.v1.kv_offload.base import (
     CanonicalKVCaches,
@@ -37,6 +41,7 @@ from pando_kv.vllm.offloading.identity import (
     readiness,
 )
 from pando_kv.vllm.offloading.layout import lay_out
+from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
 
 _log = logging.getLogger("pando_kv.vllm")
 
@@ -62,6 +67,10 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         vllm_config = get_current_vllm_config_or_none()
         if vllm_config is None:
             raise RuntimeError("vLLM does not tell its workers their configuration")
+        # OffloadingConnector has a finished request's blocks stored in the next step.
+        if has_kv_transfer_group():
+            cache = get_kv_transfer_group()._kv_cache_config
+            refuse_zeroed_blocks("PandoOffloadingSpec", vllm_config, cache)
         self._client = client
         self._config = config
         self._layout = lay_out(config, kv_caches)
