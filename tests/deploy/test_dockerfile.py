@@ -37,7 +37,22 @@ def test_hadolint_finds_nothing():
     # In the folder of the Python that it was installed with.
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     assert hadolint, "hadolint is not installed"
-    subprocess.run([hadolint, DOCKERFILE], check=True)
+    engine = DOCKERFILE.with_name("engine.Dockerfile")
+    subprocess.run([hadolint, DOCKERFILE, engine], check=True)
+
+
+def test_images_of_engines_get_the_wheels_that_are_packaged():
+    folder = DOCKERFILE.parent
+    text = (folder / "engine.Dockerfile").read_text()
+    assert "source=build/packages" in text
+    assert "/wheels/pando_kv-*.whl /wheels/pando_server-*.whl" in text
+    ignored = (folder / "engine.Dockerfile.dockerignore").read_text().split()
+    assert ignored == ["*", "!build/packages/*.whl"]
+    version = re.search(
+        r"newName: registry.example.com/vllm-with-pando\n    newTag: (\S+)",
+        (REPOSITORY / "deploy/kubernetes/overlays/vllm/kustomization.yaml").read_text(),
+    )[1]
+    assert f"ENGINE=vllm/vllm-openai:v{version}\n" in text
 
 
 def test_it_installs_what_the_build_needs():

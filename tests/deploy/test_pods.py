@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import kubernetes_validate
 import pytest
 import yaml
 from manifests import (
@@ -35,16 +36,17 @@ DEFAULTS = {"drain-timeout": "25s", "http": "127.0.0.1:9464"}
 @pytest.fixture(
     params=[
         *plain_files(),
-        *(f"rendered {name}" for name in OVERLAYS),
+        *(f"rendered {name}" for name in OVERLAYS if name != "node"),
         *(f"with-mover {name}" for name in ON_GPUS),
+        *(f"with-weights {name}" for name in ("fleet", "sglang", "vllm")),
     ]
 )
 def documents(request) -> list[dict]:
     kind, _, overlay = request.param.partition(" ")
     if kind == "rendered":
         return rendered(overlay)
-    if kind == "with-mover":
-        return rendered(overlay, "mover")
+    if kind.startswith("with-"):
+        return rendered(overlay, kind.removeprefix("with-"))
     return [*plain_files()[kind], generated_config(KUBERNETES / kind)]
 
 
@@ -249,6 +251,70 @@ def test_the_network_lets_in_scrapes_and_requests_alone(pod, config, documents):
         ]
     exposed = not config["http"].startswith("127.") and config["http"]
     assert bool(policies.keys() - {"valkey"}) == bool(exposed)
+
+
+def test_services_name_ports_that_the_pods_have(pod, documents):
+    (workload,) = machines(documents)
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    declared = {p["containerPort"] for c in containers(pod) for p in c.get("ports", [])}
+    for service in of_kind(documents, "Service"):
+        if service["spec"]["selector"].items() <= labels.items():
+            ports = {port["port"] for port in service["spec"].get("ports", [])}
+            assert ports <= declared
+    for budget in of_kind(documents, "PodDisruptionBudget"):
+        selected = budget["spec"]["selector"]["matchLabels"]
+        assert selected.items() <= labels.items()
+
+
+def test_engines_have_shared_memory_of_a_limited_size(pod):
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    for engine in pod["containers"]:
+        name = mounts(engine).get("/dev/shm")
+        if name:
+            assert volumes[name]["emptyDir"]["medium"] == "Memory"
+
+
+@pytest.mark.parametrize("name", ["vllm", "weights"])
+def test_weights_are_kept_where_the_engines_look(name):
+    documents = rendered("vllm", *([name] if name == "weights" else []))
+    pod = pod_of(machines(documents)[0])
+    (models,) = (v for v in pod["volumes"] if v["name"] == "models")
+    kept = {"name"} ^ set(models)
+    assert kept == {"persistentVolumeClaim" if name == "weights" else "emptyDir"}
+    claims = {
+        c["metadata"]["name"] for c in of_kind(documents, "PersistentVolumeClaim")
+    }
+    named = models.get("persistentVolumeClaim", {}).get("claimName")
+    assert claims == ({named} if named else set())
+
+
+@pytest.mark.parametrize("overlay", ["cpu-demo", "fleet", "generic", "sglang", "vllm"])
+def test_the_cluster_may_choose_the_user(overlay):
+    for workload in machines(rendered(overlay, "cluster-uid")):
+        pod = pod_of(workload)
+        assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(pod["securityContext"])
+        # What else the profile asks for stays.
+        assert violations(pod) == ["runAsUser"]
+
+
+def test_one_component_names_all_images_of_pando():
+    used = {
+        container["image"].rpartition(":")[0]
+        for overlay in OVERLAYS
+        for workload in workloads(rendered(overlay))
+        for container in containers(pod_of(workload))
+    }
+    path = KUBERNETES / "components/images/kustomization.yaml"
+    named = {image["name"] for image in yaml.safe_load(path.read_text())["images"]}
+    assert named == {name for name in used if "registry.example.com/" in name}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_is_rendered_is_as_the_schemas_of_kubernetes_say(overlay):
+    for document in rendered(overlay):
+        kubernetes_validate.validate(
+            document, kubernetes_validate.latest_version(), strict=True
+        )
 
 
 def test_the_router_of_the_fleet_knows_every_engine_and_its_events():

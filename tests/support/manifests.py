@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ def of_kind(documents: list[dict], kind: str) -> list[dict]:
 
 
 def workloads(documents: list[dict]) -> list[dict]:
-    kinds = ("Deployment", "StatefulSet", "Job")
+    kinds = ("DaemonSet", "Deployment", "StatefulSet", "Job")
     return [document for kind in kinds for document in of_kind(documents, kind)]
 
 
@@ -115,7 +116,9 @@ def rendered(overlay: str, *components: str) -> list[dict]:
 
 
 def kustomize(folder: Path) -> list[dict]:
-    kubectl = shutil.which("kubectl")
+    # Of the Python that the tests were installed with, or the machine's.
+    own = Path(sys.executable).parent
+    kubectl = shutil.which("kubectl", path=f"{own}{os.pathsep}{os.environ['PATH']}")
     if kubectl is None:
         pytest.skip("there is no kubectl to render with")
     version = subprocess.check_output([kubectl, "version", "--client"], text=True)

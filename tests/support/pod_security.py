@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from manifests import containers
 
-VOLUMES = {"configMap", "emptyDir", "ephemeral", "secret"}
+VOLUMES = {"configMap", "emptyDir", "ephemeral", "persistentVolumeClaim", "secret"}
 
 
 def violations(pod: dict) -> list[str]:
