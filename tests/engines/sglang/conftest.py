@@ -44,11 +44,20 @@ def roomy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(roomy, reference, model, tmp_path_factory):
-    """Two engines over one pandod; the first ranks its queue by longest prefix."""
+    """Two engines over one pandod; the first ranks its queue by longest prefix. The
+    second is told no size, and finds less memory free than half of the pool."""
     folder = tmp_path_factory.mktemp("engines")
     pair = [
         start_engine("a", model, roomy, folder, schedule_policy="lpm"),
-        start_engine("b", model, roomy, folder),
+        start_engine(
+            "b",
+            model,
+            roomy,
+            folder,
+            page_size=None,
+            max_total_tokens=None,
+            free_gb=[0.009, 0.007],
+        ),
     ]
     with closing_all(pair):
         yield pair

@@ -1,6 +1,7 @@
 """SGLang's real Scheduler, TpModelWorker and ModelRunner in one process.
 
 usage: engine.py '{"model_path": ..., more of ServerArgs}'
+With "free_gb": [a, b] SGLang sees so many GiB free before and after it loads the weights.
 
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end; n may be a
@@ -57,12 +58,22 @@ def main() -> None:
     from sglang.srt.plugins import load_plugins
 
     load_plugins()
+    if "free_gb" in arguments:
+        pretend_free_memory(*arguments.pop("free_gb"))
     if arguments["load_format"] == "dummy":
         stand_in_for_kernels()
     engine = Engine(arguments)
     engine.say(ready=True, seconds=round(time.perf_counter() - begin, 1))
     for line in sys.stdin:
         engine.obey(json.loads(line))
+
+
+def pretend_free_memory(before: float, after: float) -> None:
+    from sglang.srt.distributed import bootstrap
+    from sglang.srt.mem_cache import kv_cache_configurator
+
+    bootstrap.get_available_gpu_memory = lambda *_, **__: before
+    kv_cache_configurator.get_available_gpu_memory = lambda *_, **__: after
 
 
 class Engine:

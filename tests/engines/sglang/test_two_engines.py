@@ -6,6 +6,11 @@ from pathlib import Path
 from engines.sglang.start import prompt, whole_pages
 
 
+def test_an_engine_is_as_large_as_the_pool_whatever_memory_is_free(engines):
+    told, derived = (engine.ask(look=True)["total"] for engine in engines)
+    assert derived == told == 511 * 16
+
+
 def test_a_prompt_that_another_engine_computed_is_cached(engines, reference):
     first, second = engines
     tokens = prompt(740, seed=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 _ALLOCATOR = "sglang.srt.mem_cache.allocator:PagedTokenToKVPoolAllocator."
 _CACHE = "sglang.srt.mem_cache.base_prefix_cache:BasePrefixCache."
 _POOL = "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool."
+_SIZES = "sglang.srt.mem_cache.kv_cache_configurator:KVCacheConfigurator."
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater:"
     "SchedulerWeightUpdaterManager"
@@ -40,6 +41,13 @@ LEANS_ON: dict[str, str | None] = {
     _POOL + "_create_buffers": "self",
     _POOL + "_build_kv_buffer_descs": "self",
     _POOL + "_init_data_ptrs_and_strides": "self",
+    "sglang.srt.platforms.interface:SRTPlatform.apply_server_args_defaults": (
+        "self server_args"
+    ),
+    _SIZES + "_profile_available_bytes": "self pre_model_load_memory",
+    _SIZES + "use_mla_backend": None,
+    _SIZES + "is_hybrid_swa": None,
+    _SIZES + "mambaish_config": None,
     "sglang.srt.managers.schedule_policy:SchedulePolicy.calc_priority": (
         "self waiting_queue running_batch processed_tokens"
     ),

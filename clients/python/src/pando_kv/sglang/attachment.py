@@ -25,6 +25,11 @@ class Attachment:
 @functools.cache
 def session() -> Client:
     """The session of this process; opened by the first call."""
+    return connect()
+
+
+def connect() -> Client:
+    """A session of the caller's own."""
     return Client(
         name=f"sglang {os.getpid()}",
         timeout=_TIMEOUT,

@@ -14,6 +14,10 @@ _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priori
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
 _DECODE = "sglang.srt.managers.scheduler.Scheduler.update_running_batch"
 _RESULT = "sglang.srt.managers.scheduler.Scheduler.process_batch_result"
+_KV_BYTES = (
+    "sglang.srt.mem_cache.kv_cache_configurator."
+    "KVCacheConfigurator._profile_available_bytes"
+)
 _OFFER = (
     "sglang.srt.mem_cache.unified_cache.unified_cache_linker."
     "UnifiedCacheLinkerWrapper._offload_node"
@@ -41,6 +45,7 @@ def register_hooks() -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
     register_radix_cache_backend(BACKEND, _make_prefix_cache)
+    HookRegistry.register(_KV_BYTES, _leave_kv_to_pool, HookType.AROUND)
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
     HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
     HookRegistry.register(_DECODE, _wait_for_a_page, HookType.AROUND)
@@ -58,6 +63,12 @@ def _make_prefix_cache(context: Any) -> Any:
 
     refuse_what_is_not_supported(context)
     return PandoPrefixCache(context)
+
+
+def _leave_kv_to_pool(original: Callable[..., int], *given: Any, **named: Any) -> int:
+    from pando_kv.sglang.pool_size import leave_kv_to_pool
+
+    return leave_kv_to_pool(original, *given, **named)
 
 
 def _rank_in_one_call(

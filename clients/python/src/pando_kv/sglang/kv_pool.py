@@ -14,6 +14,7 @@ from pando_kv._model_digest import model_digest
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.sglang.attachment import Attachment, attach, session
+from pando_kv.sglang.pool_size import tokens_of
 
 _DTYPES = {
     "torch.float32": DType.FLOAT32,
@@ -71,7 +72,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
 
     def _attach(self) -> Attachment:
         pool = session().pool
-        tokens = (pool.capacity_pages - 1) * pool.layout.page_tokens
+        tokens = tokens_of(pool)
         wanted = f"--page-size {pool.layout.page_tokens} --max-total-tokens {tokens}"
         shards, ranks = len(pool.shards), get_parallel().tp_size
         if shards != ranks:

@@ -1,4 +1,4 @@
-"""SGLang's own platforms, but for the KV pool and the paged allocator."""
+"""SGLang's own platforms, but for the KV pool, its size and the paged allocator."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from pando_kv.sglang import BACKEND, SEAM
 
 class _OnPando:
     """What is Pando's when it was chosen, and SGLang's own otherwise."""
+
+    def apply_server_args_defaults(self, server_args: Any) -> None:
+        super().apply_server_args_defaults(server_args)  # type: ignore[misc]
+        if server_args.radix_cache_backend == BACKEND:
+            from pando_kv.sglang.pool_size import take_sizes_of_pool
+
+            take_sizes_of_pool(server_args)
 
     def get_kv_pool_cls(self, *, kind: str) -> Any:
         # Also asked for pools that the model does not have.
