@@ -2,8 +2,8 @@
 
 import pytest
 from engines.engine_process import EngineProcess, closing_all
-from engines.models import LAYERS, make_model
-from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
+from engines.models import make_model
+from engines.vllm.pool import BLOCK_TOKENS, POOL
 from engines.vllm.start import start_engine
 from pandod_process import Pandod
 
@@ -55,6 +55,7 @@ def copies(roomy, reference, model, tmp_path_factory):
 
 
 def start_in_place(name, model, pandod, folder, pages, connector=None):
+    """It is told no size, and finds little memory free."""
     return start_engine(
         name,
         model,
@@ -62,9 +63,10 @@ def start_in_place(name, model, pandod, folder, pages, connector=None):
         folder,
         connector={"pando_zero_copy": True} | (connector or {}),
         enable_prefix_caching=True,
-        num_gpu_blocks_override=pages,
+        block_size=None,
         max_model_len=min(4096, pages // 2 * BLOCK_TOKENS),
-        kv_cache_memory_bytes=pages * LAYERS * BLOCK_BYTES,
+        kv_cache_memory_bytes=None,
+        free_bytes=1 << 20,
     )
 
 

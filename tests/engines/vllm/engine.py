@@ -2,7 +2,8 @@
 
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
 With "late": n copies with a stream of their own are done late. One over blocks that is
-"patient" waits for calls that a busy machine makes slow.
+"patient" waits for calls that a busy machine makes slow. With "free_bytes": n vLLM sees
+so much memory free.
 
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
@@ -17,6 +18,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -59,6 +61,8 @@ def run(given: dict) -> None:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
     if given.pop("patient", False):
         be_patient()
+    if "free_bytes" in given:
+        pretend_free_memory(given.pop("free_bytes"))
     if "late" in given:
         do_copies_late(given.pop("late"))
     pando = given.pop("pando", None)
@@ -85,6 +89,13 @@ def transfer_config(address: str, extra: dict):
         kv_connector_extra_config={"pando_address": address} | extra,
         **policy,
     )
+
+
+def pretend_free_memory(free: int) -> None:
+    from vllm.v1.worker import cpu_worker
+
+    info = replace(cpu_worker.get_memory_node_info(), available_memory=free)
+    cpu_worker.get_memory_node_info = lambda _: info
 
 
 def do_copies_late(late: int) -> None:
@@ -200,6 +211,7 @@ class Engine:
             "running": len(self.scheduler.running),
             "waiting": len(self.scheduler.waiting),
             "preempted": self._preempted,
+            "blocks": self.scheduler.kv_cache_manager.block_pool.num_gpu_blocks,
             "spent": WIRE.totals() | {"scheduling": self._scheduling.seconds},
         }
 

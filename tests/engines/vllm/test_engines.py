@@ -18,6 +18,10 @@ def test_a_prompt_that_another_engine_computed_is_copied(copies, reference):
     assert computed["outputs"] == found["outputs"] == expected["outputs"]
 
 
+def test_blocks_without_copies_are_the_pool_whatever_memory_is_free(in_place):
+    assert in_place.ask(look=True)["blocks"] == 512
+
+
 def test_an_engine_without_copies_computes_on_pages_that_another_wrote(
     copies, in_place, reference
 ):

@@ -15,6 +15,22 @@ def test_this_vllm_is_as_it_was_tested(name):
     require_seam(name)
 
 
+# Arguments that are the pool's where they were not given.
+FILLED_IN = {
+    "block_size": None,
+    "num_gpu_blocks_override": None,
+    "kv_cache_memory_bytes": None,
+    "async_scheduling": None,
+    "gpu_memory_utilization": 0.92,
+}
+
+
+def test_arguments_that_are_filled_in_are_none_of_vllms_own():
+    from vllm.engine.arg_utils import EngineArgs
+
+    assert {name: getattr(EngineArgs, name) for name in FILLED_IN} == FILLED_IN
+
+
 @pytest.mark.parametrize(
     "module",
     ["connector", "offloading.spec", "offloading.worker", "offloading.device_copies"],

@@ -9,6 +9,20 @@ _CORE = "vllm.v1.core."
 LEANS_ON: dict[str, str | None] = {
     "vllm.distributed.kv_transfer.kv_connector.factory:"
     "KVConnectorFactory.register_connector": "name module_path class_name",
+    "vllm.engine.arg_utils:EngineArgs.create_engine_config": (
+        "self usage_context headless"
+    ),
+    **{
+        f"vllm.engine.arg_utils:EngineArgs.{name}": None
+        for name in (
+            "async_scheduling",
+            "block_size",
+            "gpu_memory_utilization",
+            "kv_cache_memory_bytes",
+            "kv_transfer_config",
+            "num_gpu_blocks_override",
+        )
+    },
     _V1 + "KVConnectorRole.SCHEDULER": None,
     _V1 + "KVConnectorMetadata": "",
     _V1 + "KVConnectorWorkerMetadata.aggregate": "self other",

@@ -14,11 +14,17 @@ CONNECTOR = "PandoConnector"
 
 
 def register() -> None:
-    """Entry point `vllm.general_plugins`: names the connector."""
+    """Entry point `vllm.general_plugins`: names the connector, and hooks in where vLLM
+    makes its configuration."""
     from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
+    from vllm.engine.arg_utils import EngineArgs
 
-    if CONNECTOR not in KVConnectorFactory._registry:
-        KVConnectorFactory.register_connector(CONNECTOR, "pando_kv.vllm", CONNECTOR)
+    if CONNECTOR in KVConnectorFactory._registry:
+        return
+    from pando_kv.vllm.pool_size import asking_the_pool
+
+    KVConnectorFactory.register_connector(CONNECTOR, "pando_kv.vllm", CONNECTOR)
+    EngineArgs.create_engine_config = asking_the_pool(EngineArgs.create_engine_config)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,15 +20,10 @@ from pando_kv.vllm import CONNECTOR
 from pando_kv.vllm.copy_scheduler import CopyScheduler
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 from pando_kv.vllm.identity import digest_of
+from pando_kv.vllm.pool_size import connect
 from pando_kv.vllm.zero_scheduler import ZeroScheduler
 from pando_kv.vllm.zero_worker import ZeroWorker
 from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
-
-# The cache is not worth a longer wait; where pages are what an engine runs on, it is.
-_COPY_TIMEOUT = 1.0
-_ZERO_TIMEOUT = 30.0
-# A step waits no longer, for one call; then for none, until pandod answers again.
-_AWAY_AFTER = 1.0
 
 
 class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
@@ -55,7 +50,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
             refuse_zeroed_blocks(what, vllm_config, kv_cache_config)
         self._wait = wait_seconds("pando_wait_ms", self._option("pando_wait_ms", 0))
         self._block_tokens = vllm_config.cache_config.block_size
-        self._client = self._connect()
+        self._client = connect(self._kv_transfer_config, role.name.lower())
         self._model = self._option("pando_model", os.environ.get("PANDO_MODEL", ""))
         self._model = self._model or _served_model(vllm_config.model_config)
         ranks = vllm_config.parallel_config.tensor_parallel_size
@@ -100,15 +95,6 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}; must be true or false")
         return value
-
-    def _connect(self) -> Client:
-        return Client(
-            self._option("pando_address", ""),
-            name=f"vllm {self.role.name.lower()} {os.getpid()}",
-            timeout=_ZERO_TIMEOUT if self._is_zero_copy else _COPY_TIMEOUT,
-            token=os.environ.get("PANDO_TOKEN") or None,
-            away_after=_AWAY_AFTER,
-        )
 
     @property
     def requires_kv_delivery(self) -> bool:

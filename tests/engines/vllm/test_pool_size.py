@@ -1,0 +1,94 @@
+"""What vLLM is told of sizes: a block is a page, and without copies KV is the pool."""
+
+import json
+
+import pytest
+from engines.vllm.pool import BLOCK_TOKENS, MODEL
+from vllm.engine.arg_utils import EngineArgs
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.utils.mem_utils import MemorySnapshot
+from vllm.v1.worker.utils import request_memory
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def configured(model, roomy):
+    """What vLLM makes of its command line."""
+
+    def make(*flags, **options):
+        extra = {"pando_address": roomy.address} | options
+        transfer = {
+            "kv_connector": "PandoConnector",
+            "kv_role": "kv_both",
+            "kv_connector_extra_config": extra,
+        }
+        parser = EngineArgs.add_cli_args(FlexibleArgumentParser())
+        line = ["--model", str(model), "--served-model-name", MODEL]
+        line += ["--skip-tokenizer-init", "--dtype", "float32"]
+        line += ["--kv-transfer-config", json.dumps(transfer), *flags]
+        return EngineArgs.from_cli_args(parser.parse_args(line)).create_engine_config()
+
+    return make
+
+
+def start_on(gpu_gib, free_gib, config):
+    """What vLLM's worker for GPUs does first; returns the bytes that it wants."""
+    gpu = MemorySnapshot(
+        free_memory=free_gib * GIB,
+        total_memory=gpu_gib * GIB,
+        device="cpu",
+        auto_measure=False,
+    )
+    return request_memory(gpu, config.cache_config)
+
+
+def test_sizes_that_are_not_given_are_those_of_the_pool(configured):
+    config = configured(pando_zero_copy=True)
+    assert config.cache_config.block_size == BLOCK_TOKENS
+    assert config.cache_config.num_gpu_blocks_override == 512
+    assert not config.scheduler_config.async_scheduling
+
+
+def test_sizes_may_be_given_as_the_pool_has_them(configured):
+    flags = ["--block-size", str(BLOCK_TOKENS), "--num-gpu-blocks-override", "512"]
+    config = configured(*flags, pando_zero_copy=True)
+    assert config.cache_config.num_gpu_blocks_override == 512
+
+
+def test_copies_have_blocks_of_the_size_of_pages_and_memory_of_their_own(configured):
+    cache = configured().cache_config
+    assert cache.block_size == BLOCK_TOKENS
+    assert cache.num_gpu_blocks_override is None
+    assert cache.kv_cache_memory_bytes is None
+    assert cache.gpu_memory_utilization == EngineArgs.gpu_memory_utilization
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--block-size", "16"], "this engine --block-size 16: .*--block-size 32"),
+        (
+            ["--num-gpu-blocks-override", "100"],
+            "--pool-pages 512, and this engine --num-gpu-blocks-override 100: start the "
+            "engine with --num-gpu-blocks-override 512, or without",
+        ),
+    ],
+)
+def test_a_size_that_is_not_the_pools_is_refused(configured, flags, said):
+    with pytest.raises(ValueError, match=said):
+        configured(*flags, pando_zero_copy=True)
+
+
+def test_a_gpu_that_the_pool_and_another_engine_fill_is_no_refusal(configured):
+    in_place = configured(pando_zero_copy=True)
+    assert start_on(80, 37, in_place) < 1 << 10
+    with pytest.raises(ValueError, match="less than desired GPU memory utilization"):
+        start_on(80, 37, configured())
+
+
+def test_a_share_that_was_given_must_be_free(configured):
+    config = configured("--gpu-memory-utilization", "0.4", pando_zero_copy=True)
+    assert start_on(80, 37, config) == 32 * GIB
+    with pytest.raises(ValueError, match="less than desired GPU memory utilization"):
+        start_on(80, 31, config)
