@@ -70,8 +70,12 @@ def roomy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(roomy, start_engine, tmp_path_factory):
+    """The second is told no size."""
     folder = tmp_path_factory.mktemp("engines")
-    pair = [start_engine(name, roomy, folder) for name in "ab"]
+    pair = [
+        start_engine("a", roomy, folder),
+        start_engine("b", roomy, folder, num_page_override=None),
+    ]
     with closing_all(pair):
         yield pair
         for engine in pair:

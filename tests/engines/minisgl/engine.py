@@ -119,6 +119,7 @@ class Engine:
         layers = range(cache.num_layers)
         return {
             "pid": os.getpid(),
+            "pages": manager.num_pages,
             "free": len(manager.free_slots),
             "addresses": [
                 of(layer).data_ptr()

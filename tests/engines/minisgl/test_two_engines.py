@@ -11,6 +11,10 @@ from eventually import eventually
 from pando_kv import Client
 
 
+def test_an_engine_is_as_large_as_the_pool_whatever_memory_is_free(engines):
+    assert [engine.ask(look=True)["pages"] for engine in engines] == [511, 511]
+
+
 def test_a_prompt_that_another_engine_computed_is_cached(engines, reference):
     first, second = engines
     tokens = prompt(740, seed=1)
@@ -125,7 +129,9 @@ def test_both_serve_at_once_from_a_pool_that_is_too_small(
 def test_engines_that_do_not_fit_are_refused(start_engine, roomy, tmp_path):
     engines = {
         "--num-pages 511": start_engine("few", roomy, tmp_path, num_page_override=100),
-        "page_tokens": start_engine("page", roomy, tmp_path, page_size=32),
+        "the engine needs --page-size 16": start_engine(
+            "page", roomy, tmp_path, page_size=32
+        ),
     }
     with closing_all(list(engines.values())):
         for said, engine in engines.items():

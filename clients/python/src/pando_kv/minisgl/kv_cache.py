@@ -83,6 +83,14 @@ class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
         return self._views.layout.layers
 
 
+def pages_of_pool(engine: Any, old_free_memory: int, config: Any) -> int:
+    """In the place of mini-SGLang's Engine._determine_num_pages, which goes by the
+    memory that is free: --num-pages, else those of the pool but for its page 0."""
+    if config.num_page_override is not None:
+        return int(config.num_page_override)
+    return session().pool.capacity_pages - 1
+
+
 def make_kv_cache(
     model_config: Any,
     num_pages: int,
@@ -112,8 +120,10 @@ def make_kv_cache(
     try:
         pool = client.attach_pool(expected_layout=layout, model=model)
     except LayoutMismatchError as error:
+        page_tokens = client.pool.layout.page_tokens
         raise ValueError(
-            f"this engine does not fit the pool of pandod: {error.message}"
+            f"this engine does not fit the pool of pandod: {error.message}. For the "
+            f"pool that there is, the engine needs --page-size {page_tokens}"
         ) from error
     if num_pages != capacity:
         raise ValueError(

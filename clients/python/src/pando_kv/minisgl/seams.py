@@ -34,8 +34,13 @@ def replace_pool_and_cache() -> None:
     from minisgl.scheduler import scheduler
 
     from pando_kv.minisgl.cache_manager import PandoCacheManager
-    from pando_kv.minisgl.kv_cache import PandoGraphRunner, make_kv_cache
+    from pando_kv.minisgl.kv_cache import (
+        PandoGraphRunner,
+        make_kv_cache,
+        pages_of_pool,
+    )
 
+    engine.Engine._determine_num_pages = pages_of_pool
     engine.create_kvcache_pool = make_kv_cache
     engine.GraphRunner = PandoGraphRunner
     scheduler.CacheManager = PandoCacheManager
