@@ -65,20 +65,6 @@ def test_servers_name_model_and_layout(name):
         assert all(re.search(form, line) for form in OPTIONS.values())
 
 
-def test_sglang_is_told_the_tokens_of_the_pool():
-    path = KUBERNETES / "overlays" / "sglang" / "engines.yaml"
-    (patch,) = load(path)
-    pool = pool_of(path.parent)
-    page = pool["page-tokens"]
-    page_bytes = 2 * pool["layers"] * pool["heads"] * pool["head-size"] * 2 * page
-    amount = pool["pool"]["bytes"]
-    assert amount.endswith("GiB")
-    pages = (int(amount.removesuffix("GiB")) << 30) // page_bytes
-    for engine in engines(patch):
-        (told,) = re.findall(r"--max-total-tokens=(\d+)", " ".join(spoken(engine)))
-        assert int(told) == (pages - 1) * page
-
-
 def test_vllm_states_the_format_of_the_pages():
     path = KUBERNETES / "overlays" / "vllm" / "engines.yaml"
     (patch,) = load(path)
