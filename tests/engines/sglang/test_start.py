@@ -72,9 +72,10 @@ def test_engines_that_do_not_fit_are_refused(
 def test_sglang_finds_the_package_by_its_entry_points_alone(
     model, roomy, reference, tmp_path
 ):
-    """The Engine of SGLang's own, with its processes."""
+    """The Engine of SGLang's own, with its processes, and told no size."""
     tokens = prompt(500, seed=5000)
-    engine = start_full_engine("full", model, roomy, tmp_path)
+    sizes = {"page_size": None, "max_total_tokens": None}
+    engine = start_full_engine("full", model, roomy, tmp_path, **sizes)
     with closing_all([engine]):
         answer = engine.ask(prompts=[tokens, tokens])
         expected = reference.ask(prompts=[tokens])["outputs"][0]
