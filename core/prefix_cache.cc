@@ -12,6 +12,7 @@
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
+#include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
 #include "core/requests/errors.h"
 #include "core/tree/prefix_search.h"
@@ -246,13 +247,6 @@ void PrefixCache::SetSessionLimits(const SessionLimits& limits) {
   parts_.sessions.SetLimits(limits);
 }
 
-EvictionPolicyKind PrefixCache::SetEvictionPolicy(EvictionPolicyKind policy) {
-  Hold hold(this);
-  const EvictionPolicyKind previous = parts_.tree.policy();
-  parts_.tree.SetPolicy(policy);
-  return previous;
-}
-
 SessionNumber PrefixCache::OpenSession(SessionId id, std::string client_name,
                                        bool is_internal) {
   Hold hold(this);
@@ -420,6 +414,10 @@ std::optional<std::vector<std::string>> PrefixCache::CheckInvariantsStep() {
 
 uint32_t PrefixCache::Evict(uint32_t pages) {
   return Run(EvictionWork(pages)).evicted_pages();
+}
+
+EvictionPolicyKind PrefixCache::SetEvictionPolicy(EvictionPolicyKind policy) {
+  return Run(PolicyChange(policy)).previous();
 }
 
 FlushResult PrefixCache::Flush() { return Run(FlushWork()).result(); }

@@ -131,9 +131,6 @@ class PrefixCache {
   // Changes what a session may have, also for sessions that are open. One that
   // has more keeps it, and gets no more.
   void SetSessionLimits(const SessionLimits& limits);
-  // Changes the order of eviction, also of what is cached already. Returns the
-  // policy before. Linear in the tree, under one hold of the mutex.
-  EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
 
   // A new session: one worker process, or with `is_internal` a part of pandod
   // itself. REQUIRES: `id` is random, so that it cannot be guessed, and not 0.
@@ -192,8 +189,8 @@ class PrefixCache {
   //   LockListing listing(limit, session);
   //   while (!cache.Step(listing)) ServeOthers();
   //
-  // See eviction_work.h, listings.h, explanation.h and tree_dump.h; and
-  // proto/pando/v1/admin.proto for what is told.
+  // See eviction_work.h, policy_change.h, listings.h, explanation.h and
+  // tree_dump.h; and proto/pando/v1/admin.proto for what is told.
   bool Step(SteppedWork& work);
   // Takes all steps.
   void Finish(SteppedWork& work) {
@@ -207,6 +204,8 @@ class PrefixCache {
   }
   // EvictionWork: returns how many pages it evicted.
   uint32_t Evict(uint32_t pages);
+  // PolicyChange: returns the policy before.
+  EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
   // FlushWork.
   FlushResult Flush();
   FlushResult FlushNamespace(const NamespaceKey& key);

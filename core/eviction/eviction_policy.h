@@ -2,6 +2,7 @@
 #define PANDO_CORE_EVICTION_EVICTION_POLICY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ struct EvictionRank;
 // The order in which unlocked leaves are evicted. RadixTree owns one for each
 // quota class and tells it of every change of a node, so that it is up to date
 // at all times. Not thread-safe.
+//
+// One that is to take the place of another is filled in steps while the tree is
+// in use. Until then it is told of all changes, also of nodes that it does not
+// have yet.
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
@@ -52,6 +57,16 @@ class EvictionPolicy {
   // BeforeUse is called before that change, AfterUse after it.
   virtual void BeforeUse(Node& node) = 0;
   virtual void AfterUse(Node& node) = 0;
+
+  // While it is filled: `node`, which is unlocked, was there before. Is called
+  // once for each such node; Fill comes after all of them.
+  virtual void AddEarlier(Node& node) { Add(node); }
+  // Puts up to `nodes` of these where they belong. Returns whether all are
+  // there.
+  virtual bool Fill(uint32_t /*nodes*/) { return true; }
+  // It is not in use any more: forgets up to `nodes` nodes. Returns whether the
+  // rest is gone at once when the order is deleted.
+  virtual bool Shrink(uint32_t /*nodes*/) { return true; }
 
   // The unlocked leaf that goes first; null when everything is locked.
   virtual Node* Victim() = 0;

@@ -25,6 +25,7 @@ void LruPolicy::LinkAfter(Node& node, Node& other) {
 }
 
 void LruPolicy::Unlink(Node& node) {
+  if (!IsListed(node)) return;
   node.older->newer = node.newer;
   node.newer->older = node.older;
   node.older = node.newer = nullptr;

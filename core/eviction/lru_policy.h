@@ -34,8 +34,13 @@ class LruPolicy : public EvictionPolicy {
                         std::vector<std::string>& violations) const override;
   std::optional<size_t> leaf_count() const override { return std::nullopt; }
 
+ protected:
+  static bool IsListed(const Node& node) { return node.older != nullptr; }
+  void AddOldest(Node& node) { LinkAfter(node, end_); }
+
  private:
   static void LinkAfter(Node& node, Node& other);
+  // Does nothing when the node is not listed yet, see FillingLru.
   static void Unlink(Node& node);
 
   Node end_;  // closes the ring: its newer is the oldest, its older the newest

@@ -1,5 +1,7 @@
 #include "core/eviction/ranked_policy.h"
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 
 namespace pando {
@@ -10,6 +12,13 @@ void RankedPolicy::LeafChanged(Node& node) {
   } else {
     leaves_.erase(EvictionRankOf(kind_, node));
   }
+}
+
+bool RankedPolicy::Shrink(uint32_t nodes) {
+  const auto end = leaves_.size() <= nodes ? leaves_.end()
+                                           : std::next(leaves_.begin(), nodes);
+  leaves_.erase(leaves_.begin(), end);
+  return leaves_.empty();
 }
 
 void RankedPolicy::AppendViolations(

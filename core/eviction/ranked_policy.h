@@ -11,7 +11,8 @@
 namespace pando {
 
 // The unlocked leaves, sorted by rank: every step is O(log leaves). For all
-// policies but lru and reuse.
+// policies but lru and reuse; for lru on the way from reuse. Nodes that it does
+// not have yet may be removed, and those that it has be added again.
 class RankedPolicy : public EvictionPolicy {
  public:
   explicit RankedPolicy(EvictionPolicyKind kind) : kind_(kind) {}
@@ -31,6 +32,7 @@ class RankedPolicy : public EvictionPolicy {
   void AfterUse(Node& node) override {
     if (!node.is_locked()) Add(node);
   }
+  bool Shrink(uint32_t nodes) override;
   Node* Victim() override {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
   }

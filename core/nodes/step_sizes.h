@@ -9,6 +9,7 @@ namespace pando {
 // microseconds even when nothing is in the CPU's caches.
 inline constexpr uint32_t kStepEvictedPages = 256;
 inline constexpr uint32_t kStepCells = 2'048;      // of nodes or locks
+inline constexpr uint32_t kStepOrderedNodes = 512;  // of a new order
 inline constexpr uint32_t kStepToldNodes = 1'024;  // that events tell of
 inline constexpr uint32_t kStepEntries = 1'000;
 inline constexpr uint32_t kStepReleases =

@@ -26,10 +26,9 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
       max_pages_(max_pages),
       quota_classes_(classes),
       reuse_(reuse),
-      policy_(policy),
       index_(page_tokens, &nodes_),
       classes_(classes->count()) {
-  SetPolicy(policy);
+  SetPolicyAtOnce(policy);
 }
 
 RadixTree::~RadixTree() = default;
@@ -266,7 +265,7 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
 
 void RadixTree::Lock(Node& node) {
   if (node.is_ended_leaf()) EndedOf(node).Remove(node);
-  EvictionPolicy& order = OrderOf(node);
+  ChangingOrder& order = OrderOf(node);
   uint32_t pages = 0;
   for (Node* n = &node; n != nullptr; n = n->parent) {
     const AuditedChange change(*this, *n);
@@ -294,7 +293,7 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     // It counted this node as a locked child, and counts the lock instead.
     next = next->parent;
   }
-  EvictionPolicy& order = OrderOf(node);
+  ChangingOrder& order = OrderOf(node);
   for (Node* n = &node; n != next; n = n->parent) {
     if (learner_ != nullptr) learner_->EndUse(*n);
     order.Add(*n);

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "base/ids.h"
+#include "core/eviction/changing_order.h"
 #include "core/eviction/ended_leaves.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/quota_classes.h"
@@ -160,10 +161,21 @@ class RadixTree {
                  uint32_t count, TrimVisitor visit,
                  std::vector<PageId>& evicted);
 
+  // That victims are chosen by now.
   EvictionPolicyKind policy() const { return policy_; }
   // Null while nothing is learnt.
   const ReuseLearner* learner() const { return learner_.get(); }
-  // Builds the order of eviction anew; linear in the tree.
+  // Changes the policy in steps, between which the tree is in use: `policy` is
+  // wanted from now on, and StepPolicy is to be called until it returns true.
+  // Returns what was wanted before. Victims are chosen as before until a step
+  // puts new orders into use, whole and for all classes. If another policy is
+  // wanted meanwhile, the change goes on to that one instead.
+  //
+  // A step costs as much as `nodes` nodes; but the one that changes to kReuse
+  // goes over the whole tree.
+  EvictionPolicyKind BeginPolicy(EvictionPolicyKind policy);
+  bool StepPolicy(uint32_t nodes);
+  // Takes all steps.
   void SetPolicy(EvictionPolicyKind policy);
 
   uint32_t page_tokens() const { return page_tokens_; }
@@ -216,7 +228,7 @@ class RadixTree {
   }
   // The order of eviction of a class.
   const EvictionPolicy& order(uint32_t quota_class) const {
-    return *classes_[quota_class].order;
+    return classes_[quota_class].order.now();
   }
   // Reports changes of counted nodes to `audit` from now on; null: to nobody.
   // Damage is no such change, so the audit finds it.
@@ -225,16 +237,23 @@ class RadixTree {
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
 
+  // The orders that are filled.
+  struct Filling {
+    EvictionPolicyKind policy;
+    bool is_linked;
+    uint32_t next_cell = 0;  // whose node they do not have yet
+  };
+
   struct ClassState {
-    std::unique_ptr<EvictionPolicy> order;
+    ChangingOrder order;
     EndedLeaves ended;
     uint32_t cached_pages = 0;
     uint32_t evictable_pages = 0;
     uint64_t spared_leaves = 0;
   };
 
-  EvictionPolicy& OrderOf(const Node& node) {
-    return *classes_[node.ns->quota_class].order;
+  ChangingOrder& OrderOf(const Node& node) {
+    return classes_[node.ns->quota_class].order;
   }
   EndedLeaves& EndedOf(const Node& node) {
     return classes_[node.ns->quota_class].ended;
@@ -256,6 +275,13 @@ class RadixTree {
                 std::vector<PageId>& trimmed);
   void TouchPath(Node& node, const Use& use);
   void SplitIntoParts(Node& leaf, RequestFacts* request);
+  void SetPolicyAtOnce(EvictionPolicyKind policy);
+  void BeginFilling();
+  void FillOrders(uint32_t nodes);
+  void TakeDown(std::unique_ptr<EvictionPolicy> (ChangingOrder::*take)(),
+                bool is_linked);
+  void Unlink(uint32_t nodes);
+  void DropUnusedLearner();
   void MakeLearner();
   void RemoveLeaf(Node& leaf, bool is_evicted);
   void RepackAround(Node& node);
@@ -291,7 +317,14 @@ class RadixTree {
   const uint32_t max_pages_;
   const QuotaClasses* const quota_classes_;
   const ReuseOptions reuse_;
-  EvictionPolicyKind policy_;
+  EvictionPolicyKind policy_ = EvictionPolicyKind::kLru;
+  EvictionPolicyKind wanted_ = EvictionPolicyKind::kLru;
+  bool is_linked_ = true;  // whether policy_ is in Node::older and newer
+  std::optional<Filling> filling_;
+  // Not in use any more.
+  std::vector<std::unique_ptr<EvictionPolicy>> retired_;
+  // The next cell whose node has links of an order that is gone.
+  std::optional<uint32_t> unlinking_;
   Slab<Node> nodes_;
   std::unique_ptr<ReuseLearner> learner_;
   uint32_t next_tick_ = 0;  // of the next learner

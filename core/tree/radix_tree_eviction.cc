@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "base/check.h"
 #include "core/eviction/eviction_rank.h"
-#include "core/nodes/preorder.h"
-#include "core/tree/make_eviction_policy.h"
 #include "core/tree/radix_tree.h"
 
 namespace pando {
@@ -45,6 +42,7 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
 // Fetches the index entry of what is likely to be the next victim while this
 // one is removed: in a large tree it is in no CPU cache.
 void RadixTree::PrefetchAfter(const Node& victim) const {
+  if (!is_linked_) return;
   const Node* next = victim.newer;
   if (next != nullptr && !next->is_root()) index_.Prefetch(*next);
 }
@@ -55,7 +53,7 @@ Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   EvictionRank first_rank = {};
   for (size_t c = 0; c < classes_.size(); ++c) {
     if (limits[c] == 0) continue;
-    EvictionPolicy& order = *classes_[c].order;
+    EvictionPolicy& order = classes_[c].order.now();
     Node* const ended = classes_[c].ended.First();
     Node* const victim = ended != nullptr ? ended : order.Victim();
     if (victim == nullptr) continue;
@@ -149,54 +147,6 @@ void RadixTree::RepackAround(Node& node) {
         SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages());
     n->first_page = 0;
   }
-}
-
-void RadixTree::SetPolicy(EvictionPolicyKind policy) {
-  std::vector<std::vector<Node*>> unlocked(classes_.size());
-  nodes_.ForEach([&](Node& node) {
-    node.older = node.newer = nullptr;
-    if (!node.is_root() && !node.is_locked()) {
-      unlocked[node.ns->quota_class].push_back(&node);
-    }
-  });
-  // The old orders know the learner.
-  for (ClassState& c : classes_) c.order.reset();
-  policy_ = policy;
-  if (!reuse_.learns_always && policy != EvictionPolicyKind::kReuse) {
-    if (learner_ != nullptr) next_tick_ = learner_->history().tick() + 1;
-    learner_.reset();
-  } else if (learner_ == nullptr) {
-    MakeLearner();
-  }
-  for (uint32_t c = 0; c < classes_.size(); ++c) {
-    classes_[c].order =
-        MakeEvictionPolicy(policy, std::move(unlocked[c]), learner_.get(), c);
-  }
-}
-
-// What is cached already was used as often as it was inserted, and last in this
-// order.
-void RadixTree::MakeLearner() {
-  learner_ = std::make_unique<ReuseLearner>(
-      ReuseLearner::Options{
-          .page_tokens = page_tokens_,
-          .capacity_pages = max_pages_,
-          .quota_classes = static_cast<uint32_t>(classes_.size()),
-          .warmup_ticks = reuse_.warmup_ticks,
-          .first_tick = next_tick_},
-      &nodes_);
-  std::vector<Node*> nodes;
-  ForEachNamespace([&](Namespace& ns) {
-    learner_->AddRoot(*ns.root);
-    for (const Node* n = ns.root;
-         (n = NextInPreorder(*ns.root, *n)) != nullptr;) {
-      Node& node = *nodes_.FindAt(Slab<Node>::IndexOf(*n));
-      learner_->HashNode(node);
-      nodes.push_back(&node);
-    }
-  });
-  SortByLastUse(nodes);
-  for (Node* node : nodes) learner_->AddCached(*node);
 }
 
 }  // namespace pando

@@ -54,7 +54,7 @@ Node& RadixTree::SpareRetained(Node& first, uint32_t& spared_by_call) {
        ++spared) {
     ++spared_by_call;
     Touch(*victim);
-    Node* const next = of_class.order->Victim();
+    Node* const next = of_class.order.now().Victim();
     if (next == victim) break;  // a use changes nothing in this order
     ++of_class.spared_leaves;
     victim = next;

@@ -28,7 +28,8 @@ void RadixTree::AppendViolations(const Node& node, int64_t lock_count,
   expect(node.ns == node.parent->ns, "is in another namespace than its parent");
   expect(node.depth_pages == node.parent->end_pages(),
          "does not begin where its parent ends");
-  expect(!node.is_locked() || (node.older == nullptr && node.newer == nullptr),
+  expect(!node.is_locked() || unlinking_.has_value() ||
+             (node.older == nullptr && node.newer == nullptr),
          "is locked, but in the order of eviction");
   AppendLinkViolations(node, violations);
   if (learner_ != nullptr) {

@@ -27,7 +27,7 @@ class DamagedCache {
         reserved_by_class(pool.reserved_[0]),
         free(pool.free_) {}
 
-  EvictionPolicy& order() { return *tree.classes_[0].order; }
+  EvictionPolicy& order() { return tree.classes_[0].order.now(); }
   uint32_t& count(PageState state) {
     return pool.counts_[static_cast<size_t>(state)];
   }

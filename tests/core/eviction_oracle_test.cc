@@ -9,10 +9,14 @@
 
 #include "core/eviction/eviction_policy.h"
 #include "core/tree/radix_tree.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/environment.h"
 
 namespace pando {
 namespace {
+
+using ::testing::IsEmpty;
 
 using Kind = EvictionPolicyKind;
 
@@ -114,6 +118,24 @@ class PolicyOracleTest : public testing::TestWithParam<Kind> {
     return evicted.front();
   }
 
+  // Evicts what is not locked in some of the cells.
+  void FlushSome() {
+    std::vector<PageId> evicted;
+    for (int i = 0; i < 20; ++i) {
+      tree_.EvictFrom(
+          Below(tree_.node_cells()), std::nullopt, kMaxPages,
+          [](const Node&, uint32_t) {}, evicted);
+    }
+  }
+
+  std::vector<std::string> Violations() const {
+    std::vector<std::string> violations;
+    tree_.ForEachNode([&](const Node& node) {
+      tree_.AppendViolations(node, node.lock_count, violations);
+    });
+    return violations;
+  }
+
   static constexpr uint32_t kMaxPages = 10'000;
   std::mt19937_64 random_;
   const QuotaClasses classes_{{}};
@@ -149,6 +171,47 @@ TEST_P(PolicyOracleTest, ASwitchReordersWhatIsThere) {
     }
     tree_.SetPolicy(GetParam());
   }
+}
+
+// Between the steps of a change the tree grows, and is used, locked, evicted
+// and flushed, and other changes come.
+TEST_P(PolicyOracleTest, AChangeInStepsKeepsTheOldOrderUntilTheNewIsInUse) {
+  const uint64_t first = FromEnvironment("PANDO_TEST_SEED", 1);
+  int switches = 0;
+  int evicted_meanwhile = 0;
+  for (uint64_t seed = first; seed < first + 6; ++seed) {
+    SCOPED_TRACE(seed);
+    random_.seed(seed);
+    Kind wanted = tree_.policy();
+    bool is_over = true;
+    for (int i = 0; i < 400; ++i) {
+      GrowAtRandom();
+      if (Below(is_over ? 4 : 60) == 0) {
+        const auto policy = static_cast<Kind>(Below(8));
+        ASSERT_EQ(tree_.BeginPolicy(policy), wanted);
+        wanted = policy;
+        is_over = false;
+      }
+      const Kind before = tree_.policy();
+      if (!is_over) is_over = tree_.StepPolicy(1 + Below(60));
+      ASSERT_TRUE(tree_.policy() == before || tree_.policy() == wanted);
+      ASSERT_TRUE(!is_over || tree_.policy() == wanted);
+      switches += tree_.policy() != before;
+      ASSERT_THAT(Violations(), IsEmpty());
+      if (Below(40) == 0) FlushSome();
+      for (uint32_t left = Below(3); left > 0; --left) {
+        const std::optional<PageId> expected = NextVictim(tree_.policy());
+        ASSERT_EQ(EvictOne(), expected) << EvictionPolicyName(tree_.policy());
+        evicted_meanwhile += !is_over && expected.has_value();
+      }
+    }
+    tree_.SetPolicy(wanted);
+    while (const std::optional<PageId> expected = NextVictim(wanted)) {
+      ASSERT_EQ(EvictOne(), expected) << EvictionPolicyName(wanted);
+    }
+  }
+  EXPECT_GT(switches, 30);
+  EXPECT_GT(evicted_meanwhile, 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, PolicyOracleTest,

@@ -207,9 +207,24 @@ void Executor::operator()(const FlushNamespace& flush) {
 }
 
 void Executor::operator()(const SetPolicy& set) {
-  differences_.Compare(
-      "policy", EvictionPolicyName(real_.SetEvictionPolicy(set.policy)),
-      EvictionPolicyName(model_.SetEvictionPolicy(set.policy)));
+  const EvictionPolicyKind before = std::exchange(wanted_policy_, set.policy);
+  policy_change_.emplace(set.policy, kNodesAStep);
+  differences_.Compare("policy", EvictionPolicyName(StepPolicy()),
+                       EvictionPolicyName(before));
+}
+
+// The model changes its policy at once, when the real cache uses the new one.
+EvictionPolicyKind Executor::StepPolicy() {
+  const EvictionPolicyKind before = real_.Stats().eviction_policy;
+  const bool is_over = real_.Step(*policy_change_);
+  const EvictionPolicyKind previous = policy_change_->previous();
+  if (is_over) policy_change_.reset();
+  const EvictionPolicyKind now = real_.Stats().eviction_policy;
+  if (now == before) return previous;
+  differences_.Compare("policy in use", EvictionPolicyName(now),
+                       EvictionPolicyName(wanted_policy_));
+  model_.SetEvictionPolicy(now);
+  return previous;
 }
 
 void Executor::operator()(const OpenSession& open) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/operators/policy_change.h"
 #include "core/prefix_cache.h"
 #include "core/requests/namespace_key.h"
 #include "tests/core/differences.h"
@@ -94,9 +95,13 @@ class Executor {
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
   void CompareEvents(EventMirror& mirror);
+  // Takes a step of the change of policy that is under way. Returns the policy
+  // that was set before it.
+  EvictionPolicyKind StepPolicy();
   void CompareStats();
 
   static constexpr size_t kRemembered = 16;
+  static constexpr uint32_t kNodesAStep = 32;  // of a change of policy
 
   const uint32_t page_tokens_;
   const uint32_t capacity_pages_;
@@ -104,6 +109,8 @@ class Executor {
   std::vector<ReferenceFlights::Over> waits_over_;  // of the real cache
   PrefixCache real_;
   ReferenceCache model_;
+  std::optional<PolicyChange> policy_change_;
+  EvictionPolicyKind wanted_policy_;
   std::array<SessionId, kSlots> sessions_;
   uint64_t opened_ = 0;
   std::deque<LockId> seen_locks_;  // newest first, a few

@@ -37,7 +37,8 @@ Executor::Executor(const PrefixCache::Options& options, uint64_t check_every,
       capacity_pages_(options.capacity_pages),
       check_every_(check_every),
       real_(WithListener(options, &waits_over_)),
-      model_(options) {
+      model_(options),
+      wanted_policy_(options.eviction_policy) {
   if (events == Events::kComparedHere) {
     mirror_.emplace(options.page_tokens);
     real_.StartEvents();
@@ -46,6 +47,7 @@ Executor::Executor(const PrefixCache::Options& options, uint64_t check_every,
 }
 
 std::vector<std::string> Executor::Run(const Operation& operation) {
+  if (policy_change_.has_value()) StepPolicy();
   std::visit([this](const auto& kind) { (*this)(kind); }, operation);
   CompareWaitsOver();
   CompareStats();

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "core/nodes/first_entries.h"
+#include "core/nodes/step_sizes.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
+#include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
 #include "tests/core/cache_fixture.h"
 
@@ -69,6 +71,54 @@ class SteppedWorkTest : public testing::Test {
   const SessionId session_{1};
   PrefixCache cache_{{1, kPages + 1}};
 };
+
+// A step of a node each: no step does more than its share.
+TEST_F(SteppedWorkTest, AChangeOfPolicyTakesAStepForSomeNodesAndKeepsTheOrder) {
+  PublishPrompts(kPrompts);
+  for (const auto policy :
+       {EvictionPolicyKind::kMru, EvictionPolicyKind::kLru,
+        EvictionPolicyKind::kFilo, EvictionPolicyKind::kLfu,
+        EvictionPolicyKind::kReuse, EvictionPolicyKind::kLru}) {
+    for (const uint32_t nodes : {100u, kStepOrderedNodes}) {
+      const EvictionPolicyKind before = cache_.Stats().eviction_policy;
+      PolicyChange to(policy, nodes);
+      const int steps = Run(to, [] {});
+      EXPECT_EQ(to.previous(), before);
+      EXPECT_EQ(cache_.Stats().eviction_policy, policy);
+      if (policy == before || policy == EvictionPolicyKind::kReuse) continue;
+      // Each node is filled into the new order, and taken out of the old one.
+      EXPECT_GE(steps, static_cast<int>(2 * kPrompts / nodes));
+    }
+  }
+}
+
+TEST_F(SteppedWorkTest, EvictionIsThatOfTheOldPolicyUntilTheNewIsInUse) {
+  PublishPrompts(kPrompts);
+  PolicyChange change(EvictionPolicyKind::kMru);
+  uint32_t oldest = 1;
+  uint32_t newest = kPrompts;
+  Run(change, [&] {
+    ASSERT_EQ(cache_.Evict(2), 2u);
+    const bool is_new =
+        cache_.Stats().eviction_policy != EvictionPolicyKind::kLru;
+    const uint32_t victim = is_new ? newest-- : oldest++;
+    ASSERT_EQ(Matched({victim, victim}), 0u);
+  });
+  EXPECT_GT(oldest, kPrompts / kStepOrderedNodes);
+  EXPECT_LT(newest, kPrompts);
+}
+
+TEST_F(SteppedWorkTest, ALaterChangeOfPolicyTakesOver) {
+  PublishPrompts(kPrompts);
+  PolicyChange earlier(EvictionPolicyKind::kMru);
+  ASSERT_FALSE(cache_.Step(earlier));
+  PolicyChange later(EvictionPolicyKind::kFilo);
+  cache_.Finish(later);
+  EXPECT_TRUE(cache_.Step(earlier));
+  EXPECT_EQ(earlier.previous(), EvictionPolicyKind::kLru);
+  EXPECT_EQ(later.previous(), EvictionPolicyKind::kMru);
+  EXPECT_EQ(cache_.Stats().eviction_policy, EvictionPolicyKind::kFilo);
+}
 
 // Loses so many sessions, numbered from 2, each with a reserved page.
 class SteppedQuarantineTest : public SteppedWorkTest {
