@@ -63,8 +63,9 @@ class Server {
   // "not ready"; running requests may finish.
   void BeginDrain();
   // Applies those of the reloaded options that may change while it runs, all
-  // between two calls, and logs which others need a restart. Invalid options
-  // change nothing. REQUIRES: BeginDrain was not called.
+  // between two calls but the eviction policy, which is changed in steps
+  // before, and logs which others need a restart. Invalid options change
+  // nothing. REQUIRES: BeginDrain was not called.
   void Reload(const Options& given);
   // The options in effect.
   const Options& options() const { return options_; }
@@ -83,6 +84,7 @@ class Server {
   // Tells sessions, watchers of health and waiting matches that nothing new is
   // admitted.
   void AnnounceDrain();
+  void ChangePolicy(EvictionPolicyKind policy);
   // Runs on the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();

@@ -1,6 +1,7 @@
 // What Server does when its options are read again.
 
 #include "absl/strings/str_join.h"
+#include "core/operators/policy_change.h"
 #include "os/logging/log.h"
 #include "service/server.h"
 
@@ -13,6 +14,10 @@ void Server::Reload(const Options& given) {
         {{"error", changes.status().message()}});
     return;
   }
+  // What an operator has set stays until another policy is configured.
+  if (changes->options.eviction_policy != options_.eviction_policy) {
+    ChangePolicy(changes->options.eviction_policy);
+  }
   rpc_.RunOnPollingThread([&] { Apply(*changes); });
   Log(LogLevel::kInfo, "the options were read again",
       {{"changed", absl::StrJoin(changes->live, ", ")}});
@@ -21,11 +26,17 @@ void Server::Reload(const Options& given) {
       {{"options", absl::StrJoin(changes->need_restart, ", ")}});
 }
 
-void Server::Apply(const OptionChanges& changes) {
-  // What an operator has set stays until another policy is configured.
-  if (changes.options.eviction_policy != options_.eviction_policy) {
-    cache_.SetEvictionPolicy(changes.options.eviction_policy);
+// Other calls are served between its steps.
+void Server::ChangePolicy(EvictionPolicyKind policy) {
+  PolicyChange change(policy);
+  auto progress = SteppedCalls::Progress::kMore;
+  while (progress != SteppedCalls::Progress::kDone) {
+    rpc_.RunOnPollingThread(
+        [&] { progress = SteppedCalls::TakeSteps(cache_, change); });
   }
+}
+
+void Server::Apply(const OptionChanges& changes) {
   options_ = changes.options;
   SetLogLevel(options_.log_level);
   policy_.set_slow_call(options_.slow_call);

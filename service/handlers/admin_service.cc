@@ -13,6 +13,7 @@
 #include "core/eviction/eviction_policy.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/listings.h"
+#include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
 #include "core/requests/errors.h"
 #include "os/logging/log.h"
@@ -161,20 +162,23 @@ void AdminService::ForgetFlushed(const FlushWork& done) {
   }
 }
 
-absl::Status AdminService::SetEvictionPolicy(
+std::optional<absl::Status> AdminService::SetEvictionPolicy(
     const v1::SetEvictionPolicyRequest& request,
-    v1::SetEvictionPolicyResponse& response) {
+    v1::SetEvictionPolicyResponse& response, WaitingCall& call) {
   const absl::StatusOr<EvictionPolicyKind> policy =
       ParseEvictionPolicy(request.policy());
   if (!policy.ok()) {
     return MakeError(Reason::kInvalidField,
                      absl::StrCat("policy: ", policy.status().message()));
   }
-  response.set_previous(
-      std::string(EvictionPolicyName(cache_->SetEvictionPolicy(*policy))));
-  Log(LogLevel::kInfo, "an operator changed the eviction policy",
-      {{"policy", request.policy()}, {"previous", response.previous()}});
-  return absl::OkStatus();
+  return stepped_->AnswerFromCache<PolicyChange>(
+      call, [&] { return PolicyChange(*policy); },
+      [&](PolicyChange& done) {
+        response.set_previous(std::string(EvictionPolicyName(done.previous())));
+        Log(LogLevel::kInfo, "an operator changed the eviction policy",
+            {{"policy", request.policy()}, {"previous", response.previous()}});
+        return absl::OkStatus();
+      });
 }
 
 std::optional<absl::Status> AdminService::ListNamespaces(

@@ -78,8 +78,9 @@ class AdminService {
   std::optional<absl::Status> Flush(const v1::FlushRequest& request,
                                     v1::FlushResponse& response,
                                     WaitingCall& call);
-  absl::Status SetEvictionPolicy(const v1::SetEvictionPolicyRequest& request,
-                                 v1::SetEvictionPolicyResponse& response);
+  std::optional<absl::Status> SetEvictionPolicy(
+      const v1::SetEvictionPolicyRequest& request,
+      v1::SetEvictionPolicyResponse& response, WaitingCall& call);
   std::optional<absl::Status> ListNamespaces(
       const v1::ListNamespacesRequest& request,
       v1::ListNamespacesResponse& response, WaitingCall& call);

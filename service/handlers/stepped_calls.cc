@@ -24,13 +24,13 @@ void SteppedCalls::TakeRest(std::unique_ptr<Work> work) {
 void SteppedCalls::ResumeNext() {
   if (!abandoned_.empty()) {
     if (abandoned_.front()->Step() == Progress::kDone) abandoned_.pop_front();
-    if (!abandoned_.empty() || !turns_.empty()) next_step_->Request();
-    return;
   }
-  WaitingCall* const call = turns_.front();
-  turns_.pop_front();
-  if (under_way_.contains(call)) call->Resume();
-  if (!turns_.empty()) next_step_->Request();
+  if (!turns_.empty()) {
+    WaitingCall* const call = turns_.front();
+    turns_.pop_front();
+    if (under_way_.contains(call)) call->Resume();
+  }
+  if (!abandoned_.empty() || !turns_.empty()) next_step_->Request();
 }
 
 }  // namespace pando

@@ -116,7 +116,8 @@ class SteppedCalls {
   // The calls in the order of their next steps. One that is not under way any
   // more is skipped.
   std::deque<WaitingCall*> turns_;
-  // Goes first, so that callers who go away over and over leave little of it.
+  // One of these takes turns with the calls, so that callers who go away over
+  // and over leave little, and none of them holds up a call.
   std::deque<std::unique_ptr<Work>> abandoned_;
 };
 

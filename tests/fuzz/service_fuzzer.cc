@@ -236,7 +236,8 @@ class Calls {
         return Call<v1::SetEvictionPolicyRequest,
                     v1::SetEvictionPolicyResponse>([this](auto& in, auto& out) {
           if (Often()) in.set_policy(AnyPolicy());
-          return admin_.SetEvictionPolicy(in, out);
+          return Finish(
+              [&] { return admin_.SetEvictionPolicy(in, out, call_); });
         });
       case 3:
         return Call<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(

@@ -66,6 +66,8 @@ using FlushCall = Call<v1::FlushRequest, v1::FlushResponse>;
 using CheckCall = Call<v1::CheckInvariantsRequest, v1::CheckInvariantsResponse>;
 using ScoreCall = Call<v1::MatchPrefixesRequest, v1::MatchPrefixesResponse>;
 using BatchCall = Call<v1::BatchRequest, v1::BatchResponse>;
+using PolicyCall =
+    Call<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>;
 using ExplainCall = Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>;
 
 // A server with a cache of as many nodes as pages.
@@ -188,6 +190,15 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->CheckInvariants(context, request, response, done);
     });
   }
+  // Changes the policy to the other of two.
+  std::unique_ptr<PolicyCall> StartPolicyChange() {
+    is_mru_ = !is_mru_;
+    return std::make_unique<PolicyCall>([&](auto* context, auto* request,
+                                            auto* response, auto done) {
+      request->set_policy(is_mru_ ? "mru" : "lru");
+      admin_stub_->async()->SetEvictionPolicy(context, request, response, done);
+    });
+  }
   // Scores `prompts` prompts.
   std::unique_ptr<ScoreCall> StartScoring(int prompts) {
     return std::make_unique<ScoreCall>([&](auto* context, auto* request,
@@ -212,6 +223,7 @@ class SteppedCallsTest : public testing::Test {
         });
   }
 
+  bool is_mru_ = false;
   const SessionId session_{1};
   std::string folder_;
   PrefixCache cache_{{.page_tokens = 1, .capacity_pages = kPages + 1}};
@@ -321,6 +333,10 @@ TEST_F(SteppedCallsTest, ABatchGoesOnWhenItsLongCallIsOver) {
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
   EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileThePolicyIsChanged) {
+  EXPECT_TRUE(SeveralAreServedWhile([&] { return StartPolicyChange(); }));
 }
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileAMatchIsExplained) {
