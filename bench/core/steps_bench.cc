@@ -21,6 +21,7 @@
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
+#include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
 #include "core/reuse/reuse_tables.h"
 
@@ -287,13 +288,22 @@ void BM_TakeEventsAfterStart(benchmark::State& state) {
   RecordLongest(state, [&] { return cache->TakeEvents(events); });
 }
 
-// A change of policy is not done in steps: it goes over the whole tree at once.
-void BM_SetEvictionPolicy(benchmark::State& state) {
+// From lru to ranks and back.
+void BM_StepsOfSetEvictionPolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
+  PolicyChange there(EvictionPolicyKind::kLfu);
+  PolicyChange back(EvictionPolicyKind::kLru);
+  bool is_there = false;
   RecordLongest(state, [&] {
-    cache->SetEvictionPolicy(EvictionPolicyKind::kLfu);
-    return true;
+    if (is_there) return cache->Step(back);
+    is_there = cache->Step(there);
+    return false;
   });
+}
+// What learns of reuse is begun at once, and so is its order.
+void BM_SetReusePolicy(benchmark::State& state) {
+  const auto cache = MakeWideCache();
+  RecordWork(state, *cache, PolicyChange(EvictionPolicyKind::kReuse));
 }
 
 BENCHMARK(BM_StepsOfEvict)->Iterations(1);
@@ -314,7 +324,8 @@ BENCHMARK(BM_StepsOfListNamespaces)->Iterations(1);
 BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
 BENCHMARK(BM_TakeEventsAfterStart)->Iterations(1);
 BENCHMARK(BM_StepsOfReuseFit)->Iterations(10);
-BENCHMARK(BM_SetEvictionPolicy)->Iterations(1);
+BENCHMARK(BM_StepsOfSetEvictionPolicy)->Iterations(1);
+BENCHMARK(BM_SetReusePolicy)->Iterations(1);
 
 }  // namespace
 }  // namespace pando::bench
