@@ -45,6 +45,8 @@ class BlockModel {
     std::string before;
     BlockShape shape = BlockShape::kEach;
     uint32_t window = 0;
+
+    friend bool operator==(const Keys&, const Keys&) = default;
   };
 
   // `block_places` by kind.

@@ -141,29 +141,42 @@ BlockKeys BlockProgram::ToKeys(const BlockModel::Keys& keys, uint32_t,
           .window = keys.window};
 }
 
+BlockProgram::Request BlockProgram::AnyRequest(
+    uint32_t slot, const BlockModel::HoldName& name) {
+  Request any = {AnyKeys(slot), Below(3) == 0};
+  if (model_.FindHold(name) == nullptr || Below(2) == 0) return any;
+  const Request& first = requests_.at(name);
+  const bool is_open = std::all_of(
+      first.keys.begin(), first.keys.end(), [&](const BlockModel::Keys& k) {
+        return sessions_[slot].generations[k.kind] == k.generation;
+      });
+  return is_open ? first : any;
+}
+
+bool BlockProgram::IsTaken(const BlockModel::HoldName& name,
+                           const Request& request) const {
+  return model_.FindHold(name) != nullptr && requests_.at(name) != request;
+}
+
 std::string BlockProgram::Find(uint32_t slot, bool locks) {
-  const auto keys = AnyKeys(slot);
+  const uint64_t lock = 1 + Below(kMaxIds);
+  const BlockModel::HoldName name{slot, false, lock};
+  const Request asked = AnyRequest(slot, name);
+  const auto& [keys, all] = asked;
   std::vector<std::string> bytes(keys.size());
   std::vector<BlockKeys> request;
   for (size_t i = 0; i < keys.size(); ++i) {
     request.push_back(ToKeys(keys[i], slot, bytes[i]));
   }
   const SessionId session = sessions_[slot].id;
-  const uint64_t lock = 1 + Below(kMaxIds);
-  const bool all = Below(3) == 0;
-  const BlockModel::HoldName name{slot, false, lock};
-  const auto* const there = model_.FindHold(name);
+  const bool is_taken = locks && IsTaken(name, asked);
   const auto answers =
       locks ? blocks_.Acquire({session, BlockLockId(lock), request, all})
             : blocks_.Lookup(session, request);
   last_ = absl::StrCat(locks ? "acquire " : "lookup ", all);
-  if (!answers.ok()) {
-    size_t count = 0;
-    for (const auto& k : keys) count += k.keys.size();
-    return there != nullptr && there->places.size() != count
-               ? ""
-               : answers.status().ToString();
-  }
+  if (answers.ok() == is_taken) return answers.status().ToString();
+  if (is_taken) return "";
+  if (locks) requests_[name] = asked;
   const auto expected =
       locks ? model_.Acquire(name, keys, all) : model_.Lookup(keys);
   if (*answers == expected) return "";
@@ -172,7 +185,11 @@ std::string BlockProgram::Find(uint32_t slot, bool locks) {
 }
 
 std::string BlockProgram::Reserve(uint32_t slot) {
-  const auto keys = AnyKeys(slot);
+  const uint64_t id = 1 + Below(kMaxIds);
+  const BlockModel::HoldName name{slot, true, id};
+  Request asked = AnyRequest(slot, name);
+  asked.all = false;
+  const auto& keys = asked.keys;
   std::vector<std::string> bytes(keys.size());
   std::vector<BlockKeys> request;
   size_t count = 0;
@@ -180,17 +197,13 @@ std::string BlockProgram::Reserve(uint32_t slot) {
     request.push_back(ToKeys(keys[i], slot, bytes[i]));
     count += keys[i].keys.size();
   }
-  const uint64_t id = 1 + Below(kMaxIds);
-  const BlockModel::HoldName name{slot, true, id};
-  const auto* const there = model_.FindHold(name);
+  const bool is_taken = IsTaken(name, asked);
   const auto answers =
       blocks_.Reserve({sessions_[slot].id, ReservationId(id), request, false});
   last_ = absl::StrCat("reserve ", slot, "/", id);
-  if (!answers.ok()) {
-    return there != nullptr && there->places.size() != count
-               ? ""
-               : answers.status().ToString();
-  }
+  if (answers.ok() == is_taken) return answers.status().ToString();
+  if (is_taken) return "";
+  requests_[name] = asked;
   absl::StrAppend(&last_, ": ", Describe(*answers));
   if (answers->size() != count) return "a key has no answer";
   return model_.Reserve(name, keys, false, *answers);

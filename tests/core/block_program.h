@@ -2,6 +2,7 @@
 #define PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,24 @@ class BlockProgram {
     std::vector<uint32_t> generations;  // by kind; that it has open
   };
 
+  // The call that took a lock or a reservation.
+  struct Request {
+    std::vector<BlockModel::Keys> keys;
+    bool all = false;
+
+    friend bool operator==(const Request&, const Request&) = default;
+  };
+
   uint32_t Below(uint32_t limit) { return choices_(limit); }
   std::string OpenSession(uint32_t slot);
   std::string OpenKinds(uint32_t slot);
   BlockKeys ToKeys(const BlockModel::Keys& keys, uint32_t slot,
                    std::string& bytes) const;
   std::vector<BlockModel::Keys> AnyKeys(uint32_t slot);
+  // Any, or the one that took what has this name already.
+  Request AnyRequest(uint32_t slot, const BlockModel::HoldName& name);
+  // Whether `request` is refused: another one took what has this name.
+  bool IsTaken(const BlockModel::HoldName& name, const Request& request) const;
   std::vector<uint32_t> AnyIndices(const BlockModel::HoldName& name);
   std::string Find(uint32_t slot, bool locks);
   std::string Reserve(uint32_t slot);
@@ -69,6 +82,7 @@ class BlockProgram {
     uint32_t as;
   };
   std::vector<Lost> lost_;
+  std::map<BlockModel::HoldName, Request> requests_;  // the last by its name
   uint64_t last_id_ = 0;
   uint32_t last_lost_ = 100;
   std::string last_;

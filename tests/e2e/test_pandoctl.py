@@ -150,6 +150,7 @@ def test_sessions_and_their_locks_are_listed(ctl, client):
             "is_attached": True,
             "locked_blocks": 0,
             "reserved_blocks": 0,
+            "is_internal": False,
         }
         assert "1  the worker" in ctl("sessions").out
         locks = ctl("locks", "-o", "json").json()

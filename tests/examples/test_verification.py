@@ -36,6 +36,8 @@ AT_REST = Stats(
     held_pages=0,
     reuse=None,
     blocks=None,
+    tiers=[],
+    movers=[],
 )
 
 

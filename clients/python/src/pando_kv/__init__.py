@@ -68,6 +68,7 @@ from pando_kv.results import (
     Insert,
     Load,
     Match,
+    MoverFigures,
     Namespace,
     PageRoom,
     PageStates,
@@ -79,6 +80,7 @@ from pando_kv.results import (
     ReuseStats,
     Stats,
     Tier,
+    TierFigures,
 )
 from pando_kv.tls import Tls
 from pando_kv.torch_views import TorchViews
@@ -129,6 +131,7 @@ __all__ = [
     "MappedPool",
     "Match",
     "MatchEnd",
+    "MoverFigures",
     "Namespace",
     "NamespaceInfo",
     "NotAllowedError",
@@ -160,6 +163,7 @@ __all__ = [
     "SnapshotEnd",
     "Stats",
     "Tier",
+    "TierFigures",
     "Tls",
     "TorchViews",
     "TreeDump",

@@ -28,12 +28,14 @@ from pando_kv.results import (
     BlockFigures,
     CacheCounters,
     Flush,
+    MoverFigures,
     Namespace,
     PageStates,
     QuotaClass,
     ReuseStats,
     Stats,
     Tier,
+    TierFigures,
     from_message,
 )
 
@@ -60,6 +62,11 @@ def stats() -> Call[Stats]:
             blocks=from_message(BlockFigures, response.blocks)
             if response.HasField("blocks")
             else None,
+            tiers=[
+                from_message(TierFigures, each, tier=Tier(each.tier))
+                for each in response.tiers
+            ],
+            movers=[from_message(MoverFigures, each) for each in response.movers],
         )
 
     return Call(plain(_SERVICE + "GetStats"), b"", parse)

@@ -66,6 +66,8 @@ class SessionInfo:
     locked_blocks: int
     """Each as often as it is locked."""
     reserved_blocks: int
+    is_internal: bool
+    """It is pandod's own, which copies pages to and from tiers."""
 
 
 @dataclass(frozen=True)

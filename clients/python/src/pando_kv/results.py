@@ -305,6 +305,35 @@ class BlockFigures:
 
 
 @dataclass(frozen=True)
+class TierFigures:
+    """One tier that keeps copies of pages. Counts are since pandod started."""
+
+    tier: Tier
+    capacity_pages: int | None
+    """None for a store that many machines share, as is `held_pages`."""
+    held_pages: int | None
+    page_bytes: int
+    stored_pages: int
+    loaded_pages: int
+    dropped_pages: int
+    """Pages that were not stored, because the tier was too slow."""
+    failures: int
+    """Reads and writes that failed, and pages that were damaged."""
+    refuses_stores: bool
+    """Nothing is stored there for a while, because that failed repeatedly."""
+    refuses_loads: bool
+
+
+@dataclass(frozen=True)
+class MoverFigures:
+    """Whether a `pando-mover` copies the pages of a device."""
+
+    device: str
+    """`host`, or a device of the pool."""
+    is_present: bool
+
+
+@dataclass(frozen=True)
 class Stats:
     """Figures of the cache, all of one moment."""
 
@@ -329,6 +358,10 @@ class Stats:
     """None while reuse is not learnt."""
     blocks: BlockFigures | None
     """None where there is no block memory."""
+    tiers: list[TierFigures]
+    """In the order in which they are asked."""
+    movers: list[MoverFigures]
+    """Empty where pandod copies pages itself."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
