@@ -14,7 +14,7 @@
 namespace pando::ctl {
 namespace {
 
-std::string ReasonText(v1::BlockEviction reason) {
+std::string EvictionText(v1::BlockEviction reason) {
   switch (reason) {
     case v1::BLOCK_EVICTION_ROOM:
       return "another block of its kind";
@@ -49,7 +49,7 @@ std::string FateText(const v1::ExplainBlockResponse& answer) {
           WriterText(answer), age);
     case v1::BLOCK_FATE_EVICTED:
       return absl::StrFormat("it was evicted %s ago, for: %s", age,
-                             ReasonText(answer.evicted_for()));
+                             EvictionText(answer.evicted_for()));
     case v1::BLOCK_FATE_NEVER_STORED:
       return "it was never published, or was evicted long ago";
     default:
