@@ -79,9 +79,12 @@ void IoThreads::Run(IoQueue& queue, size_t buffer_bytes, size_t alignment) {
       queue.Begin(tag, *transfer);
     }
     if (idle.size() == queue.depth()) return;
-    const auto [tag, moved] = queue.Await();
-    tasks[tag].work->end(tasks[tag].index, buffers[tag].get(), moved);
-    idle.push_back(tag);
+    {
+      const auto [tag, moved] = queue.Await();
+      tasks[tag].work->end(tasks[tag].index, buffers[tag].get(), moved);
+      idle.push_back(tag);
+    }
+    // The status, which the caller may share, is gone here.
     CountDone();
   }
 }
