@@ -17,6 +17,7 @@
 #include "service/memory/make_pool.h"
 #include "service/metrics/collector.h"
 #include "service/options/option_checks.h"
+#include "service/request_size.h"
 #include "service/security/tls_credentials.h"
 #include "service/socket_group.h"
 #include "service/start_kv_events.h"
@@ -30,10 +31,8 @@ constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 // How often the files of tokens are looked at.
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
-// What calls may take once the server stops.
+// The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// What a request may take beside its tokens and pages.
-constexpr int64_t kMessageOverheadBytes = int64_t{1} << 20;
 
 uint64_t PageBytesOfAllShards(const KvPool& pool) {
   return PageBytes(pool.layout()) * pool.shards().size();
@@ -63,21 +62,6 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "; choose another with ", option));
-}
-
-// Room for the allowed tokens, their page ids and the ids of pages to free, or
-// for the allowed keys of blocks.
-// What is above, a list that is a little too long uses, to get an error that
-// says so.
-int MaxReceiveBytes(const Options& options) {
-  const int64_t max_tokens = options.max_tokens_per_request;
-  const int64_t max_pages = max_tokens / options.page_tokens + 1;
-  const int64_t bytes = max_tokens * int64_t{sizeof(Token)} +
-                        2 * max_pages * int64_t{sizeof(PageId)};
-  const int64_t key_bytes =
-      options.memory > 0 ? int64_t{kMaxBlockKeys} * kMaxKeyBytes : 0;
-  return static_cast<int>(std::min<int64_t>(
-      std::max(bytes, key_bytes) + kMessageOverheadBytes, INT32_MAX));
 }
 
 }  // namespace
@@ -157,7 +141,7 @@ Server::Server(const Options& options, std::function<void()> on_exit,
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
 }
 
-// What others call is stopped before what they call.
+// A part is stopped before the parts that it calls.
 Server::~Server() {
   BeginDrain();
   http_.reset();
