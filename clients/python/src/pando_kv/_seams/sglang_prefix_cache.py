@@ -1,4 +1,4 @@
-"""What `--radix-cache-backend pando` overrides, replaces, hooks and calls in SGLang."""
+"""The parts of SGLang that `--radix-cache-backend pando` overrides, hooks and calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ _POOL = "sglang.srt.mem_cache.memory_pool:MHATokenToKVPool."
 _SIZES = "sglang.srt.mem_cache.kv_cache_configurator:KVCacheConfigurator."
 _UPDATER = (
     "sglang.srt.managers.scheduler_components.weight_updater:"
-    "SchedulerWeightUpdaterManager"
+    "SchedulerWeightUpdaterManager."
+)
+
+# They change weights, in part perhaps, and do not always say so afterwards.
+WEIGHT_UPDATES = tuple(
+    _UPDATER + name
+    for name in (
+        "update_weights_from_disk",
+        "update_weights_from_distributed",
+        "update_weights_from_tensor",
+        "update_weights_from_ipc",
+        "begin_weight_update",
+    )
 )
 
 LEANS_ON: dict[str, str | None] = {
@@ -61,17 +73,8 @@ LEANS_ON: dict[str, str | None] = {
     "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
         "self waiting_queue"
     ),
-    _UPDATER + ".record_weight_version_after_update": "self weight_version",
-    **{
-        f"{_UPDATER}.{name}": "self recv_req"
-        for name in (
-            "update_weights_from_disk",
-            "update_weights_from_distributed",
-            "update_weights_from_tensor",
-            "update_weights_from_ipc",
-            "begin_weight_update",
-        )
-    },
+    _UPDATER + "record_weight_version_after_update": "self weight_version",
+    **dict.fromkeys(WEIGHT_UPDATES, "self recv_req"),
     _CACHE + "release_aborted_request": ("self handle"),
     "sglang.srt.mem_cache.registry:register_radix_cache_backend": "name factory",
     "sglang.srt.managers.schedule_batch:Req.owned_kv_len": "self",

@@ -1,4 +1,4 @@
-"""What SGLang is told when it starts: the backend's name, and hooks."""
+"""Registers the backend's name and the hooks when SGLang starts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pando_kv._seams import require_seam
+from pando_kv._seams.sglang_prefix_cache import WEIGHT_UPDATES
 from pando_kv.sglang import BACKEND, SEAM
 
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
@@ -22,21 +23,9 @@ _OFFER = (
     "sglang.srt.mem_cache.unified_cache.unified_cache_linker."
     "UnifiedCacheLinkerWrapper._offload_node"
 )
-_UPDATER = (
+_AFTER_WEIGHT_UPDATE = (
     "sglang.srt.managers.scheduler_components.weight_updater."
-    "SchedulerWeightUpdaterManager."
-)
-_AFTER_WEIGHT_UPDATE = _UPDATER + "record_weight_version_after_update"
-# What changes weights, in part perhaps, and does not always say so afterwards.
-WEIGHT_UPDATES = tuple(
-    _UPDATER + name
-    for name in (
-        "update_weights_from_disk",
-        "update_weights_from_distributed",
-        "update_weights_from_tensor",
-        "update_weights_from_ipc",
-        "begin_weight_update",
-    )
+    "SchedulerWeightUpdaterManager.record_weight_version_after_update"
 )
 
 
@@ -52,7 +41,9 @@ def register_hooks() -> None:
     HookRegistry.register(_RESULT, _publish_together, HookType.AROUND)
     HookRegistry.register(_OFFER, _say_what_is_before, HookType.AROUND)
     for update in WEIGHT_UPDATES:
-        HookRegistry.register(update, _expect_other_weights, HookType.BEFORE)
+        HookRegistry.register(
+            update.replace(":", "."), _expect_other_weights, HookType.BEFORE
+        )
     HookRegistry.register(_AFTER_WEIGHT_UPDATE, _name_weights, HookType.AFTER)
 
 
