@@ -1,7 +1,6 @@
 // The longest step of each kind of work for operators, at a million pages: the
 // longest time that a call may have to wait for it.
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 #include <time.h>
 
 #include <algorithm>
@@ -24,12 +23,14 @@
 #include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
 #include "core/reuse/reuse_tables.h"
+#include "os/allocator.h"
 
 namespace pando::bench {
 namespace {
 
-// As in pandod: os/allocator.h.
-[[maybe_unused]] const int kMergesFreedMemory = mallopt(M_MXFAST, 0);
+// As in pandod.
+[[maybe_unused]] const bool kMergesFreedMemory =
+    (MergeFreedMemoryAtOnce(), true);
 
 constexpr uint32_t kPageTokens = 16;
 constexpr uint64_t kLeaves = 1'000'000;  // of a page each
@@ -300,7 +301,7 @@ void BM_StepsOfSetEvictionPolicy(benchmark::State& state) {
     return false;
   });
 }
-// What learns of reuse is begun at once, and so is its order.
+// The learner of reuse is begun at once, and so is its order.
 void BM_SetReusePolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
   RecordWork(state, *cache, PolicyChange(EvictionPolicyKind::kReuse));
