@@ -161,6 +161,7 @@ struct KindCounters {
   uint64_t extents_lost = 0;                        // to other kinds
 
   KindCounters& operator+=(const KindCounters& other);
+  uint64_t evicted_blocks() const;  // for whatever reason
 };
 
 struct KindStats {
@@ -193,6 +194,11 @@ struct BlockStats {
   std::vector<KindStats> kinds;     // in the order of their numbers
   KindCounters ended_kinds;         // the sum of those that are gone
 };
+
+// At most `limit` of the kinds, those with the most memory first. They are in
+// `stats`.
+std::vector<const KindStats*> LargestKinds(const BlockStats& stats,
+                                           size_t limit);
 
 // Why a key is found or not.
 enum class BlockFate {

@@ -1,9 +1,7 @@
 #include "service/console/block_json.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <vector>
+#include <utility>
 
 namespace pando {
 namespace {
@@ -12,7 +10,6 @@ using nlohmann::json;
 
 json KindJson(const KindStats& kind, uint64_t extent_bytes) {
   const KindSpec& spec = kind.kind.spec;
-  const auto& evicted = kind.counters.evicted;
   return {{"number", kind.kind.number.value()},
           {"generation", kind.kind.generation},
           {"label", spec.label},
@@ -29,21 +26,14 @@ json KindJson(const KindStats& kind, uint64_t extent_bytes) {
           {"written_blocks", kind.written_blocks},
           {"hits", kind.counters.hits},
           {"misses", kind.counters.misses},
-          {"evicted_blocks",
-           std::accumulate(evicted.begin(), evicted.end(), uint64_t{0})}};
+          {"evicted_blocks", kind.counters.evicted_blocks()}};
 }
 
 }  // namespace
 
 json BlocksJson(const BlockStats& blocks, size_t limit) {
-  std::vector<const KindStats*> largest;
-  for (const KindStats& kind : blocks.kinds) largest.push_back(&kind);
-  std::ranges::stable_sort(largest, [](const auto* a, const auto* b) {
-    return a->extents > b->extents;
-  });
-  largest.resize(std::min(limit, largest.size()));
   json kinds = json::array();
-  for (const KindStats* kind : largest) {
+  for (const KindStats* kind : LargestKinds(blocks, limit)) {
     kinds.push_back(KindJson(*kind, blocks.extent_bytes));
   }
   return {{"memory_bytes", blocks.memory_bytes},

@@ -1,10 +1,7 @@
 #include "service/handlers/block_wire.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,10 +34,6 @@ void FillNamespace(const NamespaceKey& ns, v1::Namespace* out) {
   out->set_bigram(ns.bigram);
 }
 
-uint64_t SumOf(const std::array<uint64_t, kBlockEvictions>& evicted) {
-  return std::accumulate(evicted.begin(), evicted.end(), uint64_t{0});
-}
-
 void FillKindInfo(const KindStats& stats, uint64_t extent_bytes,
                   v1::KindInfo* out) {
   const KindSpec& spec = stats.kind.spec;
@@ -64,7 +57,7 @@ void FillKindInfo(const KindStats& stats, uint64_t extent_bytes,
   out->set_misses(stats.counters.misses);
   out->set_pending(stats.counters.pending);
   out->set_published_blocks(stats.counters.published);
-  out->set_evicted_blocks(SumOf(stats.counters.evicted));
+  out->set_evicted_blocks(stats.counters.evicted_blocks());
   out->set_no_room(stats.counters.no_room);
   out->set_overdue(stats.counters.overdue);
 }
@@ -171,14 +164,13 @@ void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out) {
   out->set_hits(sum.hits);
   out->set_misses(sum.misses);
   out->set_published_blocks(sum.published);
-  out->set_evicted_blocks(SumOf(sum.evicted));
+  out->set_evicted_blocks(sum.evicted_blocks());
 }
 
-void FillKinds(BlockStats stats, uint32_t limit, v1::ListKindsResponse* out) {
-  std::ranges::stable_sort(stats.kinds, std::greater<>(), &KindStats::extents);
-  const size_t listed = std::min<size_t>(stats.kinds.size(), limit);
-  for (const KindStats& kind : std::span(stats.kinds).first(listed)) {
-    FillKindInfo(kind, stats.extent_bytes, out->add_kinds());
+void FillKinds(const BlockStats& stats, uint32_t limit,
+               v1::ListKindsResponse* out) {
+  for (const KindStats* kind : LargestKinds(stats, limit)) {
+    FillKindInfo(*kind, stats.extent_bytes, out->add_kinds());
   }
   out->set_total(static_cast<uint32_t>(stats.kinds.size()));
 }

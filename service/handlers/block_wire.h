@@ -31,7 +31,8 @@ void AppendPlaces(std::span<const BlockPlace> places, PackedIds* out);
 
 // For operators. The kinds with the most memory come first, `limit` at most.
 void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out);
-void FillKinds(BlockStats stats, uint32_t limit, v1::ListKindsResponse* out);
+void FillKinds(const BlockStats& stats, uint32_t limit,
+               v1::ListKindsResponse* out);
 void FillBlockExplanation(const BlockExplanation& explanation,
                           v1::ExplainBlockResponse* out);
 

@@ -94,7 +94,7 @@ std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
 void Add(const KindCounters& from, BlockKindFigures& to) {
   to.hits += from.hits;
   to.misses += from.misses;
-  for (uint64_t evicted : from.evicted) to.evictions += evicted;
+  to.evictions += from.evicted_blocks();
 }
 
 void Add(const KindStats& from, const BlockStats& blocks,
