@@ -89,7 +89,7 @@ int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
   }
 }
 
-// What the service manager is told; asks for the time that the drain may take.
+// The notice to the service manager; asks for the time that the drain may take.
 std::string DrainNotice(absl::Duration drain_timeout) {
   constexpr absl::Duration kStop = absl::Seconds(15);
   return absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=",
@@ -142,7 +142,7 @@ int Main(int argc, char** argv) {
   MergeFreedMemoryAtOnce();
   const Options& options = command->options;
   // Done before there are threads, which inherit it. SIGPIPE would end pandod
-  // when nobody reads the log any more, and SIGXFSZ when memory or a file is
+  // when the reader of its log is gone, and SIGXFSZ when memory or a file is
   // larger than `ulimit -f` allows; calls that are refused say why.
   pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,4 +1,4 @@
-// What Server does when its options are read again.
+// Applies options that are read again to a Server.
 
 #include "absl/strings/str_join.h"
 #include "core/operators/policy_change.h"
@@ -14,7 +14,7 @@ void Server::Reload(const Options& given) {
         {{"error", changes.status().message()}});
     return;
   }
-  // What an operator has set stays until another policy is configured.
+  // The policy of an operator stays until another one is configured.
   if (changes->options.eviction_policy != options_.eviction_policy) {
     ChangePolicy(changes->options.eviction_policy);
   }

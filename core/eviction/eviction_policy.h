@@ -13,8 +13,8 @@
 
 namespace pando {
 
-// Which leaf is evicted first. Of two that are equal, the older node is: the
-// one with the smaller id.
+// Tells which leaf is evicted first. If two are equal, it is the older node:
+// the one with the smaller id.
 enum class EvictionPolicyKind {
   kLru,       // the least recently used
   kLfu,       // the least often inserted, then the least recently used

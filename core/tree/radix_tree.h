@@ -120,9 +120,9 @@ class RadixTree {
   // for the first time now. Costs nothing before the first load.
   uint32_t TakeLoaded(Node& node);
 
-  // Whoever used the prefix that ends with `end` will not use it again: until
-  // somebody does, the nodes that only this prefix leads through go first of
-  // all, once they are unlocked.
+  // The prefix that ends with `end` is not expected to be used again. Until it
+  // is, the nodes that only this prefix leads through go first of all, once
+  // they are unlocked.
   void EndPrefix(Node& end);
   // Evict spares `end` for so long from now: when its turn comes, it counts as
   // used just now. Never shortens what an earlier call said; it is over once
@@ -230,7 +230,7 @@ class RadixTree {
   const EvictionPolicy& order(uint32_t quota_class) const {
     return classes_[quota_class].order.now();
   }
-  // Reports changes of counted nodes to `audit` from now on; null: to nobody.
+  // Reports changes of counted nodes to `audit` from now on; null ends that.
   // Damage is no such change, so the audit finds it.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 

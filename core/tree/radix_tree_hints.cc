@@ -1,12 +1,12 @@
-// What inserts say of the next use: RadixTree::EndPrefix and Retain.
+// Hints of inserts about the next use: RadixTree::EndPrefix and Retain.
 
 #include "core/tree/radix_tree.h"
 
 namespace pando {
 namespace {
 
-// Of retained leaves whose turn comes, so many are spared one after the other,
-// and the next goes; so others stay for at least a quarter as many evictions as
+// So many retained leaves whose turn comes are spared one after the other, and
+// the next goes; so others stay for at least a quarter as many evictions as
 // they would.
 constexpr uint32_t kSparedInARow = 3;
 // It bounds what a call costs.

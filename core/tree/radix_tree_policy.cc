@@ -99,7 +99,7 @@ void RadixTree::TakeDown(
   if (is_linked) unlinking_ = 0;
 }
 
-// What an order of links has left in the nodes. None is in use.
+// Removes the links that an order has left in the nodes. None is in use.
 void RadixTree::Unlink(uint32_t nodes) {
   for (; nodes > 0 && *unlinking_ < nodes_.cells(); --nodes) {
     Node* const node = nodes_.FindAt((*unlinking_)++);
@@ -137,8 +137,8 @@ void RadixTree::SetPolicyAtOnce(EvictionPolicyKind policy) {
   is_linked_ = IsLinked(policy);
 }
 
-// What is cached already was used as often as it was inserted, and last in this
-// order.
+// Nodes that are cached already count as used as often as they were inserted,
+// and last in this order.
 void RadixTree::MakeLearner() {
   learner_ = std::make_unique<ReuseLearner>(
       ReuseLearner::Options{

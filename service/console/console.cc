@@ -33,7 +33,7 @@ constexpr std::string_view kApi = "/console/api/";
 constexpr char kPage[] = "index.html";
 constexpr char kJson[] = "application/json";
 
-// What the page shows at once.
+// The most that the page shows at once.
 constexpr uint32_t kShownBranches = 400;
 constexpr uint32_t kMaxShownBranches = 2'000;
 // A branch that is smaller than the whole divided by this is merged with

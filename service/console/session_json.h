@@ -14,8 +14,8 @@ namespace pando {
 // How many of the sessions are pandod's own.
 uint32_t InternalSessions(const SessionList& sessions);
 
-// Of the sessions that `text` is a part of the name of, or the number of, the
-// `limit` that hold most, the most first; an empty text is all. `locks` are the
+// The sessions whose name has `text` in it, or whose number it is: the `limit`
+// that hold most, the most first. An empty text is in all. `locks` are the
 // oldest of all.
 nlohmann::json SessionsJson(const SessionList& sessions, const LockList& locks,
                             const std::string& text, size_t limit);

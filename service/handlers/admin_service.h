@@ -54,8 +54,8 @@ class AdminService {
         config_(std::move(config)),
         tree_dumps_(cache) {}
 
-  // What is flushed is forgotten by `loader`, too, which outlives the service.
-  // To be set before the first call.
+  // `loader`, which outlives the service, forgets flushed pages, too. To be set
+  // before the first call.
   void set_loader(PrefixLoader* loader) { loader_ = loader; }
 
   // Its figures are among those of GetStats; outlives the service. To be set

@@ -106,7 +106,7 @@ class SteppedCalls {
   std::unique_ptr<Work> Take(WaitingCall& call);
   // Runs the handler again after others had the turn.
   void ResumeSoon(WaitingCall& call);
-  // Takes the steps that are left of work that nobody is to be told of.
+  // Takes the steps that are left of work that no call waits for.
   void TakeRest(std::unique_ptr<Work> work);
   void ResumeNext();
 

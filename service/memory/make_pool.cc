@@ -14,7 +14,7 @@
 namespace pando {
 namespace {
 
-// What PagePool keeps for each page.
+// PagePool keeps so much for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
 // The share of the free memory that blocks have where their memory is not

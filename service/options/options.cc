@@ -179,7 +179,8 @@ class Parser {
     return line;
   }
 
-  // What a flag wants printed instead of a start; empty when none does.
+  // The text that a flag wants printed instead of a start; empty when none
+  // does.
   std::string Printed(const Options& options) const {
     if (print_config_) {
       return ConfigFile(options,

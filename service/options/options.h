@@ -30,7 +30,7 @@ struct Options {
   mode_t socket_mode = 0660;
   // Name or number; empty: the group of the process.
   std::string socket_group;
-  // The users whose processes may connect; empty: whoever the mode lets in.
+  // The users whose processes may connect; empty: all that the mode lets in.
   std::vector<uint32_t> allowed_uids;
   // host:port; empty: off. The three files are given together, or tcp_insecure
   // is set.
@@ -156,7 +156,7 @@ KvShape ShapeOf(const Options& options);
 SessionLimits SessionLimitsOf(const Options& options);
 BlockOptions BlockOptionsOf(const Options& options);
 
-// What the command line asks for.
+// The wishes of the command line.
 struct CommandLine {
   Options options;
   // If not empty (--help, --version, --check-config): the program prints this

@@ -8,11 +8,11 @@ import pytest
 from metrics_page import get
 from unsteady_link import unsteady_link
 
-# Of each kind one, and one that only another module asks for.
+# A part of each kind, and one that only another module asks for.
 PARTS = ["theme.css", "parts.css", "d3.min.js", "main.js", "api.js"]
 # Longer than the two seconds that civetweb is usually told to wait.
 LATE_SECONDS = 3
-# What three browsers ask for at a time.
+# So many parts three browsers ask for at a time.
 UNDER_WAY = 18
 QUESTION = b'{"tokens":[1]}'
 

@@ -1,4 +1,4 @@
-"""What the console shows of blocks, tiers and movers."""
+"""The console shows blocks, tiers and movers."""
 
 from contextlib import closing
 

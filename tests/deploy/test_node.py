@@ -27,7 +27,7 @@ WARNING = 2
 
 
 CHART = DEPLOY / "helm" / "pando"
-# What values.yaml lets one choose.
+# The choices that values.yaml offers.
 CHOICES = {
     "chart": {},
     "chart-monitored": {"podMonitor": True, "scrapedFrom": ""},

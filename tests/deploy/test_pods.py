@@ -293,7 +293,7 @@ def test_the_cluster_may_choose_the_user(overlay):
     for workload in machines(rendered(overlay, "cluster-uid")):
         pod = pod_of(workload)
         assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(pod["securityContext"])
-        # What else the profile asks for stays.
+        # The other demands of the profile stay.
         assert violations(pod) == ["runAsUser"]
 
 

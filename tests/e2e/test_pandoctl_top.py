@@ -1,4 +1,4 @@
-"""What pandoctl top shows of blocks, tiers and movers, on a terminal of 80 by 24."""
+"""pandoctl top shows blocks, tiers and movers, on a terminal of 80 by 24."""
 
 import re
 from contextlib import ExitStack

@@ -31,7 +31,7 @@ const FIGURES = [
 
 const ratio = (part, all) => all > 0 ? part / all : null;
 
-// What the policy hits above LRU, in points of the hit rate, where that is
+// The hits of the policy above LRU's, in points of the hit rate, where they are
 // known.
 function gainOf(reuse) {
   if (!reuse?.requested_pages) return "";

@@ -34,7 +34,7 @@ let boxes = [];
 let reached = null; // the key of the block that Tab reaches
 let drawn = { root: null, height: 0 }; // what the frame has room for
 
-// What to ask for, so that what comes can be drawn.
+// The detail to ask for, so that the answer can be drawn.
 export function wantedDetail() {
   const width = frame.clientWidth;
   return {

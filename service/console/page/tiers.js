@@ -32,7 +32,7 @@ function rowOf(tier) {
   return row;
 }
 
-// Of what many machines share, it is not known.
+// It is not known for a store that many machines share.
 function heldOf({ held_pages, capacity_pages, page_bytes }) {
   if (held_pages === undefined) return "–";
   return `${count(held_pages)} (${bytes(held_pages * page_bytes)}), ` +

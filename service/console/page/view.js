@@ -1,5 +1,5 @@
-// What the user looks at: the branch that fills the picture, the selected one,
-// the chosen session. The address keeps the first, so that it can be sent.
+// The view of the user: the branch that fills the picture, the selected one, the
+// chosen session. The address keeps the first, so that it can be sent.
 
 const rootOfAddress = () => decodeURIComponent(location.hash.slice(1)) || "all";
 

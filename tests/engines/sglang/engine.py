@@ -109,11 +109,11 @@ class Engine:
             self.scheduler, "get_next_batch_to_run", "process_batch_result"
         )
 
-        # What the scheduler asks of Pando's blocks, and waits for.
+        # The calls of the scheduler to Pando's blocks, for which it waits.
         linker = getattr(getattr(self.cache, "linker", None), "cache_linker", None)
         self._asking = Stopwatch(linker._budget, "ask") if linker else None
 
-        # What the scheduler asks of a prefix cache; and of Pando's the calls for pages.
+        # The calls of the scheduler to a prefix cache; and to Pando's those for pages.
         self._caching = Stopwatch(
             self.cache,
             *("match_prefix", "path_device_indices", "checkpoint", "claim_kv_row"),

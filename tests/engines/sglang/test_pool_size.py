@@ -1,4 +1,4 @@
-"""What SGLang is told of sizes: its KV memory is the pool."""
+"""SGLang takes its sizes from the pool, which is its KV memory."""
 
 from argparse import ArgumentParser
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ GIVEN_SIZES = ["--page-size", "32", "--max-total-tokens", "4096"]
 
 
 def resolved(model, *flags):
-    """What SGLang makes of its command line, up to the defaults of a platform."""
+    """SGLang's arguments from its command line, up to the defaults of a platform."""
     from sglang.srt.arg_groups.overrides import record_foreign_defaults, resolving_view
     from sglang.srt.server_args import ServerArgs
 
@@ -44,7 +44,7 @@ def test_sizes_that_are_not_given_are_those_of_the_pool(
 
 @pytest.fixture
 def configurator():
-    """What SGLang's is for a model that Pando supports."""
+    """Stands for SGLang's own, for a model that Pando supports."""
     return SimpleNamespace(
         use_mla_backend=False, is_hybrid_swa=False, mambaish_config=None
     )

@@ -1,4 +1,4 @@
-"""What the adapter leans on in SGLang is there, and is what it was."""
+"""The parts of SGLang that the adapter leans on are there, and as they were."""
 
 from types import SimpleNamespace
 
@@ -52,7 +52,7 @@ def test_a_linker_of_anothers_is_left_alone(monkeypatch):
 
 @pytest.fixture
 def context():
-    """What SGLang makes its prefix cache with: all of it goes together."""
+    """The context that SGLang makes its prefix cache with: all of it goes together."""
     args = SimpleNamespace(
         enable_lmcache=False,
         enable_flexkv=False,

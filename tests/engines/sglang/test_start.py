@@ -1,4 +1,4 @@
-"""What an SGLang with Pando says when it cannot start, and how it is started."""
+"""SGLang with Pando is started, or says why it cannot be."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,5 @@
-"""What vLLM is told of sizes: a block is a page, and without copies KV is the pool."""
+"""vLLM takes its sizes from the pool: a block is a page, and without copies KV is the
+pool."""
 
 import json
 
@@ -14,7 +15,7 @@ GIB = 1 << 30
 
 @pytest.fixture
 def configured(model, roomy):
-    """What vLLM makes of its command line."""
+    """vLLM's configuration from its command line."""
 
     def make(*flags, **options):
         extra = {"pando_address": roomy.address} | options
@@ -33,7 +34,7 @@ def configured(model, roomy):
 
 
 def start_on(gpu_gib, free_gib, config):
-    """What vLLM's worker for GPUs does first; returns the bytes that it wants."""
+    """The first steps of vLLM's worker for GPUs; returns the bytes that it wants."""
     gpu = MemorySnapshot(
         free_memory=free_gib * GIB,
         total_memory=gpu_gib * GIB,

@@ -1,4 +1,4 @@
-"""What vLLM with Pando refuses when it starts."""
+"""vLLM with Pando refuses some settings when it starts."""
 
 from types import SimpleNamespace
 

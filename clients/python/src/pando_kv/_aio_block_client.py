@@ -15,7 +15,7 @@ from pando_kv.results import Namespace
 
 
 class AsyncBlockClient:
-    """What `AsyncClient` inherits, for the tasks of one event loop."""
+    """The part of `AsyncClient` for blocks, for the tasks of one event loop."""
 
     _connection: Connection
     _sessions: SessionTracker
@@ -44,7 +44,7 @@ class AsyncBlockClient:
         self, names: Sequence[tuple[Namespace | None, bytes]]
     ) -> list[Kind | None]:
         """The kinds of these namespaces and identities, in order, open from now on;
-        None for one that nobody has opened yet. At most 256."""
+        None for one that was not opened yet. At most 256."""
         return await self._connection.send(calls.find_kinds(self._sessions, names))
 
     async def reset_kinds(self, numbers: Sequence[int]) -> list[Kind]:

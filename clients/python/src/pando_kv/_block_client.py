@@ -14,7 +14,7 @@ from pando_kv.results import Namespace
 
 
 class BlockClient:
-    """What `Client` inherits. Any thread may call it."""
+    """The part of `Client` for blocks. Any thread may call it."""
 
     _connection: Connection
     _sessions: SessionTracker
@@ -42,7 +42,7 @@ class BlockClient:
         self, names: Sequence[tuple[Namespace | None, bytes]]
     ) -> list[Kind | None]:
         """The kinds of these namespaces and identities, in order, open from now on;
-        None for one that nobody has opened yet. At most 256."""
+        None for one that was not opened yet. At most 256."""
         return self._connection.send(calls.find_kinds(self._sessions, names))
 
     def reset_kinds(self, numbers: Sequence[int]) -> list[Kind]:

@@ -174,7 +174,7 @@ class Client(BlockClient, OperatorClient):
 
     @property
     def room(self) -> PageRoom | None:
-        """How many pages nobody held when the last match_prefix, insert or
+        """How many pages no session held when the last match_prefix, insert or
         allocate_pages was answered; None before the first one."""
         return self._sessions.room
 
@@ -371,8 +371,8 @@ class Client(BlockClient, OperatorClient):
         any more to the pages that a lost session had reserved; pandod frees them at
         once.
 
-        Without this call nobody gets these pages until the process has closed the pool
-        that it attached with that session, or has ended.
+        Without this call these pages are not free until the process has closed the
+        pool that it attached with that session, or has ended.
         """
         self._connection.send(_pool_calls.end_session(session.session_id))
 
@@ -421,10 +421,10 @@ class Client(BlockClient, OperatorClient):
         """Declares that this process writes pages that another process of its engine
         has reserved; `session_id` is that of the other process's client.
 
-        When that session is lost, pandod gives its pages to nobody before this link or
-        client is closed, or this process is gone; where pandod cannot see that, before
-        a time limit has passed (--quarantine). Keep session ids within the engine:
-        whoever knows one may act in its name.
+        When that session is lost, its pages are not free before this link or client is
+        closed, or this process is gone; where pandod cannot see that, before a time
+        limit has passed (--quarantine). Keep session ids within the engine: all who
+        know one may act in its name.
         """
         grant = self._connection.send(
             _pool_calls.link_session(self._sessions, session_id)

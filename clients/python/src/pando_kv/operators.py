@@ -92,7 +92,7 @@ class QuarantineInfo:
     age_ms: int
     """Since the session was lost."""
     is_held: bool
-    """Somebody is known to hold the memory: no time frees the pages meanwhile."""
+    """A process is known to hold the memory: no time frees the pages meanwhile."""
     living_pids: list[int]
     """Those who attached themselves and that pandod can see; no heirs of theirs."""
     has_unwatched: bool
@@ -190,7 +190,7 @@ class MatchEnd(WireEnum):
     COMPLETE = 1
     """Every token is cached."""
     PAGE_FLOOR = 2
-    """What is left is less than a page."""
+    """The rest is less than a page."""
     DIVERGED = 3
     """The cache continues with other tokens."""
     EVICTED = 4

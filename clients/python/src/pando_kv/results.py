@@ -64,14 +64,14 @@ class PrefixHandle:
 
 @dataclass(frozen=True)
 class PageRoom:
-    """How many pages of the pool nobody holds."""
+    """How many pages of the pool no session holds."""
 
     free: int
     evictable: int
 
 
 class ExpectedReuse(WireEnum):
-    """What is known of the next use of a prefix: a hint for what is evicted."""
+    """The expected next use of a prefix: a hint for eviction."""
 
     UNKNOWN = 0
     ENDED = 1
@@ -82,7 +82,7 @@ class ExpectedReuse(WireEnum):
 
 
 class Load(WireEnum):
-    """What is done about tokens that are not cached any more, but kept in a tier.
+    """How a match treats tokens that are not cached any more, but kept in a tier.
     Matches that begin after a handle are not looked up there."""
 
     SERVER_POLICY = 0
@@ -101,7 +101,7 @@ class Tier(WireEnum):
     HOST = 2
     """The memory of `pandod`."""
     SHARED = 3
-    """What many machines share."""
+    """A store that many machines share."""
 
 
 class PendingOutcome(WireEnum):
@@ -109,7 +109,7 @@ class PendingOutcome(WireEnum):
     it ended."""
 
     NONE = 0
-    """Nobody else was computing it."""
+    """No worker was computing it."""
     NOT_AWAITED = 1
     """Another call is computing it; this one did not wait."""
     PUBLISHED = 2
@@ -269,14 +269,14 @@ class QuotaClass:
 
 @dataclass(frozen=True)
 class ReuseStats:
-    """What is learnt of the reuse of pages, counted in whole pages of prompts."""
+    """Statistics of the reuse of pages, counted in whole pages of prompts."""
 
     requested_pages: int
     hit_pages: int
-    """Of the requested pages, those that were cached."""
+    """The requested pages that were cached."""
     lru_hit_pages: int
-    """Of the requested pages, those that an LRU cache of the same size would have
-    found, without locks and quotas."""
+    """The requested pages that an LRU cache of the same size would have found, without
+    locks and quotas."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class BlockFigures:
 
     memory_bytes: int
     used_bytes: int
-    """Of the extents that kinds have."""
+    """All extents that kinds have."""
     kinds: int
     locks: int
     reservations: int
@@ -296,8 +296,7 @@ class BlockFigures:
     reserved_blocks: int
     """Those that are being written, or were by a session that is lost."""
     quarantined_blocks: int
-    """Of the reserved ones, those that a process of a lost session may still write
-    to."""
+    """The reserved ones that a process of a lost session may still write to."""
     hits: int
     misses: int
     published_blocks: int

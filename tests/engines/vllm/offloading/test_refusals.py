@@ -1,4 +1,4 @@
-"""What vLLM over blocks refuses when it starts."""
+"""vLLM over blocks refuses some models when it starts."""
 
 from types import SimpleNamespace
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pando_kv._seams.changes import changes
 
 _TRY_ANYWAY = "PANDO_ANY_ENGINE_VERSION"
-# What a sentence says of changes; `make test-engines NEWEST=1` says all.
+# A sentence names so many changes; `make test-engines NEWEST=1` names all.
 _MOST_CHANGES = 3
 
 
@@ -24,7 +24,7 @@ _MOST_CHANGES = 3
 class Seam:
     engine: str
     versions: tuple[str, ...]
-    """That were tested."""
+    """The ones that were tested."""
     leans_on: str = ""
     """The module here that has the names; empty where sources are compared."""
 
@@ -61,7 +61,7 @@ def require_seam(name: str, version: str | None = None) -> None:
 
 
 def changes_of(name: str) -> list[str]:
-    """What of the engine that is installed is not as the seam needs it."""
+    """The parts of the installed engine that are not as the seam needs them."""
     module = SEAMS[name].leans_on
     if not module:
         return []

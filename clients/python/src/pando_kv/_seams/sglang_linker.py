@@ -1,4 +1,4 @@
-"""What PandoLinker overrides, hooks and calls in SGLang."""
+"""The parts of SGLang that PandoLinker overrides, hooks and calls."""
 
 from __future__ import annotations
 

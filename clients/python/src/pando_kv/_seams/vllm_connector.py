@@ -1,5 +1,5 @@
-"""What PandoConnector overrides and calls in vLLM, and the private things that its
-zero-copy mode leans on."""
+"""The parts of vLLM that PandoConnector overrides and calls, and the private ones that
+its zero-copy mode leans on."""
 
 from __future__ import annotations
 

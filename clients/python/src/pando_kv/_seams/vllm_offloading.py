@@ -1,4 +1,4 @@
-"""What PandoOffloadingSpec overrides and calls in vLLM."""
+"""The parts of vLLM that PandoOffloadingSpec overrides and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of mini-SGLang is replaced, and the check that it is what was tested."""
+"""The parts of mini-SGLang that are replaced, and the check that they were tested."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pando_kv._seams import SEAMS, require_seam
 
 _SEAM = "pando_kv.minisgl"
 
-# What the adapter replaces or leans on. mini-SGLang has made no releases, so these
-# sources are its version.
+# The modules that the adapter replaces or leans on. mini-SGLang has made no releases,
+# so these sources are its version.
 _MODULES = (
     "minisgl.engine.engine",
     "minisgl.engine.graph",

@@ -24,7 +24,7 @@ _DTYPES = {
 
 
 def model_digest_of(server_args: Any) -> str:
-    """Of the model, as SGLang computes with it."""
+    """The digest of the model, as SGLang computes with it."""
     model = ModelConfig.from_server_args(server_args)
     # This rope depends on the longest context that the engine admits.
     is_by_length = "longrope" in str(model.hf_config.to_dict())
@@ -48,7 +48,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         self.attachment = self._attach()
         rank = get_parallel().tp_rank
         views = self.attachment.pool.torch()
-        # What the class that this one replaces sets, too.
+        # The class that this one replaces sets these, too.
         self.k_scale_buffer = self.v_scale_buffer = None
         self.native_k_scale_buffer = self.native_v_scale_buffer = None
         self.dq_k_buffer = self.dq_v_buffer = None

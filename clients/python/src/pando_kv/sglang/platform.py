@@ -13,7 +13,7 @@ from pando_kv.sglang import BACKEND, SEAM
 
 
 class _OnPando:
-    """What is Pando's when it was chosen, and SGLang's own otherwise."""
+    """Pando's pool where it was chosen, and SGLang's own otherwise."""
 
     def apply_server_args_defaults(self, server_args: Any) -> None:
         super().apply_server_args_defaults(server_args)  # type: ignore[misc]

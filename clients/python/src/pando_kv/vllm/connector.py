@@ -67,7 +67,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
             workers = vllm_config.parallel_config.world_size
             return CopyScheduler(self._client, self._block_tokens, workers, self._wait)
         limits = vllm_config.scheduler_config
-        # What a step may need at most, so that Pando is asked once a step.
+        # The most pages that a step may need, so that Pando is asked once a step.
         stash = (
             limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
         )

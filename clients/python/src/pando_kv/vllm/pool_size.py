@@ -1,5 +1,5 @@
-"""What vLLM is told of the pool before it makes its configuration: a block is a page,
-and without copies the blocks are the pool's pages, whatever memory is free."""
+"""Tells vLLM of the pool before it makes its configuration: a block is a page, and
+without copies the blocks are the pool's pages, whatever memory is free."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         self._kinds = {name: at for at, name in enumerate(self.pools)}
         self._params = params
         rank, self._ranks = attention_rank(params)
-        # Of copies that are equal on all ranks one is stored.
+        # One of the copies that are equal on all ranks is stored.
         self._stores = rank == 0 or not self._group.rank_replicated
         self._model = model_identity(
             server_args, replicated=self._group.rank_replicated, params=params
@@ -87,7 +87,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         )
         self._offloader = Offloader(self._store, storing)
         self.key_before: Callable[[], str | None] = lambda: None
-        """Of the node that is offered; set by a hook around each offer."""
+        """The key before the node that is offered; set by a hook around each offer."""
 
     # The scheduler asks what the store has.
 
@@ -177,8 +177,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         self._store.declare(self._specs(version))
 
     def reset(self) -> None:
-        """Of a flush, after which the tree is empty. What is stored is shared, and
-        stays."""
+        """Follows a flush, after which the tree is empty. Stored blocks are shared, and
+        stay."""
         for rid in list(self._queued):
             self.cancel_queued_load(rid)
         self._loader.wait()

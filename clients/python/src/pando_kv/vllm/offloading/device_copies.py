@@ -25,7 +25,7 @@ from pando_kv.vllm.offloading.layout import Layout
 
 
 class DeviceCopies:
-    """Of one mapping of Pando's memory, which it registers with the device."""
+    """Copies of one mapping of Pando's memory, which it registers with the device."""
 
     def __init__(self, layout: Layout, memory: Any, shard_stride: list[int]) -> None:
         """As of HostCopies."""

@@ -54,7 +54,7 @@ _PENDING_PAUSE = 0.005
 _HOLD_SECONDS = 1.0
 # Seconds without an answer in which a store is tried again in each step.
 _STORE_PATIENCE = 0.2
-# What pandod takes in one call.
+# The most keys that pandod takes in one call.
 _MOST_KEYS = 16384
 
 
@@ -73,8 +73,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         self._silent_since: float | None = None
         # Those that hold locks, load or store.
         self._holders: dict[RequestBlocks, None] = {}
-        # What is given back once the workers have done a flush: in which step, locks
-        # and reservations.
+        # Locks and reservations that are given back once the workers have done a flush,
+        # and its step.
         self._after_flush: list[tuple[int, list[int], set[int]]] = []
         self._kinds = EngineKinds(client, is_changed, config)
 
@@ -142,7 +142,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         """Locks those that are there; notes the answer to each, or none if this step
         may ask no more. Where pandod does not answer they are missing."""
         kinds = self._kinds.now
-        # What is loaded together is in one memory.
+        # Blocks that are loaded together are in one memory.
         is_another = kinds and blocks.locks and blocks.generation != kinds.generation
         if kinds is None or is_another:
             blocks.answers.update(dict.fromkeys(keys, MISSING))

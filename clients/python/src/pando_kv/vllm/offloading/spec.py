@@ -1,4 +1,4 @@
-"""What vLLM loads, once in the scheduler's process and once in each worker's."""
+"""The spec that vLLM loads in the scheduler's process and in each worker's."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         assert isinstance(dst_spec, BlockPlaces)
         copies = self._copies_for(dst_spec)
         if copies is None:
-            # Of a pandod that is no more: nothing of it will be published.
+            # The blocks are of a pandod that is no more: none will be published.
             self._not_copied.append(TransferResult(job_id, True))
         else:
             copies.store(job_id, src_spec, dst_spec)
