@@ -28,7 +28,10 @@ PASSED_ON = ("PIP_", "http_proxy", "https_proxy", "no_proxy")
 
 @dataclass(frozen=True)
 class BareRoot:
-    """A root that is not written to, a folder /venv that is, and the network."""
+    """A root that is not written to, a folder /venv that is, and the network.
+
+    What a command leaves running ends with it.
+    """
 
     root: Path
     wheels: Path
@@ -48,7 +51,7 @@ class BareRoot:
             *("--bind", str(self.venv), "/venv", "--ro-bind", str(self.wheels), "/mnt"),
             *("--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf"),
             *("--ro-bind", CERTIFICATES, CERTIFICATES),
-            *("--clearenv", "--die-with-parent", *settings),
+            *("--unshare-pid", "--die-with-parent", "--clearenv", *settings),
             *("--setenv", "PATH", "/venv/bin:/usr/bin:/bin", "--chdir", "/"),
         ]
         return subprocess.run(
