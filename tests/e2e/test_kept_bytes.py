@@ -126,7 +126,8 @@ def test_a_batch_is_kept_whole_for_one_of_its_calls_that_waits(account):
         )
         with RawCalls(account.address) as raw:
             calls = []
-            # One after the other: none is refused for what others count for a moment.
+            # None is refused for what another counts for a moment: each begins when
+            # those before it wait or are answered.
             while len(calls) < CALLS:
                 calls.append(Answer(raw.start(BATCH, batch), ANSWER))
                 eventually(lambda: here(calls) + account.waiting() == len(calls))

@@ -296,7 +296,7 @@ def test_a_token_that_is_none_is_named_by_its_place(ctl):
 def test_stat_shows_rates_of_the_interval(ctl, client):
     publish(client, prompt(1))
     with (
-        ctl.start("stat", "-i", 0.2, "-o", "json") as stat,
+        ctl.start("stat", "-i", 0.2, "-n", 100, "-o", "json") as stat,
         ThreadPoolExecutor(1) as reader,
     ):
         # On a busy machine there are intervals in which nothing was called.

@@ -44,10 +44,10 @@ print(json.dumps({
 }))
 """
 
-# Bytes of each wheel at most: what the programs of a debug build need, stripped, which
-# are a fifth larger than those of a release build.
+# A wheel may have so many bytes. There is room for the stripped programs of a debug
+# build; the server's wheel of a release build is a sixth smaller.
 MOST_BYTES = {"pando_kv": 400_000, "pando_server": 15_000_000}
-# What the client needs, and what that needs.
+# pip fetches these for the client, and nothing else.
 DEPENDENCIES = {
     "googleapis_common_protos",
     "grpcio",
@@ -72,12 +72,6 @@ def wheels(tmp_path_factory) -> Path:
 def wheel_of(wheels: Path, name: str) -> Path:
     (wheel,) = wheels.glob(f"{name}-*.whl")
     return wheel
-
-
-def run_in(bare: BareRoot, *command: str) -> str:
-    done = bare.run(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def names_in(wheel: Path) -> list[str]:
@@ -137,13 +131,13 @@ def test_they_serve_where_there_was_only_python(wheels, tmp_path, system):
     skip_without_sandboxes()
     bare = BareRoot(root_of(system), wheels, tmp_path)
     began = time.monotonic()
-    run_in(bare, "python3", "-m", "venv", "/venv")
+    bare.run("python3", "-m", "venv", "/venv")
     pip = ("/venv/bin/pip", "--quiet", "--disable-pip-version-check")
-    run_in(bare, *pip, "download", "--only-binary=:all:", "--find-links=/mnt",
-           "--dest=/venv/wheels", "pando-kv[server]")  # fmt: skip
-    run_in(bare, *pip, "install", "--no-index", "--find-links=/venv/wheels",
-           "pando-kv[server]")  # fmt: skip
-    told = json.loads(run_in(bare, "/venv/bin/python", "-c", SERVED))
+    download = (*pip, "download", "--only-binary=:all:", "--find-links=/mnt")
+    bare.run(*download, "--dest=/venv/wheels", "pando-kv[server]")
+    install = (*pip, "install", "--no-index", "--find-links=/venv/wheels")
+    bare.run(*install, "pando-kv[server]")
+    told = json.loads(bare.run("/venv/bin/python", "-c", SERVED))
     seconds = time.monotonic() - began
     bytes_of = {
         path.name.split("-")[0]: path.stat().st_size

@@ -37,7 +37,8 @@ class BareRoot:
     wheels: Path
     venv: Path
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str) -> str:
+        """Its stdout; a command that fails fails the test."""
         settings = [
             argument
             for name, value in os.environ.items()
@@ -54,9 +55,11 @@ class BareRoot:
             *("--unshare-pid", "--die-with-parent", "--clearenv", *settings),
             *("--setenv", "PATH", "/venv/bin:/usr/bin:/bin", "--chdir", "/"),
         ]
-        return subprocess.run(
+        done = subprocess.run(
             [*bwrap, *command], capture_output=True, text=True, timeout=600
         )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 def root_of(system: str) -> Path:
