@@ -10,6 +10,8 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -59,7 +61,8 @@ sigset_t SetOf(std::initializer_list<int> signals) {
 
 // Taken by sigwait on the main thread only.
 const sigset_t kStopSignals = SetOf({SIGTERM, SIGINT});
-const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP});
+// This process sends itself SIGUSR1 when its open pool takes a layout.
+const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
 
 // Reads the options again, as at the start.
 void Reload(Server& server, int argc, char** argv) {
@@ -115,6 +118,14 @@ void Drain(Server& server, Watchdog& watchdog) {
   }
 }
 
+// The same process begins anew, with more flags. Returns only if it cannot.
+void BeginAnew(int argc, char** argv, std::vector<std::string> flags) {
+  std::vector<char*> arguments(argv, argv + argc);
+  for (std::string& flag : flags) arguments.push_back(flag.data());
+  arguments.push_back(nullptr);
+  execv("/proc/self/exe", arguments.data());
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
   if (!command.ok()) {
@@ -150,8 +161,14 @@ int Main(int argc, char** argv) {
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();
-  absl::StatusOr<std::unique_ptr<Server>> server =
-      Server::Start(options, [] { kill(getpid(), SIGTERM); });
+  // Set before SIGUSR1 is sent.
+  std::vector<std::string> layout_flags;
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
+      options, [] { kill(getpid(), SIGTERM); },
+      [&](std::vector<std::string> flags) {
+        layout_flags = std::move(flags);
+        kill(getpid(), SIGUSR1);
+      });
   if (!server.ok()) {
     Log(LogLevel::kCritical, "cannot start",
         {{"error", server.status().message()}});
@@ -161,6 +178,13 @@ int Main(int argc, char** argv) {
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
   const int signal = WaitForStop(**server, watchdog, argc, argv);
+  if (signal == SIGUSR1 && !layout_flags.empty()) {
+    server->reset();
+    StopLog(EXIT_SUCCESS);
+    BeginAnew(argc, argv, std::move(layout_flags));
+    std::perror("pandod: cannot begin anew with the layout of its pool");
+    return EXIT_FAILURE;
+  }
   TellServiceManager(DrainNotice((*server)->options().drain_timeout));
   Log(LogLevel::kInfo, "draining",
       {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});

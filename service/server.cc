@@ -44,7 +44,9 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options) {
           .shards = static_cast<uint32_t>(pool.shards().size()),
           .device = pool.shards().front().device,
           .dtype = std::string(DTypeName(pool.layout().dtype)),
-          .layout = std::string(LayoutOrderName(options.layout_order)),
+          .layout = options.is_open
+                        ? "open"
+                        : std::string(LayoutOrderName(options.layout_order)),
           .model = options.model};
 }
 
@@ -67,14 +69,22 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
-    Options options, std::function<void()> on_exit) {
+    Options options, std::function<void()> on_exit,
+    OpenPool::OnLayout on_layout) {
   const absl::Time begin = MonotonicNow();
+  std::unique_ptr<OpenPool> open;
+  if (options.is_open) {
+    RETURN_IF_ERROR(CheckPoolFits(options));
+    open = std::make_unique<OpenPool>(options, std::move(on_layout));
+    options = WithoutPages(std::move(options));
+  }
   RETURN_IF_ERROR(MakeDefaultSocketFolder(options.socket));
   ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool, MakePool(options));
   ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
                    MakeBlockMemory(options));
   std::unique_ptr<Server> server(new Server(
       options, std::move(on_exit), std::move(pool), std::move(block_memory)));
+  server->open_pool_ = std::move(open);
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -236,13 +246,17 @@ std::vector<EventSink*> Server::EventSinks() const {
 void Server::MakeServices() {
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
+  if (open_pool_ != nullptr) {
+    description.set_is_open(true);
+    description.set_capacity_pages(0);
+  }
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
       &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
       options_.max_tokens_per_request, epoch_);
   if (tiers_ != nullptr) prefix_cache_service_->set_loader(tiers_->loads());
   pool_service_ = std::make_unique<PoolService>(
       &cache_, &stepped_calls_, memory_.get(), verifier_.get(), description,
-      epoch_, options_.has_pool);
+      epoch_, options_.has_pool, open_pool_.get());
   block_service_ =
       std::make_unique<BlockService>(&cache_, &blocks_, &stepped_calls_,
                                      memory_.get(), options_.memory, epoch_);

@@ -35,6 +35,7 @@
 #include "service/lane/lane_server.h"
 #include "service/memory/attachments.h"
 #include "service/memory/memory_socket.h"
+#include "service/memory/open_pool.h"
 #include "service/memory/page_verifier.h"
 #include "service/metrics/regret_meter.h"
 #include "service/options/option_changes.h"
@@ -54,8 +55,11 @@ class Server {
   // Returns a running server, ready for workers, or why it could not start.
   // `on_exit` is called, on the polling thread, when an operator asks the
   // process to drain and end.
+  // `on_layout` is called there when an open pool takes its layout: the process
+  // is to begin anew with these flags.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
-      Options options, std::function<void()> on_exit);
+      Options options, std::function<void()> on_exit,
+      OpenPool::OnLayout on_layout);
   // Stops at once; running calls are cut off.
   ~Server();
 
@@ -131,6 +135,7 @@ class Server {
   PeerFilter peer_filter_;
   std::unique_ptr<AccessControl> access_;  // null: everybody may do all
   std::unique_ptr<PageVerifier> verifier_;
+  std::unique_ptr<OpenPool> open_pool_;  // null: the pool has a layout
 
   // In the order in which they start: each may use those before it.
   std::unique_ptr<Attachments> attachments_;

@@ -8,6 +8,11 @@
 namespace pando {
 
 void Server::Reload(const Options& given) {
+  if (open_pool_ != nullptr) {
+    Log(LogLevel::kInfo,
+        "the options are read again when the open pool takes a layout");
+    return;
+  }
   const absl::StatusOr<OptionChanges> changes = ChangesTo(options_, given);
   if (!changes.ok()) {
     Log(LogLevel::kError, "the options stay as they are",

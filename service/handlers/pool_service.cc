@@ -18,6 +18,9 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxModelDigestBytes = 256;
+constexpr char kIsOpen[] =
+    "the pool is open: it has no pages before the first worker attaches with "
+    "its layout";
 
 // The work of one FreePages, with the pages that it names.
 struct FreeCall final : SteppedCalls::Work {
@@ -64,6 +67,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
                                      const WaitingCall& call) {
   const SessionId session(request.session_id());
   RETURN_IF_ERROR(cache_->CheckSession(session));
+  if (open_ != nullptr) return AttachOpen(request, response);
   if (!has_pool_) {
     return absl::FailedPreconditionError(
         "this server has blocks and no pool of pages; for engines that compute "
@@ -89,6 +93,17 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status PoolService::AttachOpen(const v1::AttachPoolRequest& request,
+                                     v1::AttachPoolResponse& response) {
+  if (!request.has_layout()) return absl::FailedPreconditionError(kIsOpen);
+  if (!open_->is_taken()) {
+    ASSIGN_OR_RETURN(const KvShape shape, ShapeOf(request.layout()));
+    RETURN_IF_ERROR(open_->Take(shape, request.model()));
+  }
+  response.set_takes_layout(true);
+  return absl::OkStatus();
+}
+
 absl::Status PoolService::CheckModelDigest(const std::string& digest) const {
   if (digest.size() > kMaxModelDigestBytes) {
     return MakeError(
@@ -110,6 +125,7 @@ absl::Status PoolService::CheckModelDigest(const std::string& digest) const {
 std::optional<absl::Status> PoolService::AllocatePages(
     const v1::AllocatePagesRequest& request,
     v1::AllocatePagesResponse& response, WaitingCall& call) {
+  if (open_ != nullptr) return absl::FailedPreconditionError(kIsOpen);
   if (request.pages() == 0) {
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }

@@ -12,6 +12,7 @@
 #include "service/handlers/data_path.h"
 #include "service/handlers/stepped_calls.h"
 #include "service/memory/memory_socket.h"
+#include "service/memory/open_pool.h"
 #include "service/memory/page_verifier.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
@@ -24,17 +25,19 @@ namespace pando {
 class PoolService {
  public:
   // All outlive the service; `verifier` may be null: no pages are verified.
-  // `has_pool` is false if no worker may attach it.
+  // `has_pool` is false if no worker may attach it; `open` is null unless it
+  // takes the layout of the first worker.
   PoolService(PrefixCache* cache, SteppedCalls* stepped, MemorySocket* memory,
               PageVerifier* verifier, v1::PoolDescription description,
-              uint64_t epoch, bool has_pool = true)
+              uint64_t epoch, bool has_pool = true, OpenPool* open = nullptr)
       : cache_(cache),
         stepped_(stepped),
         memory_(memory),
         verifier_(verifier),
         description_(std::move(description)),
         epoch_(epoch),
-        has_pool_(has_pool) {}
+        has_pool_(has_pool),
+        open_(open) {}
 
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
@@ -57,6 +60,9 @@ class PoolService {
                                         WaitingCall& call);
 
  private:
+  // Takes the layout of the first worker for a pool that is open.
+  absl::Status AttachOpen(const v1::AttachPoolRequest& request,
+                          v1::AttachPoolResponse& response);
   absl::Status CheckModelDigest(const std::string& digest) const;
 
   PrefixCache* const cache_;
@@ -66,6 +72,7 @@ class PoolService {
   const v1::PoolDescription description_;
   const uint64_t epoch_;
   const bool has_pool_;
+  OpenPool* const open_;
   std::string model_digest_;
   AsyncService<v1::PagePool> grpc_;
 };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/cache_counters.h"
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
@@ -123,6 +124,35 @@ void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out) {
   out->set_epoch(epoch);
   out->set_node(handle.node);
   out->set_tokens(handle.tokens);
+}
+
+absl::StatusOr<KvShape> ShapeOf(const v1::KvLayout& layout) {
+  KvShape shape = {.layers = layout.layers(),
+                   .kv_planes = layout.kv_planes(),
+                   .heads = layout.heads(),
+                   .head_size = layout.head_size(),
+                   .page_tokens = layout.page_tokens(),
+                   .page_format = layout.page_format()};
+  if (layout.order() == v1::LAYOUT_ORDER_PAGE_FIRST) {
+    shape.order = LayoutOrder::kPageFirst;
+  } else if (layout.order() != v1::LAYOUT_ORDER_LAYER_FIRST) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrFormat("layout.order is %d; must be 1 or 2",
+                                     static_cast<int>(layout.order())));
+  }
+  if (layout.dtype() == v1::DTYPE_OPAQUE) {
+    shape.opaque_bytes = layout.piece_bytes();
+    return shape;
+  }
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16,
+                      DType::kFloat8E4M3, DType::kFloat8E5M2}) {
+    if (DTypeOf(dtype) != layout.dtype()) continue;
+    shape.dtype = dtype;
+    return shape;
+  }
+  return MakeError(Reason::kInvalidField,
+                   absl::StrFormat("layout.dtype is %d, which is none",
+                                   static_cast<int>(layout.dtype())));
 }
 
 void FillPool(const KvPool& pool, std::string_view model,

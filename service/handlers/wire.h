@@ -52,6 +52,8 @@ std::optional<uint32_t> MaxTokensOf(const Message& message) {
   return message.max_tokens();
 }
 
+// Of a layout without its strides.
+absl::StatusOr<KvShape> ShapeOf(const v1::KvLayout& layout);
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
 v1::EvictionReason ReasonOnWire(EvictionReason reason);

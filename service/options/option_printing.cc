@@ -35,6 +35,12 @@ std::string BlockSummary(const Options& options) {
 }
 
 std::string PoolSummary(const Options& options) {
+  if (options.is_open) {
+    return absl::StrFormat(
+        "an open pool with shards of %u bytes (%s); the first engine that "
+        "attaches says the layout of its pages",
+        options.pool_bytes, Readable(options.pool_bytes));
+  }
   const KvLayout layout =
       MakeKvLayout(ShapeOf(options), options.pool_pages).value();
   const std::string pages =

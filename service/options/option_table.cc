@@ -12,6 +12,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -289,7 +290,9 @@ std::vector<OptionSpec> MakeOptionTable() {
       Number("pool-pages", &Options::pool_pages, 2, kMaxUint32,
              "Pages of the pool, the padding page included"),
       Bytes("pool-bytes", &Options::pool_bytes,
-            "Size of the pool on one shard, instead of pool-pages"),
+            "Size of the pool on one shard, instead of pool-pages. Without "
+            "layers, heads, head-size, dtype, page-bytes and model-config the "
+            "pool is open: the first engine that attaches says its layout"),
       Fraction("pool-fraction", &Options::pool_fraction,
                "Size of the pool as a share of the GPUs' free memory, instead "
                "of pool-pages; 0 for none"),
@@ -490,9 +493,18 @@ const std::vector<std::string>& PoolOptions() {
   return *names;
 }
 
+bool IsOfLayout(const std::string& option) {
+  return option == "model" ||
+         (option != "model-config" && !absl::StartsWith(option, "pool-") &&
+          absl::c_linear_search(PoolOptions(), option));
+}
+
 bool IsInEffect(const OptionSpec& spec, const Options& options) {
   if (!options.has_pool && absl::c_linear_search(PoolOptions(), spec.name)) {
     return false;
+  }
+  if (options.is_open && IsOfLayout(spec.name)) {
+    return absl::c_linear_search(options.stated, spec.name);
   }
   if (spec.name == "pool-fraction") return options.pool_fraction > 0;
   if (spec.name == "pool-bytes") return options.pool_bytes > 0;

@@ -13,6 +13,8 @@ namespace pando {
 // The names of the options that say how large the pool is, and what its pages
 // are like.
 const std::vector<std::string>& PoolOptions();
+// Whether it says what pages are like, or whose KV they have.
+bool IsOfLayout(const std::string& option);
 
 // One option: "pool-pages" is the flag --pool-pages, the environment variable
 // PANDO_POOL_PAGES, and the YAML key pool-pages, or pages in a map pool.

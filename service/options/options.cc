@@ -312,6 +312,20 @@ void CompletePool(const Parser& parser, Options& options) {
   options.heads = 1;
 }
 
+// A pool of so many bytes, of whose pages no option says how large they are.
+void CompleteOpenPool(const Parser& parser, Options& options) {
+  const auto is_given = [&](const auto& name) { return parser.given(name); };
+  constexpr const char* kSayLayout[] = {"layers", "heads",      "head-size",
+                                        "dtype",  "page-bytes", "model-config"};
+  if (!parser.given("pool-bytes") || std::ranges::any_of(kSayLayout, is_given))
+    return;
+  options.is_open = true;
+  for (const char* name :
+       {"page-tokens", "kv-planes", "layout-order", "page-format", "model"}) {
+    if (parser.given(name)) options.stated.push_back(name);
+  }
+}
+
 // Sets what the model's file says and the user does not.
 absl::Status ReadModel(const Parser& parser, Options& options) {
   if (options.model_config.empty()) return absl::OkStatus();
@@ -373,6 +387,7 @@ absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
   RETURN_IF_ERROR(CheckExclusions(parser, line->options));
   RETURN_IF_ERROR(ReadModel(parser, line->options));
   CompletePool(parser, line->options);
+  CompleteOpenPool(parser, line->options);
   RETURN_IF_ERROR(CompleteOptions(line->options));
   line->print = parser.Printed(line->options);
   line->check_start = parser.checks_config();

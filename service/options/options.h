@@ -80,6 +80,10 @@ struct Options {
   // False: no option asks for a pool, so that there is block memory, and the
   // smallest pool is made, which no worker may attach.
   bool has_pool = true;
+  // The first worker that attaches says the layout; of it only these options
+  // were given, and hold.
+  bool is_open = false;
+  std::vector<std::string> stated;
   uint64_t block_extent = uint64_t{16} << 20;
   // How long a block may be reserved before it reads as missing.
   absl::Duration block_write_limit = absl::Seconds(30);

@@ -74,9 +74,9 @@ def started(pando, tmp_path) -> Iterator[Callable[..., str]]:
     """Starts pandods with `pando up`; the socket is that of the test."""
     processes = []
 
-    def start(*options: str, http: str = "") -> str:
+    def start(*options: str, http: str = "", pool: tuple[str, ...] = POOL) -> str:
         where = (f"--socket={tmp_path}/p.sock", f"--http={http}")
-        said = pando("up", *where, *POOL, *options, TMPDIR=str(tmp_path))
+        said = pando("up", *where, *pool, *options, TMPDIR=str(tmp_path))
         assert said.returncode == 0, said.stderr
         processes.extend(map(int, re.findall(r"\(process (\d+)\)", said.stdout)))
         return said.stdout
@@ -159,6 +159,20 @@ def test_run_adds_what_vllm_needs(started, pando, tmp_path):
     assert arguments[arguments.index("--num-gpu-blocks-override") + 1] == "11"
     assert {"--enable-prefix-caching", "--no-async-scheduling"} <= set(arguments)
     assert '"pando_zero_copy": true' in " ".join(arguments)
+
+
+def test_run_knows_what_an_engine_must_be_told_of_an_open_pool(
+    started, pando, tmp_path
+):
+    started(pool=("--pool-bytes=8MiB", "--log-level=error"))
+    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "vllm", "serve", "m")
+    assert arguments[arguments.index("--block-size") + 1] == "16"
+    for engine in (("--", "sglang", "serve"), ("--zero-copy", "--", "vllm", "serve")):
+        address = f"unix:{tmp_path}/p.sock"
+        refused = pando("run", "--address", address, *engine)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "the pool is open" in refused.stderr
+        assert "--model-config" in refused.stderr
 
 
 def test_run_leaves_what_is_given_as_it_is(started, pando, tmp_path):

@@ -33,6 +33,25 @@ def test_a_pool_by_heads_is_refused(tmp_path):
     server.close()
 
 
+@pytest.fixture
+def open_pool(tmp_path):
+    stated = ("pool_pages", "page_tokens", *LAYOUT)
+    server = Pandod(tmp_path, pool_bytes=8 << 20, **dict.fromkeys(stated))
+    server.start()
+    with Client(server.address) as client:
+        yield client
+    server.close()
+
+
+def test_the_first_engine_that_copies_says_the_layout_of_an_open_pool(open_pool):
+    blocks = torch.zeros(8, 2, BLOCK_TOKENS, 2 * 32)
+    worker = CopyWorker(open_pool, 0, StatedPages(MODEL, "", PAGE_FORMAT), 8)
+    worker.register({f"layer.{n}": blocks for n in range(LAYERS)}, BLOCK_TOKENS)
+    pool = open_pool.describe_pool()
+    assert (pool.model, pool.layout.page_tokens) == (MODEL, BLOCK_TOKENS)
+    assert (pool.page_bytes, pool.is_open) == (LAYERS * BLOCK_BYTES, False)
+
+
 def test_a_pool_in_other_memory_is_refused_by_copies(roomy):
     blocks = torch.zeros(8, 2, BLOCK_TOKENS, 2 * 32, device="meta")
     with Client(roomy.address) as client:
@@ -59,6 +78,20 @@ def test_a_pool_in_other_memory_is_refused_in_place(roomy):
             pytest.raises(ValueError, match="memory of cpu, and the engine computes"),
         ):
             torch.zeros(size, dtype=torch.int8, device="meta")
+
+
+def test_an_engine_without_copies_says_what_an_open_pool_needs(open_pool):
+    tensor = SimpleNamespace(
+        offset=0,
+        size=8 * LAYERS * BLOCK_BYTES,
+        layers=[f"layer.{n}" for n in range(LAYERS)],
+        layer_stride=8 * BLOCK_BYTES,
+        block_stride=BLOCK_BYTES,
+    )
+    memory_of_vllm = SimpleNamespace(kv_cache_tensors=[tensor])
+    worker = ZeroWorker(open_pool, 0, StatedPages(MODEL, "", ""), memory_of_vllm)
+    with pytest.raises(ValueError, match=f"--page-bytes {LAYERS * BLOCK_BYTES}"):
+        worker.memory_context()
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ namespace pando::ctl {
 namespace {
 
 std::string PoolText(const v1::PoolDescription& pool) {
+  if (pool.is_open()) return "open, waits for the first engine";
   uint64_t bytes = 0;
   for (const v1::Shard& shard : pool.shards()) bytes += shard.size_bytes();
   return absl::StrFormat(

@@ -94,6 +94,21 @@ def describe_pool() -> Call[PoolDescription]:
     return Call(plain(_SERVICE + "DescribePool"), b"", parse)
 
 
+def say_layout(
+    session: Session, layout: KvLayout | None, model: str | None
+) -> Call[None]:
+    """Says to a pool that is open what its pages are like; it takes this layout, or
+    that of another worker who came first, and pandod begins anew with it."""
+    request = pool_pb2.AttachPoolRequest(
+        session_id=session.session_id,
+        layout=None if layout is None else layout.to_message(),
+        model=model or "",
+    )
+    return Call(
+        plain(_SERVICE + "AttachPool"), request.SerializeToString(), lambda _: None
+    )
+
+
 @dataclass(frozen=True)
 class AttachGrant:
     """The right to map the pool once, to be shown on the memory socket."""
@@ -109,12 +124,16 @@ def attach_pool(
     expected_layout: KvLayout | None,
     model: str | None,
     model_digest: str,
+    was_open: bool = False,
 ) -> Call[AttachGrant]:
+    """`was_open`: the layout was made before the size of the pool was known."""
     session = sessions.current()
     pool = session.pool
     fingerprint = 0
     if expected_layout is not None or model is not None:
         layout = expected_layout or pool.layout
+        if was_open:
+            layout = layout.in_pool_of(pool.capacity_pages)
         stated_model = pool.model if model is None else model
         # The server compares fingerprints, and so cannot say what differs.
         if differing := difference(layout, stated_model, pool):

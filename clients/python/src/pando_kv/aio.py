@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from pando_kv import _pool_calls, _prefix_calls
+from pando_kv import _open_pool, _pool_calls, _prefix_calls
 from pando_kv._aio_block_client import AsyncBlockClient
 from pando_kv._aio_connection import Connection
 from pando_kv._aio_operator_client import AsyncOperator, AsyncOperatorClient
@@ -346,6 +347,11 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         given and the server has another one, or another process that stated a
         `model_digest` has attached first with another one.
 
+        A pool that is open takes `expected_layout` and `model` for its own, unless
+        another worker came first; pandod begins anew with them, so that the client has
+        a new session then. Make the layout with any `capacity_pages`: the pool's
+        description says how many there are.
+
         `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
         should map no other: each device of a mapped shard must be visible to this
         process, and gets a CUDA context of it. `addresses` are those of a closed pool
@@ -353,12 +359,16 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
         another address: then attach without them, and capture the graphs again.
         """
+        was_open = self.pool.is_open
+        if was_open:
+            await self._say_layout(expected_layout, model)
         grant = await self._connection.send(
             _pool_calls.attach_pool(
                 self._sessions,
                 expected_layout=expected_layout,
                 model=model,
                 model_digest=model_digest,
+                was_open=was_open,
             )
         )
         return await asyncio.to_thread(
@@ -371,6 +381,14 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
             shards,
             addresses,
         )
+
+    async def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
+        connection = self._connection
+        for call in _open_pool.calls(self._sessions, layout, model, connection.timeout):
+            with suppress(*_open_pool.BEGINS_ANEW):
+                if call is not None:
+                    await connection.send(call)
+            await asyncio.sleep(_open_pool.PAUSE)
 
     async def link_session(self, session_id: int) -> SessionLink:
         """Declares that this process writes pages that another process of its engine

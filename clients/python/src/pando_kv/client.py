@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from pando_kv import _pool_calls, _prefix_calls
+from pando_kv import _open_pool, _pool_calls, _prefix_calls
 from pando_kv._batch import CallList
 from pando_kv._block_client import BlockClient
 from pando_kv._channel import Access
@@ -392,6 +394,11 @@ class Client(BlockClient, OperatorClient):
         given and the server has another one, or another process that stated a
         `model_digest` has attached first with another one.
 
+        A pool that is open takes `expected_layout` and `model` for its own, unless
+        another worker came first; pandod begins anew with them, so that the client has
+        a new session then. Make the layout with any `capacity_pages`: the pool's
+        description says how many there are.
+
         `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
         should map no other: each device of a mapped shard must be visible to this
         process, and gets a CUDA context of it. `addresses` are those of a closed pool
@@ -399,12 +406,16 @@ class Client(BlockClient, OperatorClient):
         again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
         another address: then attach without them, and capture the graphs again.
         """
+        was_open = self.pool.is_open
+        if was_open:
+            self._say_layout(expected_layout, model)
         grant = self._connection.send(
             _pool_calls.attach_pool(
                 self._sessions,
                 expected_layout=expected_layout,
                 model=model,
                 model_digest=model_digest,
+                was_open=was_open,
             )
         )
         return MappedPool.attach(
@@ -416,6 +427,14 @@ class Client(BlockClient, OperatorClient):
             shards,
             addresses,
         )
+
+    def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
+        connection = self._connection
+        for call in _open_pool.calls(self._sessions, layout, model, connection.timeout):
+            with suppress(*_open_pool.BEGINS_ANEW):
+                if call is not None:
+                    connection.send(call)
+            time.sleep(_open_pool.PAUSE)
 
     def link_session(self, session_id: int) -> SessionLink:
         """Declares that this process writes pages that another process of its engine

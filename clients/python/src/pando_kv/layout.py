@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import hashlib
 from collections.abc import Mapping
@@ -161,6 +162,27 @@ class KvLayout:
             **_strides(capacity_pages, layers, 1, piece_bytes, order),
         )
 
+    def in_pool_of(self, capacity_pages: int) -> KvLayout:
+        """The layout of the same pages in a pool of so many."""
+        strides = _strides(
+            capacity_pages, self.layers, self.kv_planes, self.piece_bytes, self.order
+        )
+        return dataclasses.replace(self, **strides)
+
+    def to_message(self) -> types_pb2.KvLayout:
+        """Without strides, which follow from the size of the pool."""
+        return types_pb2.KvLayout(
+            layers=self.layers,
+            kv_planes=self.kv_planes,
+            heads=self.heads,
+            head_size=self.head_size,
+            dtype=f"DTYPE_{self.dtype.name}",
+            page_tokens=self.page_tokens,
+            order=f"LAYOUT_ORDER_{self.order.name}",
+            piece_bytes=self.piece_bytes,
+            page_format=self.page_format,
+        )
+
     def fingerprint(self, model: str) -> int:
         """A hash of layout and model; equal to the server's when both agree."""
         page_format = f";page_format={self.page_format}" if self.page_format else ""
@@ -216,6 +238,9 @@ class PoolDescription:
     fingerprint: int
     page_bytes: int
     """Bytes of one page over all layers, in one shard."""
+    is_open: bool = False
+    """The pool takes its layout from the first worker that attaches with one; until
+    then it has no pages, and `layout` says nothing."""
 
     @classmethod
     def from_message(cls, message: types_pb2.PoolDescription) -> PoolDescription:
@@ -229,6 +254,7 @@ class PoolDescription:
             model=message.model,
             fingerprint=message.fingerprint,
             page_bytes=message.page_bytes,
+            is_open=message.is_open,
         )
 
 

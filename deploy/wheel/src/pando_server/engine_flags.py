@@ -16,6 +16,10 @@ class UnknownEngineError(Exception):
     """The command is none of an engine that Pando has an adapter for."""
 
 
+class OpenPoolError(Exception):
+    """The pool has no size in pages before its first engine says their layout."""
+
+
 def engine_of(command: list[str]) -> str:
     """For "vllm serve ..." or "python3 -m vllm.entrypoints.openai.api_server ..."."""
     words = [Path(command[0]).name]
@@ -41,6 +45,11 @@ def flags_for(
 ) -> dict[str, str]:
     """The flags that the command lacks, in order; an empty value is none."""
     engine = engine_of(command)
+    if pool.get("is_open") and (engine == "sglang" or zero_copy):
+        raise OpenPoolError(
+            "the pool is open, and this engine must be told its size as it starts; "
+            "start pandod with --model-config, or with the layout"
+        )
     page_tokens = pool["layout"]["page_tokens"]
     shards = len(pool["shards"])
     if engine == "sglang":

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from pando_server.engine_flags import (
+    OpenPoolError,
     UnknownEngineError,
     engine_of,
     environment_for,
@@ -34,7 +35,11 @@ def run(options: argparse.Namespace) -> int:
         return 1
     pool = status["pool"]
     added = environment_for(status["address"], pool)
-    flags = flags_for(options.engine, pool, options.zero_copy)
+    try:
+        flags = flags_for(options.engine, pool, options.zero_copy)
+    except OpenPoolError as error:
+        print(f"pando run: {error}", file=sys.stderr)
+        return 1
     words = [word for pair in flags.items() for word in pair if word]
     commands = [[*options.engine, *words]]
     if options.n > 1:

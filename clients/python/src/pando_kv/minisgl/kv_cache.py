@@ -108,9 +108,8 @@ def make_kv_cache(
     if not model:
         raise ValueError("PANDO_MODEL must be the model as --model of pandod has it")
     client = session()
-    capacity = client.pool.capacity_pages
     layout = KvLayout.make(
-        capacity_pages=capacity,
+        capacity_pages=client.pool.capacity_pages,
         layers=model_config.num_layers,
         heads=model_config.num_kv_heads,
         head_size=model_config.head_dim,
@@ -125,6 +124,7 @@ def make_kv_cache(
             f"this engine does not fit the pool of pandod: {error.message}. For the "
             f"pool that there is, the engine needs --page-size {page_tokens}"
         ) from error
+    capacity = pool.description.capacity_pages
     if num_pages != capacity:
         raise ValueError(
             f"the engine has {num_pages - 1} pages and the pool of pandod "

@@ -13,6 +13,7 @@ from pando_kv import DType, KvLayout
 from pando_kv._model_digest import model_digest
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
+from pando_kv.layout import PoolDescription
 from pando_kv.sglang.attachment import Attachment, attach, session
 from pando_kv.sglang.pool_size import tokens_of
 
@@ -35,6 +36,12 @@ def model_digest_of(server_args: Any) -> str:
         quantization=model.quantization,
         context=model.context_len if is_by_length else None,
     )
+
+
+def _flags_for(pool: PoolDescription) -> str:
+    """Of an engine on the pool."""
+    size = pool.layout.page_tokens
+    return f"--page-size {size} --max-total-tokens {tokens_of(pool)}"
 
 
 class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
@@ -72,8 +79,6 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
 
     def _attach(self) -> Attachment:
         pool = session().pool
-        tokens = tokens_of(pool)
-        wanted = f"--page-size {pool.layout.page_tokens} --max-total-tokens {tokens}"
         shards, ranks = len(pool.shards), get_parallel().tp_size
         if shards != ranks:
             raise ValueError(
@@ -98,12 +103,15 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         except LayoutMismatchError as error:
             raise ValueError(
                 f"this engine does not fit the pool of pandod: {error.message}. For "
-                f"the pool that there is, the engine needs {wanted}"
+                "the pool that there is, the engine needs "
+                f"{_flags_for(session().pool)}"
             ) from error
+        pool = attachment.pool.description
+        tokens = tokens_of(pool)
         if self.size != tokens:
             raise ValueError(
                 f"the engine has room for {self.size} tokens, the pool of pandod for "
-                f"{tokens}: start the engine with {wanted}"
+                f"{tokens}: start the engine with {_flags_for(pool)}"
             )
         of_pool = attachment.pool.torch().key_slots(0, get_parallel().tp_rank).device
         require_same_device(of_pool, torch.device(self.device))

@@ -236,11 +236,13 @@ def _served_model(config: Any) -> str:
 
 def _require_pool(client: Client, block_tokens: int, ranks: int, model: str) -> None:
     pool = client.pool
-    for name, has, wanted in (
-        ("--model", repr(pool.model), repr(model)),
-        ("--page-tokens", pool.layout.page_tokens, block_tokens),
-        ("--pool-shards", len(pool.shards), ranks),
-    ):
+    needed = [("--pool-shards", str(len(pool.shards)), str(ranks))]
+    if not pool.is_open:
+        needed += [
+            ("--model", repr(pool.model), repr(model)),
+            ("--page-tokens", str(pool.layout.page_tokens), str(block_tokens)),
+        ]
+    for name, has, wanted in needed:
         if has != wanted:
             raise ValueError(f"pandod has {name} {has}; this engine needs {wanted}")
 

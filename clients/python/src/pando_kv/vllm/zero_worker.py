@@ -42,6 +42,8 @@ class ZeroWorker:
     def memory_context(self) -> AbstractContextManager[None]:
         """In which vLLM makes its KV memory."""
         pool = self._client.pool
+        if pool.is_open:
+            raise ValueError(_needs_layout(self._tensor, self._layers))
         _require_capacity(pool.capacity_pages, self._tensor)
         self._pool = self._client.attach_pool(shards=[self._shard])
         memory = self._pool.torch().memory(self._shard)
@@ -161,6 +163,16 @@ def _only_tensor(kv_cache_config: Any) -> Any:
             f"{len(tensors)}. Use the copy mode."
         )
     return tensors[0]
+
+
+def _needs_layout(tensor: Any, layers: int) -> str:
+    """vLLM makes its memory before it says what is in a page."""
+    page_bytes = layers * min(tensor.layer_stride, tensor.block_stride)
+    return (
+        "pando_zero_copy needs a pool that has its layout, and this one is open; start "
+        f"pandod with --layers {layers} --page-bytes {page_bytes}, and what else the "
+        "engine then says that it needs, or use the copy mode"
+    )
 
 
 def _require_capacity(capacity_pages: int, tensor: Any) -> None:

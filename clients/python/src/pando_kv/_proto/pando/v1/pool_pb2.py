@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from pando_kv._proto.pando.v1 import types_pb2 as pando_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13pando/v1/pool.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"\x15\n\x13\x44\x65scribePoolRequest\"N\n\x14\x44\x65scribePoolResponse\x12\'\n\x04pool\x18\x01 \x01(\x0b\x32\x19.pando.v1.PoolDescription\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\"R\n\x11\x41ttachPoolRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\x06\x12\x14\n\x0cmodel_digest\x18\x03 \x01(\t\":\n\x12\x41ttachPoolResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\"\x9b\x01\n\x14\x41llocatePagesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05pages\x18\x02 \x01(\r\x12&\n\tnamespace\x18\x03 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x12\n\nrequest_id\x18\x04 \x01(\x06\x12\x16\n\tmin_pages\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x0c\n\n_min_pages\"V\n\x15\x41llocatePagesResponse\x12\x10\n\x08page_ids\x18\x01 \x03(\x07\x12\x12\n\nfree_pages\x18\x02 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x03 \x01(\r\"L\n\x10\x46reePagesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x10\n\x08page_ids\x18\x02 \x03(\x07\x12\x12\n\nrequest_id\x18\x03 \x01(\x06\"\x13\n\x11\x46reePagesResponse2\xba\x02\n\x08PagePool\x12M\n\x0c\x44\x65scribePool\x12\x1d.pando.v1.DescribePoolRequest\x1a\x1e.pando.v1.DescribePoolResponse\x12G\n\nAttachPool\x12\x1b.pando.v1.AttachPoolRequest\x1a\x1c.pando.v1.AttachPoolResponse\x12P\n\rAllocatePages\x12\x1e.pando.v1.AllocatePagesRequest\x1a\x1f.pando.v1.AllocatePagesResponse\x12\x44\n\tFreePages\x12\x1a.pando.v1.FreePagesRequest\x1a\x1b.pando.v1.FreePagesResponseB\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13pando/v1/pool.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\"\x15\n\x13\x44\x65scribePoolRequest\"N\n\x14\x44\x65scribePoolResponse\x12\'\n\x04pool\x18\x01 \x01(\x0b\x32\x19.pando.v1.PoolDescription\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\"\x85\x01\n\x11\x41ttachPoolRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\x06\x12\x14\n\x0cmodel_digest\x18\x03 \x01(\t\x12\"\n\x06layout\x18\x04 \x01(\x0b\x32\x12.pando.v1.KvLayout\x12\r\n\x05model\x18\x05 \x01(\t\"P\n\x12\x41ttachPoolResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\x12\x14\n\x0ctakes_layout\x18\x03 \x01(\x08\"\x9b\x01\n\x14\x41llocatePagesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05pages\x18\x02 \x01(\r\x12&\n\tnamespace\x18\x03 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x12\n\nrequest_id\x18\x04 \x01(\x06\x12\x16\n\tmin_pages\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x0c\n\n_min_pages\"V\n\x15\x41llocatePagesResponse\x12\x10\n\x08page_ids\x18\x01 \x03(\x07\x12\x12\n\nfree_pages\x18\x02 \x01(\r\x12\x17\n\x0f\x65victable_pages\x18\x03 \x01(\r\"L\n\x10\x46reePagesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x10\n\x08page_ids\x18\x02 \x03(\x07\x12\x12\n\nrequest_id\x18\x03 \x01(\x06\"\x13\n\x11\x46reePagesResponse2\xba\x02\n\x08PagePool\x12M\n\x0c\x44\x65scribePool\x12\x1d.pando.v1.DescribePoolRequest\x1a\x1e.pando.v1.DescribePoolResponse\x12G\n\nAttachPool\x12\x1b.pando.v1.AttachPoolRequest\x1a\x1c.pando.v1.AttachPoolResponse\x12P\n\rAllocatePages\x12\x1e.pando.v1.AllocatePagesRequest\x1a\x1f.pando.v1.AllocatePagesResponse\x12\x44\n\tFreePages\x12\x1a.pando.v1.FreePagesRequest\x1a\x1b.pando.v1.FreePagesResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.pool_pb2', globals())
@@ -26,18 +26,18 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _DESCRIBEPOOLREQUEST._serialized_end=76
   _DESCRIBEPOOLRESPONSE._serialized_start=78
   _DESCRIBEPOOLRESPONSE._serialized_end=156
-  _ATTACHPOOLREQUEST._serialized_start=158
-  _ATTACHPOOLREQUEST._serialized_end=240
-  _ATTACHPOOLRESPONSE._serialized_start=242
-  _ATTACHPOOLRESPONSE._serialized_end=300
-  _ALLOCATEPAGESREQUEST._serialized_start=303
-  _ALLOCATEPAGESREQUEST._serialized_end=458
-  _ALLOCATEPAGESRESPONSE._serialized_start=460
-  _ALLOCATEPAGESRESPONSE._serialized_end=546
-  _FREEPAGESREQUEST._serialized_start=548
-  _FREEPAGESREQUEST._serialized_end=624
-  _FREEPAGESRESPONSE._serialized_start=626
-  _FREEPAGESRESPONSE._serialized_end=645
-  _PAGEPOOL._serialized_start=648
-  _PAGEPOOL._serialized_end=962
+  _ATTACHPOOLREQUEST._serialized_start=159
+  _ATTACHPOOLREQUEST._serialized_end=292
+  _ATTACHPOOLRESPONSE._serialized_start=294
+  _ATTACHPOOLRESPONSE._serialized_end=374
+  _ALLOCATEPAGESREQUEST._serialized_start=377
+  _ALLOCATEPAGESREQUEST._serialized_end=532
+  _ALLOCATEPAGESRESPONSE._serialized_start=534
+  _ALLOCATEPAGESRESPONSE._serialized_end=620
+  _FREEPAGESREQUEST._serialized_start=622
+  _FREEPAGESREQUEST._serialized_end=698
+  _FREEPAGESRESPONSE._serialized_start=700
+  _FREEPAGESRESPONSE._serialized_end=719
+  _PAGEPOOL._serialized_start=722
+  _PAGEPOOL._serialized_end=1036
 # @@protoc_insertion_point(module_scope)

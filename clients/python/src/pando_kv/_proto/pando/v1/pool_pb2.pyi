@@ -31,22 +31,28 @@ class AllocatePagesResponse(_message.Message):
     def __init__(self, page_ids: _Optional[_Iterable[int]] = ..., free_pages: _Optional[int] = ..., evictable_pages: _Optional[int] = ...) -> None: ...
 
 class AttachPoolRequest(_message.Message):
-    __slots__ = ["fingerprint", "model_digest", "session_id"]
+    __slots__ = ["fingerprint", "layout", "model", "model_digest", "session_id"]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     fingerprint: int
+    layout: _types_pb2.KvLayout
+    model: str
     model_digest: str
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., fingerprint: _Optional[int] = ..., model_digest: _Optional[str] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., fingerprint: _Optional[int] = ..., model_digest: _Optional[str] = ..., layout: _Optional[_Union[_types_pb2.KvLayout, _Mapping]] = ..., model: _Optional[str] = ...) -> None: ...
 
 class AttachPoolResponse(_message.Message):
-    __slots__ = ["memory_socket", "token"]
+    __slots__ = ["memory_socket", "takes_layout", "token"]
     MEMORY_SOCKET_FIELD_NUMBER: _ClassVar[int]
+    TAKES_LAYOUT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     memory_socket: str
+    takes_layout: bool
     token: bytes
-    def __init__(self, token: _Optional[bytes] = ..., memory_socket: _Optional[str] = ...) -> None: ...
+    def __init__(self, token: _Optional[bytes] = ..., memory_socket: _Optional[str] = ..., takes_layout: bool = ...) -> None: ...
 
 class DescribePoolRequest(_message.Message):
     __slots__ = []

@@ -1,0 +1,105 @@
+#include "service/memory/open_pool.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "core/requests/errors.h"
+#include "os/logging/log.h"
+#include "service/memory/make_pool.h"
+#include "service/options/option_checks.h"
+#include "service/options/option_table.h"
+
+namespace pando {
+namespace {
+
+// The options of a pool with these pages.
+absl::StatusOr<Options> WithLayout(const KvShape& shape,
+                                   const std::string& model, Options options) {
+  options.is_open = false;
+  options.layers = shape.layers;
+  options.page_tokens = shape.page_tokens;
+  options.layout_order = shape.order;
+  options.page_format = shape.page_format;
+  options.page_bytes = shape.opaque_bytes * shape.layers;
+  if (!shape.is_opaque()) {
+    options.kv_planes = shape.kv_planes;
+    options.heads = shape.heads;
+    options.head_size = shape.head_size;
+    options.dtype = shape.dtype;
+  }
+  options.model = model;
+  RETURN_IF_ERROR(SetPoolPages("pool-bytes", options.pool_bytes, options));
+  RETURN_IF_ERROR(CheckPoolFits(options));
+  return options;
+}
+
+// As flags; an error where one of them may not have its value.
+absl::StatusOr<std::vector<std::string>> FlagsOf(const Options& options) {
+  std::vector<std::string> flags;
+  Options checked;
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!IsOfLayout(spec.name) || !IsInEffect(spec, options)) continue;
+    const std::string value = spec.get(options);
+    if (value.empty()) continue;
+    RETURN_IF_ERROR(spec.set(value, checked));
+    flags.push_back(absl::StrCat("--", spec.name, "=", value));
+  }
+  return flags;
+}
+
+// An error names all in which a worker's layout differs from what was given.
+absl::Status CheckStated(const Options& wanted, const Options& given) {
+  std::vector<std::string> differing;
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!absl::c_linear_search(given.stated, spec.name)) continue;
+    if (spec.get(wanted) == spec.get(given)) continue;
+    differing.push_back(absl::StrFormat("%s is '%s', the pool's is '%s'",
+                                        spec.name, spec.get(wanted),
+                                        spec.get(given)));
+  }
+  if (differing.empty()) return absl::OkStatus();
+  return MakeError(Reason::kLayoutMismatch, absl::StrJoin(differing, "; "));
+}
+
+}  // namespace
+
+absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
+  const absl::StatusOr<Options> wanted = WithLayout(shape, model, options_);
+  absl::StatusOr<std::vector<std::string>> flags =
+      wanted.ok() ? FlagsOf(*wanted) : wanted.status();
+  if (!flags.ok()) {
+    return MakeError(Reason::kInvalidField,
+                     absl::StrCat("the open pool cannot have this layout: ",
+                                  flags.status().message()));
+  }
+  RETURN_IF_ERROR(CheckStated(*wanted, options_));
+  is_taken_ = true;
+  Log(LogLevel::kInfo, "the open pool takes the layout of its first engine",
+      {{"options", absl::StrJoin(*flags, " ")}});
+  on_layout_(*std::move(flags));
+  return absl::OkStatus();
+}
+
+Options WithoutPages(Options options) {
+  options.has_pool = false;
+  options.pool_memory = "host";
+  options.pool_devices.clear();
+  options.pool_bytes = 0;
+  options.pool_pages = 2;
+  options.layers = 1;
+  options.heads = 1;
+  options.low_free_pages = 0;
+  options.high_free_pages = 0;
+  options.verify_pages = 0;
+  options.quotas.clear();
+  options.kv_events.clear();
+  options.kv_events_tiers = false;
+  options.tier_host_bytes = 0;
+  options.tier_disk.clear();
+  options.tier_shared.clear();
+  return options;
+}
+
+}  // namespace pando
