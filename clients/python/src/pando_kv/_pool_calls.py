@@ -124,15 +124,13 @@ def attach_pool(
     expected_layout: KvLayout | None,
     model: str | None,
     model_digest: str,
-    was_open: bool = False,
 ) -> Call[AttachGrant]:
-    """`was_open`: the layout was made before the size of the pool was known."""
     session = sessions.current()
     pool = session.pool
     fingerprint = 0
     if expected_layout is not None or model is not None:
         layout = expected_layout or pool.layout
-        if was_open:
+        if layout.has_no_size:
             layout = layout.in_pool_of(pool.capacity_pages)
         stated_model = pool.model if model is None else model
         # The server compares fingerprints, and so cannot say what differs.

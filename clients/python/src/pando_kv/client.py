@@ -396,8 +396,8 @@ class Client(BlockClient, OperatorClient):
 
         A pool that is open takes `expected_layout` and `model` for its own, unless
         another worker came first; pandod begins anew with them, so that the client has
-        a new session then. Make the layout with any `capacity_pages`: the pool's
-        description says how many there are.
+        a new session then. Make the layout with `capacity_pages=0`: the
+        pool's description says how many there are.
 
         `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
         should map no other: each device of a mapped shard must be visible to this
@@ -406,8 +406,7 @@ class Client(BlockClient, OperatorClient):
         again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
         another address: then attach without them, and capture the graphs again.
         """
-        was_open = self.pool.is_open
-        if was_open:
+        if (expected_layout and expected_layout.has_no_size) or self.pool.is_open:
             self._say_layout(expected_layout, model)
         grant = self._connection.send(
             _pool_calls.attach_pool(
@@ -415,7 +414,6 @@ class Client(BlockClient, OperatorClient):
                 expected_layout=expected_layout,
                 model=model,
                 model_digest=model_digest,
-                was_open=was_open,
             )
         )
         return MappedPool.attach(

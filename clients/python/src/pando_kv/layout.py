@@ -162,6 +162,11 @@ class KvLayout:
             **_strides(capacity_pages, layers, 1, piece_bytes, order),
         )
 
+    @property
+    def has_no_size(self) -> bool:
+        """It was made with capacity_pages=0, of a pool whose size is not known."""
+        return self.order is LayoutOrder.LAYER_FIRST and self.kv_stride == 0
+
     def in_pool_of(self, capacity_pages: int) -> KvLayout:
         """The layout of the same pages in a pool of so many."""
         strides = _strides(
