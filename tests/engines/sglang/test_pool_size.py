@@ -4,9 +4,11 @@ from argparse import ArgumentParser
 from types import SimpleNamespace
 
 import pytest
+from engines.models import LAYOUT
 from pando_kv.sglang import ADDRESS
 from pando_kv.sglang.platform import PandoCpuPlatform
 from pando_kv.sglang.pool_size import leave_kv_to_pool
+from pandod_process import serving
 
 GIVEN_SIZES = ["--page-size", "32", "--max-total-tokens", "4096"]
 
@@ -23,6 +25,17 @@ def resolved(model, *flags):
     defaults = PandoCpuPlatform().apply_server_args_defaults
     record_foreign_defaults(args, "platform:cpu", defaults)
     return resolving_view(args)
+
+
+def test_the_size_of_an_open_pool_must_be_given(model, tmp_path, monkeypatch):
+    open_pool = dict.fromkeys(("pool_pages", "page_tokens", *LAYOUT))
+    with serving(tmp_path, **open_pool, pool_bytes=8 << 20) as pandod:
+        monkeypatch.setenv(ADDRESS, pandod.address)
+        backend = ("--radix-cache-backend", "pando")
+        with pytest.raises(ValueError, match="is open, and SGLang without --max-total"):
+            resolved(model, *backend)
+        given = resolved(model, *backend, *GIVEN_SIZES)
+        assert (given.page_size, given.max_total_tokens) == (32, 4096)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,23 @@ from pando_kv._call import Call
 from pando_kv._pool_calls import say_layout
 from pando_kv._session import SessionTracker
 from pando_kv.errors import SessionLostError, UnavailableError
-from pando_kv.layout import KvLayout
+from pando_kv.layout import KvLayout, PoolDescription
 
 PAUSE = 0.02
+# What pandod may take to make its pool: drivers of GPUs begin slowly.
+_PATIENCE = 60.0
 # pandod begins anew with the layout.
 BEGINS_ANEW = (UnavailableError, SessionLostError)
+
+
+def require_layout(pool: PoolDescription, engine: str) -> None:
+    """For an engine that must be told the size of the pool as it starts. Raises
+    ValueError."""
+    if pool.is_open:
+        raise ValueError(
+            f"the pool of pandod is open, and {engine} must know its size as it "
+            "starts: start pandod with --model-config, or with the layout"
+        )
 
 
 def calls(
@@ -23,10 +35,11 @@ def calls(
     or that of another worker who came first. None: only to wait. An error of
     BEGINS_ANEW ends nothing.
 
-    Raises UnavailableError where there is no pool with a layout after `timeout`
-    seconds.
+    Raises UnavailableError where there is no pool with a layout after a minute, or
+    `timeout` seconds if they are more.
     """
-    deadline = time.monotonic() + timeout
+    patience = max(timeout, _PATIENCE)
+    deadline = time.monotonic() + patience
     while True:
         try:
             session = sessions.current()
@@ -37,7 +50,7 @@ def calls(
         if time.monotonic() > deadline:
             raise UnavailableError(
                 "NO_SESSION",
-                f"the open pool has no layout after {timeout} s; the log of pandod "
+                f"the open pool has no layout after {patience} s; the log of pandod "
                 "says why it does not begin anew",
             )
         yield None if session is None else say_layout(session, layout, model)

@@ -47,8 +47,8 @@ def flags_for(
     engine = engine_of(command)
     if pool.get("is_open") and (engine == "sglang" or zero_copy):
         raise OpenPoolError(
-            "the pool is open, and this engine must be told its size as it starts; "
-            "start pandod with --model-config, or with the layout"
+            "the pool is open, and this engine must know its size as it starts: start "
+            "pandod with --model-config, or with the layout"
         )
     page_tokens = pool["layout"]["page_tokens"]
     shards = len(pool["shards"])

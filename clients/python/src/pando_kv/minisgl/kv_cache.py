@@ -13,6 +13,7 @@ from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
 from pando_kv import Client, DType, KvLayout
+from pando_kv._open_pool import require_layout
 from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
@@ -88,7 +89,9 @@ def pages_of_pool(engine: Any, old_free_memory: int, config: Any) -> int:
     memory that is free: --num-pages, else those of the pool but for its page 0."""
     if config.num_page_override is not None:
         return int(config.num_page_override)
-    return session().pool.capacity_pages - 1
+    pool = session().pool
+    require_layout(pool, "mini-SGLang without --num-pages")
+    return pool.capacity_pages - 1
 
 
 def make_kv_cache(

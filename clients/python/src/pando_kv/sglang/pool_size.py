@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pando_kv import PoolDescription
+from pando_kv._open_pool import require_layout
 from pando_kv.sglang import BACKEND
 from pando_kv.sglang.attachment import connect
 
@@ -20,12 +21,14 @@ def tokens_of(pool: PoolDescription) -> int:
 
 def take_sizes_of_pool(server_args: Any) -> None:
     """Fills in --page-size and --max-total-tokens where they were not given. What was
-    given is compared with the pool when that is attached."""
+    given is compared with the pool when that is attached. Raises ValueError where
+    the size of an open pool was not given."""
     with connect() as client:
         pool = client.pool
     if server_args.page_size is None:
         server_args.page_size = pool.layout.page_tokens
     if server_args.max_total_tokens is None:
+        require_layout(pool, "SGLang without --max-total-tokens")
         server_args.max_total_tokens = tokens_of(pool)
 
 

@@ -54,6 +54,10 @@ def take_sizes_of_pool(arguments: Any, transfer: Any) -> None:
     require_seam(CONNECTOR)
     with connect(transfer, "arguments") as client:
         pool = client.pool
+    if pool.is_open:
+        # The engine says to the pool what its blocks are.
+        arguments.block_size = arguments.block_size or pool.layout.page_tokens
+        return
     _take(arguments, "block_size", pool.layout.page_tokens, "--page-tokens")
     # The connector refuses what is neither true nor false.
     if transfer.get_from_extra_config("pando_zero_copy", False) is not True:
