@@ -249,6 +249,9 @@ void Server::MakeServices() {
   if (open_pool_ != nullptr) {
     description.set_is_open(true);
     description.set_capacity_pages(0);
+    for (v1::Shard& shard : *description.mutable_shards()) {
+      shard.set_size_bytes(open_pool_->shard_bytes());
+    }
   }
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
       &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
@@ -361,6 +364,8 @@ absl::Status Server::StartLanes() {
   policy_.Configure(
       {.access = access_.get(),
        .is_live = [this](SessionId session) { return IsLive(session); },
+       .no_pages =
+           open_pool_ == nullptr ? absl::OkStatus() : OpenPool::HasNoPages(),
        .slow_call = options_.slow_call,
        .after_handler = [this] { ShowGauges(); }});
   if (options_.lane_bytes == 0) return absl::OkStatus();

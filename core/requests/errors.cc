@@ -68,6 +68,8 @@ constexpr std::array kReasons = {
                 absl::StatusCode::kNotFound},
     ReasonEntry{Reason::kNoBlockMemory, "NO_BLOCK_MEMORY",
                 absl::StatusCode::kFailedPrecondition},
+    ReasonEntry{Reason::kPoolOpen, "POOL_OPEN",
+                absl::StatusCode::kFailedPrecondition},
 };
 
 const ReasonEntry& EntryOf(Reason reason) {

@@ -36,6 +36,7 @@ enum class Reason {
   kSessionRefused,
   kKindUnknown,
   kNoBlockMemory,
+  kPoolOpen,
 };
 
 // The argument that an error is about, in the words of requests.h and

@@ -30,6 +30,8 @@ class CallPolicy {
     AccessControl* access = nullptr;
     // Whether a session is open; null: none is.
     std::function<bool(SessionId)> is_live = nullptr;
+    // Why calls that need pages are refused; OK: they are not.
+    absl::Status no_pages;
     // Calls whose handlers take longer are logged; zero: none.
     absl::Duration slow_call = absl::ZeroDuration();
     // Called after each handler, before its caller has the answer.
@@ -71,6 +73,8 @@ class CallPolicy {
     if (credential == nullptr) return absl::OkStatus();
     return config_.access->Admit(needed, *credential, request);
   }
+
+  const absl::Status& no_pages() const { return config_.no_pages; }
 
   // OK, or RATE_LIMITED when calls that name this session come too often. A
   // call without an open session counts for its caller.

@@ -30,6 +30,13 @@ std::string NameOfMethod() {
   CHECK(false);  // no method of this service takes such requests
 }
 
+// Whether a method has no meaning for a pool that has no layout yet.
+inline bool NeedsPages(const std::string& service, const std::string& name) {
+  return service == "pando.v1.PrefixCache" || name == "AllocatePages" ||
+         name == "FreePages" || name == "ExplainMatch" ||
+         name == "SetEvictionPolicy";
+}
+
 // One method of the protocol: its handler, and what a caller needs to call it.
 // The same for every transport that offers it. Immutable.
 template <typename Request, typename Response>
@@ -45,6 +52,7 @@ struct Method {
         handler(std::move(carry_out)),
         waiting(may_wait),
         permission(PermissionFor(service, name)),
+        needs_pages(NeedsPages(service, name)),
         is_limited(permission.kind != MethodKind::kGivesBack) {}
 
   const std::string service;  // "pando.v1.PrefixCache"
@@ -52,7 +60,8 @@ struct Method {
   const Handler handler;
   const Waiting waiting;
   const Permission permission;
-  const bool is_limited;  // by the rates of calls
+  const bool needs_pages;  // is refused while the pool is open
+  const bool is_limited;   // by the rates of calls
 };
 
 template <typename Request, typename Response>

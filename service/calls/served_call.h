@@ -96,6 +96,7 @@ class ServedCall : public WaitingCall {
                      policy_->Identify(method_->permission, get_caller));
     RETURN_IF_ERROR(Parse());
     RETURN_IF_ERROR(policy_->Admit(method_->permission, credential, *request_));
+    if (method_->needs_pages) RETURN_IF_ERROR(policy_->no_pages());
     if constexpr (requires { request_->session_id(); }) {
       if (!method_->is_limited) return absl::OkStatus();
       return policy_->CheckRate(SessionId(request_->session_id()), get_caller);

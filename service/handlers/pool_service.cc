@@ -18,9 +18,6 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxModelDigestBytes = 256;
-constexpr char kIsOpen[] =
-    "the pool is open: it has no pages before the first worker attaches with "
-    "its layout";
 
 // The work of one FreePages, with the pages that it names.
 struct FreeCall final : SteppedCalls::Work {
@@ -95,7 +92,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
 
 absl::Status PoolService::AttachOpen(const v1::AttachPoolRequest& request,
                                      v1::AttachPoolResponse& response) {
-  if (!request.has_layout()) return absl::FailedPreconditionError(kIsOpen);
+  if (!request.has_layout()) return OpenPool::HasNoPages();
   if (!open_->is_taken()) {
     ASSIGN_OR_RETURN(const KvShape shape, ShapeOf(request.layout()));
     RETURN_IF_ERROR(open_->Take(shape, request.model()));
@@ -125,7 +122,6 @@ absl::Status PoolService::CheckModelDigest(const std::string& digest) const {
 std::optional<absl::Status> PoolService::AllocatePages(
     const v1::AllocatePagesRequest& request,
     v1::AllocatePagesResponse& response, WaitingCall& call) {
-  if (open_ != nullptr) return absl::FailedPreconditionError(kIsOpen);
   if (request.pages() == 0) {
     return MakeError(Reason::kEmptyRequest, "pages is 0; at least 1 is needed");
   }

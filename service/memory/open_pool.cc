@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/fitting_pandod.h"
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
 #include "os/logging/log.h"
@@ -49,8 +50,10 @@ absl::StatusOr<std::vector<std::string>> FlagsOf(const Options& options) {
   return flags;
 }
 
-// An error names all in which a worker's layout differs from what was given.
-absl::Status CheckStated(const Options& wanted, const Options& given) {
+// An error names all in which a worker's layout differs from what was given,
+// and the pandod that would fit.
+absl::Status CheckStated(const KvShape& shape, const Options& wanted,
+                         const Options& given) {
   std::vector<std::string> differing;
   for (const OptionSpec& spec : OptionTable()) {
     if (!absl::c_linear_search(given.stated, spec.name)) continue;
@@ -60,10 +63,22 @@ absl::Status CheckStated(const Options& wanted, const Options& given) {
                                         spec.get(given)));
   }
   if (differing.empty()) return absl::OkStatus();
-  return MakeError(Reason::kLayoutMismatch, absl::StrJoin(differing, "; "));
+  const kv::PoolSize size = {.shard_bytes = given.pool_bytes,
+                             .shards = given.pool_shards,
+                             .is_on_gpu = given.pool_memory == "cuda"};
+  return MakeError(
+      Reason::kLayoutMismatch,
+      absl::StrCat(absl::StrJoin(differing, "; "), "; a pool that fits: ",
+                   kv::FittingPandod(shape, wanted.model, size)));
 }
 
 }  // namespace
+
+absl::Status OpenPool::HasNoPages() {
+  return MakeError(Reason::kPoolOpen,
+                   "the pool is open: it has no pages before the first engine "
+                   "attaches and says its layout");
+}
 
 absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
   const absl::StatusOr<Options> wanted = WithLayout(shape, model, options_);
@@ -74,7 +89,7 @@ absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
                      absl::StrCat("the open pool cannot have this layout: ",
                                   flags.status().message()));
   }
-  RETURN_IF_ERROR(CheckStated(*wanted, options_));
+  RETURN_IF_ERROR(CheckStated(shape, *wanted, options_));
   is_taken_ = true;
   Log(LogLevel::kInfo, "the open pool takes the layout of its first engine",
       {{"options", absl::StrJoin(*flags, " ")}});

@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_MEMORY_OPEN_POOL_H_
 #define PANDO_SERVICE_MEMORY_OPEN_POOL_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,12 +22,18 @@ class OpenPool {
   // Called once, with the options that say the layout, as flags of pandod.
   using OnLayout = std::function<void(std::vector<std::string> flags)>;
 
+  // POOL_OPEN, for what needs pages.
+  static absl::Status HasNoPages();
+
   // `options` are those that were given.
   OpenPool(Options options, OnLayout on_layout)
       : options_(std::move(options)), on_layout_(std::move(on_layout)) {}
 
   // A layout was taken, and pandod is about to begin anew.
   bool is_taken() const { return is_taken_; }
+
+  // The size that the pool will have.
+  uint64_t shard_bytes() const { return options_.pool_bytes; }
 
   // Takes the layout and the model of the first worker. An error names what
   // differs from the options, or cannot be: nothing is taken then.

@@ -13,7 +13,8 @@ def start_pandod(tmp_path: Path) -> Iterator[Callable[..., Pandod]]:
     """Starts one with the options given; at the end it must stop in order."""
     with ExitStack() as stack:
 
-        def start(**options: object) -> Pandod:
-            return stack.enter_context(serving(tmp_path, **options))
+        def start(folder: str = "", **options: object) -> Pandod:
+            (tmp_path / folder).mkdir(exist_ok=True)
+            return stack.enter_context(serving(tmp_path / folder, **options))
 
         yield start

@@ -1,17 +1,18 @@
 """A pool whose layout the first engine that attaches says."""
 
 import asyncio
+import shlex
 import threading
 
 import pytest
-from pando_kv import Client, KvLayout, LayoutMismatchError, PandoError
+from metrics_page import free_address, get
+from pando_kv import Client, KvLayout, LayoutMismatchError, PandoError, PrefixQuery
 from pando_kv.aio import AsyncClient
 from pandoctl import Pandoctl
+from pandod_process import OPEN
 
 MIB = 1 << 20
-OPEN = {"pool_pages": None, "page_tokens": None, "pool_bytes": 8 * MIB} | dict.fromkeys(
-    ("layers", "heads", "head_size", "dtype")
-)
+SIZE = {"pool_bytes": 8 * MIB}
 
 
 def layout(**other: object) -> KvLayout:
@@ -22,7 +23,7 @@ def layout(**other: object) -> KvLayout:
 
 @pytest.fixture
 def pandod(start_pandod):
-    return start_pandod(**OPEN)
+    return start_pandod(**OPEN | SIZE)
 
 
 def test_the_first_engine_says_the_layout_and_an_equal_one_shares_the_pool(pandod):
@@ -47,61 +48,148 @@ def test_the_first_engine_says_the_layout_and_an_equal_one_shares_the_pool(pando
     assert f"{pages} pages of 8 tokens" in ctl("status").out
 
 
-def test_a_later_engine_that_differs_is_refused_with_all_fields(pandod):
-    with Client(pandod.address) as first, Client(pandod.address) as other:
+@pytest.fixture(params=["opened", "stated"])
+def settled(request, start_pandod):
+    """A pandod whose pool has the layout of `layout()`, and the model m."""
+    fields = {"layers": 3, "heads": 2, "head_size": 16, "dtype": "float16"}
+    stated = OPEN | SIZE | fields | {"page_tokens": 8, "model": "m"}
+    server = start_pandod(**OPEN | SIZE if request.param == "opened" else stated)
+    with Client(server.address) as first:
         first.attach_pool(expected_layout=layout(), model="m").close()
-        wanted = layout(layers=4, heads=1)
-        with pytest.raises(LayoutMismatchError) as refused:
-            other.attach_pool(expected_layout=wanted, model="n")
-    said = str(refused.value)
-    for field in ("layers is 4, the pool's is 3", "heads is 1", "model is 'n'"):
-        assert field in said
-    assert "pandod --pool-bytes" in said
+    return server
 
 
-def test_two_first_engines_at_once_get_one_layout(pandod):
+def test_a_later_engine_that_differs_is_told_all_fields_and_a_pandod_that_fits(
+    settled, start_pandod, tmp_path
+):
+    wanted = layout(layers=4, heads=1, dtype="float32", page_tokens=16)
+    with (
+        Client(settled.address) as other,
+        pytest.raises(LayoutMismatchError) as refused,
+    ):
+        other.attach_pool(expected_layout=wanted, model="n")
+    fields, _, line = refused.value.message.partition("; a pool that fits: ")
+    assert fields.split("; ") == [
+        "layers is 4, the pool's is 3",
+        "heads is 1, the pool's is 2",
+        "dtype is 'float32', the pool's is 'float16'",
+        "page_tokens is 16, the pool's is 8",
+        "model is 'n', the pool's is 'm'",
+    ]
+    fits(line, wanted, "n", start_pandod)
+
+
+def fits(line: str, wanted: KvLayout, model: str, start_pandod) -> None:
+    """Whether the command makes a pandod that the engine may attach."""
+    program, *words = shlex.split(line)
+    assert program == "pandod"
+    names = [word.removeprefix("--").replace("-", "_") for word in words[::2]]
+    options = OPEN | dict(zip(names, words[1::2], strict=True))
+    other = start_pandod(folder="other", **options)
+    with (
+        Client(other.address) as client,
+        client.attach_pool(expected_layout=wanted, model=model) as pool,
+    ):
+        size = pool.layout.piece_bytes * 2 * wanted.layers
+        assert pool.description.capacity_pages == int(options["pool_bytes"]) // size
+
+
+def test_of_two_first_engines_at_once_one_is_refused_with_all_fields(pandod):
     answers: dict[int, object] = {}
     both = threading.Barrier(2)
 
     def attach(layers: int) -> None:
         with Client(pandod.address) as client:
+            wanted = layout(layers=layers, heads=layers)
             both.wait()
             try:
-                with client.attach_pool(expected_layout=layout(layers=layers)) as pool:
+                with client.attach_pool(expected_layout=wanted, model="m") as pool:
                     answers[layers] = pool.layout.layers
-            except LayoutMismatchError:
-                answers[layers] = "refused"
+            except LayoutMismatchError as error:
+                answers[layers] = error.message
 
     threads = [threading.Thread(target=attach, args=(n,)) for n in (3, 4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers in ({3: 3, 4: "refused"}, {3: "refused", 4: 4})
+    winner = 3 if answers[3] == 3 else 4
+    loser = 7 - winner
+    assert answers[winner] == winner
+    assert answers[loser] == (
+        f"layers is {loser}, the pool's is {winner}; "
+        f"heads is {loser}, the pool's is {winner}; a pool that fits: pandod "
+        f"--pool-bytes {8 * MIB // (64 * 8 * winner**2) * 64 * 8 * winner**2} "
+        f"--layers {loser} --kv-planes 2 --heads {loser} --head-size 16 "
+        "--dtype float16 --page-tokens 8 --model m"
+    )
 
 
 def test_what_is_stated_holds_and_leaves_the_pool_open(start_pandod):
-    pandod = start_pandod(**OPEN | {"page_tokens": 32, "model": "m"})
+    pandod = start_pandod(**OPEN | SIZE | {"page_tokens": 32, "model": "m"})
     with Client(pandod.address) as client:
         with pytest.raises(LayoutMismatchError) as refused:
             client.attach_pool(expected_layout=layout(), model="n")
-        assert "page-tokens is '8', the pool's is '32'" in str(refused.value)
-        assert "model is 'n', the pool's is 'm'" in str(refused.value)
+        fields, _, line = refused.value.message.partition("; a pool that fits: ")
+        assert "page-tokens is '8', the pool's is '32'" in fields
+        assert "model is 'n', the pool's is 'm'" in fields
         assert client.describe_pool().is_open
         fitting = layout(page_tokens=32)
         with client.attach_pool(expected_layout=fitting, model="m") as pool:
             assert pool.layout.page_tokens == 32
+    fits(line, layout(), "n", start_pandod)
 
 
-def test_calls_that_need_a_layout_say_that_the_pool_is_open(pandod):
-    with Client(pandod.address) as client:
-        for call in (client.attach_pool, lambda: client.allocate_pages(1)):
-            with pytest.raises(PandoError, match="the pool is open: it has no pages"):
-                call()
+NEED_PAGES = {
+    "attach": lambda client: client.attach_pool(),
+    "match": lambda client: client.match_prefix(range(64)),
+    "matches": lambda client: client.match_prefixes([PrefixQuery(range(64))]),
+    "insert": lambda client: client.insert(range(16), [1]),
+    "lock": lambda client: client.lock(range(64)),
+    "allocate": lambda client: client.allocate_pages(1),
+    "free": lambda client: client.free_pages([1]),
+    "evict": lambda client: client.evict(1),
+    "explain": lambda client: client.explain(range(64)),
+    "policy": lambda client: client.set_eviction_policy("lfu"),
+}
+
+
+@pytest.mark.parametrize("lane", [True, False], ids=["lane", "grpc"])
+def test_calls_that_need_pages_are_refused_while_the_pool_is_open(pandod, lane):
+    with Client(pandod.address, lane=lane) as client:
+        assert client.transport == ("lane" if lane else "grpc")
+        before = client.stats()
+        for name, call in NEED_PAGES.items():
+            with pytest.raises(PandoError, match="the pool is open") as refused:
+                call(client)
+            assert refused.value.reason == "POOL_OPEN", name
+        batch = client.batch()
+        match = batch.match_prefix(range(64))
+        batch.send()
+        with pytest.raises(PandoError, match="the pool is open"):
+            match.result()
+        assert client.stats().pages == before.pages
+        assert client.stats().eviction_policy == before.eviction_policy
         too_large = layout(layers=1 << 20)
         with pytest.raises(PandoError, match="open pool cannot have this layout"):
             client.attach_pool(expected_layout=too_large)
         assert client.describe_pool().is_open
+        with client.attach_pool(expected_layout=layout()):
+            assert client.match_prefix(range(64)).matched_tokens == 0
+
+
+def test_an_open_pandod_answers_all_who_only_look(start_pandod):
+    http = free_address()
+    pandod = start_pandod(**OPEN | SIZE | {"http": http})
+    for _ in range(2):
+        assert get(http, "/healthz") == (200, "ok\n")
+        assert get(http, "/metrics")[0] == 200
+        assert get(http, "/console/")[0] == 200
+        with Client(pandod.address) as client:
+            assert client.check_invariants() == []
+            assert client.dump_tree().nodes == []
+            client.attach_pool(expected_layout=layout()).close()
+    assert 'layout="open"' not in get(http, "/metrics")[1]
 
 
 def test_the_asynchronous_client_says_the_layout_too(pandod):

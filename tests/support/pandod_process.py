@@ -16,6 +16,10 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE_TOKENS = 16
 POOL_PAGES = 64
 READY_SECONDS = 30
+# Options that leave a pool open, with pool_bytes.
+OPEN = dict.fromkeys(
+    ("pool_pages", "page_tokens", "layers", "heads", "head_size", "dtype")
+)
 SERVING = b"\x08\x01"
 
 

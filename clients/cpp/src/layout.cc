@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/fitting_pandod.h"
 #include "base/kv_layout.h"
 
 namespace pando {
@@ -51,55 +51,6 @@ bool IsStride(std::string_view field) {
   return field.substr(0, field.find('=')).ends_with("_stride");
 }
 
-// As a shell reads it.
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
-// The command of a pandod whose pool is as large as this one, where it is.
-std::string FittingPandod(const KvLayout& stated, std::string_view model,
-                          const PoolDescription& pool) {
-  std::string line = absl::StrCat("pandod --pool-bytes ",
-                                  pool.capacity_pages * pool.page_bytes);
-  const auto is_on_gpu = [](const Shard& shard) {
-    return shard.device != "host";
-  };
-  if (std::ranges::any_of(pool.shards, is_on_gpu)) {
-    absl::StrAppend(&line, " --pool-memory cuda");
-  }
-  if (pool.shards.size() > 1) {
-    absl::StrAppend(&line, " --pool-shards ", pool.shards.size());
-  }
-  absl::StrAppend(&line, " --layers ", stated.layers);
-  if (stated.dtype == DType::kOpaque) {
-    absl::StrAppend(&line, " --page-bytes ",
-                    stated.layers * stated.piece_bytes);
-  } else {
-    absl::StrAppend(&line, " --kv-planes ", stated.kv_planes, " --heads ",
-                    stated.heads, " --head-size ", stated.head_size,
-                    " --dtype ",
-                    std::string(kv::DTypeName(ToBase(stated.dtype))));
-  }
-  absl::StrAppend(&line, " --page-tokens ", stated.page_tokens);
-  if (stated.order != LayoutOrder::kLayerFirst) {
-    absl::StrAppend(&line, " --layout-order ",
-                    std::string(kv::LayoutOrderName(ToBase(stated.order))));
-  }
-  if (!stated.page_format.empty()) {
-    absl::StrAppend(&line, " --page-format ", Quoted(stated.page_format));
-  }
-  if (!model.empty()) absl::StrAppend(&line, " --model ", Quoted(model));
-  return line;
-}
-
 }  // namespace
 
 KvLayout KvLayout::WithStrides(uint32_t capacity_pages) const {
@@ -138,10 +89,17 @@ std::string LayoutDifference(const KvLayout& stated, std::string_view model,
     if (!stated_fields.empty()) break;
   }
   if (stated_fields.empty()) return "";
+  const auto is_on_gpu = [](const Shard& shard) {
+    return shard.device != "host";
+  };
+  const kv::PoolSize size = {
+      .shard_bytes = pool.capacity_pages * pool.page_bytes,
+      .shards = pool.shards.size(),
+      .is_on_gpu = std::ranges::any_of(pool.shards, is_on_gpu)};
   return absl::StrFormat("%s, but the pool has %s; a pool that fits: %s",
                          absl::StrJoin(stated_fields, ", "),
                          absl::StrJoin(pool_fields, ", "),
-                         FittingPandod(stated, model, pool));
+                         kv::FittingPandod(ShapeOf(stated), model, size));
 }
 
 }  // namespace client
