@@ -40,29 +40,33 @@ class PandodTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Flags of pandod beside those that every test has.
+  // Flags of pandod beside its socket.
+  virtual std::vector<std::string> Flags() const {
+    return {"--http",
+            "",
+            "--pool-pages",
+            std::to_string(kPoolPages),
+            "--page-tokens",
+            std::to_string(kPageTokens),
+            "--layers",
+            "2",
+            "--heads",
+            "2",
+            "--head-size",
+            "8",
+            "--dtype",
+            "float32",
+            "--model=llama",
+            "--max-tokens-per-request",
+            std::to_string(kMaxTokens),
+            "--log-level",
+            "error"};
+  }
+  // Flags beside those that most tests have.
   virtual std::vector<std::string> MoreFlags() const { return {}; }
 
   void StartPandod() {
-    std::vector<std::string> flags = {"--http",
-                                      "",
-                                      "--pool-pages",
-                                      std::to_string(kPoolPages),
-                                      "--page-tokens",
-                                      std::to_string(kPageTokens),
-                                      "--layers",
-                                      "2",
-                                      "--heads",
-                                      "2",
-                                      "--head-size",
-                                      "8",
-                                      "--dtype",
-                                      "float32",
-                                      "--model=llama",
-                                      "--max-tokens-per-request",
-                                      std::to_string(kMaxTokens),
-                                      "--log-level",
-                                      "error"};
+    std::vector<std::string> flags = Flags();
     const std::vector<std::string> more = MoreFlags();
     flags.insert(flags.end(), more.begin(), more.end());
     absl::StatusOr<PandodProcess> process =

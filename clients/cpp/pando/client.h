@@ -59,7 +59,8 @@ enum class Transport { kGrpc, kLane };
 struct AttachOptions {
   // The layout and the model that the worker computes with. AttachPool fails
   // with LAYOUT_MISMATCH when the pool has others; an unset one is not
-  // compared.
+  // compared. A layout without strides is that of the same pages in this pool,
+  // whatever its size. A pool that is open takes both for its own.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
   // The shards to map; none: all. A tensor-parallel rank r uses shard r, and
@@ -200,7 +201,8 @@ class Client {
   absl::StatusOr<PoolDescription> DescribePool();
 
   // Maps the pool into this process; LAYOUT_MISMATCH when it is not what the
-  // worker expects.
+  // worker expects. A pool that is open takes its layout from the first worker;
+  // pandod begins anew with it, and this client has a new session then.
   absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
 
   // Declares that this process writes pages that another process of its engine
@@ -251,6 +253,9 @@ class Client {
                                               std::optional<uint32_t> at_least,
                                               Exchange* exchange);
   absl::Status FreePages(const ReservedPages& pages, Exchange* exchange);
+
+  // Returns when the pool has a layout, this one or that of another worker.
+  absl::Status SayLayout(const AttachOptions& options);
 
   // Shared with the locks, which only hold it weakly.
   const std::shared_ptr<Connection> connection_;

@@ -89,6 +89,9 @@ struct PoolDescription {
   uint64_t fingerprint = 0;
   // Bytes of one page over all layers, in one shard.
   uint64_t page_bytes = 0;
+  // The pool takes its layout from the first worker that attaches with one.
+  // Until then it has no pages, and `layout` and `page_bytes` say nothing.
+  bool is_open = false;
 };
 
 }  // namespace client

@@ -1,8 +1,11 @@
 // The calls of Client that concern the pool, and those for operators.
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
@@ -14,6 +17,20 @@
 namespace pando {
 inline namespace client {
 namespace {
+
+// How long pandod may take to make an open pool: drivers of GPUs begin slowly.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+
+bool HasNoSize(const AttachOptions& options) {
+  return options.expected_layout && options.expected_layout->page_stride == 0;
+}
+
+// Whether pandod begins anew, or is about to.
+bool IsAway(const absl::Status& status) {
+  return IsUnanswered(status) || absl::IsUnavailable(status) ||
+         ReasonOf(status) == "SESSION_LOST";
+}
 
 absl::Status CheckSizes(const PoolDescription& pool,
                         const std::vector<uint64_t>& sizes) {
@@ -85,7 +102,44 @@ absl::StatusOr<PoolDescription> Client::DescribePool() {
   return FromProto(response.pool());
 }
 
+absl::Status Client::SayLayout(const AttachOptions& options) {
+  const absl::Time deadline =
+      absl::Now() + std::max(connection_->timeout(), kPatience);
+  bool may_begin_anew = HasNoSize(options);
+  const auto say = [&]() -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
+    ASSIGN_OR_RETURN(const PoolDescription pool, DescribePool());
+    if (!pool.is_open) return true;
+    may_begin_anew = true;
+    v1::AttachPoolRequest request;
+    request.set_session_id(session.id);
+    if (options.expected_layout) {
+      ToProto(*options.expected_layout, request.mutable_layout());
+    }
+    request.set_model(options.model.value_or(""));
+    RETURN_IF_ERROR(connection_
+                        ->Call(connection_->page_pool(),
+                               &v1::PagePool::Stub::AttachPool, request)
+                        .status());
+    return false;
+  };
+  while (true) {
+    const absl::StatusOr<bool> is_said = say();
+    if (is_said.ok() && *is_said) return absl::OkStatus();
+    if (!is_said.ok() && !(may_begin_anew && IsAway(is_said.status()))) {
+      return is_said.status();
+    }
+    if (absl::Now() > deadline) {
+      return absl::UnavailableError(
+          "the open pool has no layout; the log of pandod says why it does not "
+          "begin anew");
+    }
+    absl::SleepFor(kPause);
+  }
+}
+
 absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
+  RETURN_IF_ERROR(SayLayout(options));
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   // The pool is described after the session was opened. If pandod restarts from
   // here on, it refuses the session or the token, so what is mapped is always
@@ -99,7 +153,8 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
   v1::AttachPoolRequest request;
   request.set_session_id(session.id);
   if (options.expected_layout || options.model) {
-    const KvLayout layout = options.expected_layout.value_or(pool.layout);
+    KvLayout layout = options.expected_layout.value_or(pool.layout);
+    if (HasNoSize(options)) layout = layout.WithStrides(pool.capacity_pages);
     const std::string model = options.model.value_or(pool.model);
     // The server compares fingerprints, and so cannot say what differs.
     if (const std::string difference = LayoutDifference(layout, model, pool);

@@ -29,6 +29,24 @@ absl::StatusOr<DType> FromProto(v1::DType dtype) {
   }
 }
 
+v1::DType ToProto(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return v1::DTYPE_FLOAT32;
+    case DType::kFloat16:
+      return v1::DTYPE_FLOAT16;
+    case DType::kBFloat16:
+      return v1::DTYPE_BFLOAT16;
+    case DType::kFloat8E4M3:
+      return v1::DTYPE_FLOAT8_E4M3;
+    case DType::kFloat8E5M2:
+      return v1::DTYPE_FLOAT8_E5M2;
+    case DType::kOpaque:
+      return v1::DTYPE_OPAQUE;
+  }
+  return v1::DTYPE_UNSPECIFIED;
+}
+
 absl::StatusOr<LayoutOrder> FromProto(v1::LayoutOrder order) {
   switch (order) {
     case v1::LAYOUT_ORDER_LAYER_FIRST:
@@ -94,12 +112,27 @@ absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
                       .shards = {},
                       .model = pool.model(),
                       .fingerprint = pool.fingerprint(),
-                      .page_bytes = pool.page_bytes()};
+                      .page_bytes = pool.page_bytes(),
+                      .is_open = pool.is_open()};
   for (const v1::Shard& shard : pool.shards()) {
     out.shards.push_back(
         {.device = shard.device(), .size_bytes = shard.size_bytes()});
   }
   return out;
+}
+
+void ToProto(const KvLayout& layout, v1::KvLayout* out) {
+  out->set_layers(layout.layers);
+  out->set_kv_planes(layout.kv_planes);
+  out->set_heads(layout.heads);
+  out->set_head_size(layout.head_size);
+  out->set_dtype(ToProto(layout.dtype));
+  out->set_page_tokens(layout.page_tokens);
+  out->set_order(layout.order == LayoutOrder::kLayerFirst
+                     ? v1::LAYOUT_ORDER_LAYER_FIRST
+                     : v1::LAYOUT_ORDER_PAGE_FIRST);
+  out->set_piece_bytes(layout.piece_bytes);
+  out->set_page_format(layout.page_format);
 }
 
 Stats FromProto(const v1::GetStatsResponse& stats) {

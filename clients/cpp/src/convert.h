@@ -24,6 +24,8 @@ inline namespace client {
 
 // Fails when the server speaks of a type or order this library does not know.
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
+// Without strides, which follow from the size of the pool.
+void ToProto(const KvLayout& layout, v1::KvLayout* out);
 Stats FromProto(const v1::GetStatsResponse& stats);
 PendingOutcome FromProto(v1::PendingOutcome outcome);
 Tier FromProto(v1::Tier tier);
