@@ -161,18 +161,17 @@ def test_run_adds_what_vllm_needs(started, pando, tmp_path):
     assert '"pando_zero_copy": true' in " ".join(arguments)
 
 
-def test_run_knows_what_an_engine_must_be_told_of_an_open_pool(
-    started, pando, tmp_path
-):
+def test_run_gives_no_size_of_a_pool_that_is_open(started, pando, tmp_path):
     started(pool=("--pool-bytes=8MiB", "--log-level=error"))
-    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "vllm", "serve", "m")
+    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "sglang", "serve")
+    added = ["--radix-cache-backend", "pando", "--page-size", "16"]
+    assert arguments == ["serve", "--fail", *added]
+    _, [(arguments, _)] = run_failing(
+        pando, tmp_path, "--zero-copy", "--", "vllm", "serve", "m"
+    )
     assert arguments[arguments.index("--block-size") + 1] == "16"
-    for engine in (("--", "sglang", "serve"), ("--zero-copy", "--", "vllm", "serve")):
-        address = f"unix:{tmp_path}/p.sock"
-        refused = pando("run", "--address", address, *engine)
-        assert (refused.returncode, refused.stdout) == (1, "")
-        assert "the pool is open" in refused.stderr
-        assert "--model-config" in refused.stderr
+    assert "--num-gpu-blocks-override" not in arguments
+    assert '"pando_zero_copy": true' in " ".join(arguments)
 
 
 def test_run_leaves_what_is_given_as_it_is(started, pando, tmp_path):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from engines.engine_process import EngineProcess, closing_all
-from engines.models import LAYOUT, make_model
-from pandod_process import Pandod
+from engines.models import LAYERS, LAYOUT, make_model
+from pandod_process import OPEN, Pandod
 
 # mini-SGLang knows no smaller heads.
 HEAD_SIZE = 64
@@ -52,6 +52,13 @@ def reference(start_engine, tmp_path_factory):
     with closing_all([engine]):
         yield engine
         engine.close()
+
+
+def serve_open_pool(folder, pages):
+    page_bytes = 2 * 16 * LAYERS * LAYOUT["heads"] * HEAD_SIZE * 4
+    server = Pandod(folder, **OPEN | {"pool_bytes": pages * page_bytes})
+    server.start()
+    return server
 
 
 def serve_pool(folder, pages):

@@ -3,21 +3,22 @@
 import pytest
 from engines.engine_process import closing_all
 from engines.lost_pool import stops_without_a_wrong_token
-from engines.minisgl.conftest import serve_pool
+from engines.minisgl.conftest import serve_open_pool
 from engines.sglang.start import prompt
 from pando_kv import Client
 
 
 @pytest.fixture
 def pandod(tmp_path):
-    server = serve_pool(tmp_path, 512)
+    """Its pool is open, before it is killed and again afterwards."""
+    server = serve_open_pool(tmp_path, 512)
     yield server
     server.close()
 
 
 @pytest.fixture
 def engine(pandod, start_engine, tmp_path):
-    started = start_engine("engine", pandod, tmp_path)
+    started = start_engine("engine", pandod, tmp_path, num_page_override=None)
     with closing_all([started]):
         yield started
 

@@ -4,11 +4,10 @@ from argparse import ArgumentParser
 from types import SimpleNamespace
 
 import pytest
-from engines.models import LAYOUT
 from pando_kv.sglang import ADDRESS
 from pando_kv.sglang.platform import PandoCpuPlatform
 from pando_kv.sglang.pool_size import leave_kv_to_pool
-from pandod_process import serving
+from pandod_process import OPEN, serving
 
 GIVEN_SIZES = ["--page-size", "32", "--max-total-tokens", "4096"]
 
@@ -27,13 +26,14 @@ def resolved(model, *flags):
     return resolving_view(args)
 
 
-def test_the_size_of_an_open_pool_must_be_given(model, tmp_path, monkeypatch):
-    open_pool = dict.fromkeys(("pool_pages", "page_tokens", *LAYOUT))
-    with serving(tmp_path, **open_pool, pool_bytes=8 << 20) as pandod:
+def test_an_open_pool_says_no_size_before_it_has_the_layout_of_the_engine(
+    model, tmp_path, monkeypatch
+):
+    with serving(tmp_path, **OPEN | {"pool_bytes": 8 << 20}) as pandod:
         monkeypatch.setenv(ADDRESS, pandod.address)
         backend = ("--radix-cache-backend", "pando")
-        with pytest.raises(ValueError, match="is open, and SGLang without --max-total"):
-            resolved(model, *backend)
+        args = resolved(model, *backend)
+        assert (args.page_size, args.max_total_tokens) == (16, None)
         given = resolved(model, *backend, *GIVEN_SIZES)
         assert (given.page_size, given.max_total_tokens) == (32, 4096)
 
@@ -71,6 +71,8 @@ def choose(monkeypatch):
         memory = SimpleNamespace(radix_cache_backend=name)
         monkeypatch.setattr(runtime_context, "get_memory", lambda: memory)
 
+    sizes = SimpleNamespace(max_total_tokens=4096)
+    monkeypatch.setattr(runtime_context, "get_schedule", lambda: sizes)
     choose_backend("pando")
     return choose_backend
 

@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 from engines.engine_process import closing_all
-from engines.models import LAYOUT
+from engines.models import LAYERS
 from engines.sglang.start import prompt, start_full_engine, whole_pages
 from eventually import eventually
-from pando_kv import Operator
-from pandod_process import Pandod
+from pando_kv import Client, Operator
+from pandod_process import OPEN, Pandod
 
 RANKS = 2
+# Of one rank: K and V of 16 tokens, in 4 layers, of a head of 32 float32.
+PAGE_BYTES = 2 * 16 * LAYERS * 32 * 4
 
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory):
-    layout = LAYOUT | {"heads": LAYOUT["heads"] // RANKS, "pool_shards": RANKS}
+    """Its pool is open: the ranks say their layout."""
     folder = tmp_path_factory.mktemp("sharded")
-    server = Pandod(folder, pool_pages=512, model="tiny", quarantine="1h", **layout)
+    shards = {"pool_bytes": 512 * PAGE_BYTES, "pool_shards": RANKS}
+    server = Pandod(folder, quarantine="1h", **OPEN | shards)
     server.start()
     yield server
     server.close()
@@ -31,8 +34,9 @@ def engine(sharded, model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     # Ranks must agree who waits for a tier, also where there is none.
     waits = {"PANDO_WAIT_MS": "60000"}
+    sizes = {"page_size": None, "max_total_tokens": None, "tp_size": RANKS}
     engine = start_full_engine(
-        "ranks", model, sharded, folder, environment=waits, tp_size=RANKS
+        "ranks", model, sharded, folder, environment=waits, **sizes
     )
     with closing_all([engine]):
         engine.ready()
@@ -57,6 +61,14 @@ def schedulers(engine):
 def _kill(pid):
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def test_the_pool_has_the_layout_of_the_ranks(engine, sharded):
+    with Client(sharded.address) as client:
+        pool = client.pool
+    assert (pool.capacity_pages, pool.page_bytes) == (512, PAGE_BYTES)
+    assert (pool.layout.heads, pool.layout.page_tokens) == (1, 16)
+    assert pool.model == "tiny"
 
 
 def test_two_ranks_say_what_one_says_and_find_it_again(engine, reference, sharded):

@@ -54,7 +54,9 @@ def copies(roomy, reference, model, tmp_path_factory):
             engine.close()
 
 
-def start_in_place(name, model, pandod, folder, pages, connector=None):
+def start_in_place(
+    name, model, pandod, folder, pages, connector=None, free_bytes=1 << 20
+):
     """It is told no size, and finds little memory free."""
     return start_engine(
         name,
@@ -66,7 +68,7 @@ def start_in_place(name, model, pandod, folder, pages, connector=None):
         block_size=None,
         max_model_len=min(4096, pages // 2 * BLOCK_TOKENS),
         kv_cache_memory_bytes=None,
-        free_bytes=1 << 20,
+        free_bytes=free_bytes,
     )
 
 

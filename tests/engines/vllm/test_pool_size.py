@@ -5,6 +5,7 @@ import json
 
 import pytest
 from engines.vllm.pool import BLOCK_TOKENS, MODEL
+from pandod_process import OPEN, serving
 from vllm.engine.arg_utils import EngineArgs
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.utils.mem_utils import MemorySnapshot
@@ -63,6 +64,19 @@ def test_copies_have_blocks_of_the_size_of_pages_and_memory_of_their_own(configu
     assert cache.num_gpu_blocks_override is None
     assert cache.kv_cache_memory_bytes is None
     assert cache.gpu_memory_utilization == EngineArgs.gpu_memory_utilization
+
+
+def test_an_open_pool_has_as_many_blocks_as_its_bytes_hold(
+    configured, model, roomy, tmp_path
+):
+    with serving(tmp_path, **OPEN | {"pool_bytes": GIB}) as pandod:
+        config = configured(pando_zero_copy=True, pando_address=pandod.address)
+        cache = config.cache_config
+        assert (cache.block_size, cache.num_gpu_blocks_override) == (16, None)
+        assert cache.kv_cache_memory_bytes == GIB
+        assert start_on(80, 37, config) < 1 << 10
+        copies = configured("--block-size", "64", pando_address=pandod.address)
+        assert copies.cache_config.block_size == 64
 
 
 @pytest.mark.parametrize(

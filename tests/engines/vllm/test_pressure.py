@@ -2,28 +2,38 @@
 
 import pytest
 from engines.engine_process import closing_all
-from engines.vllm.conftest import serve_pool, start_in_place
+from engines.models import LAYERS
+from engines.vllm.conftest import start_in_place
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS
 from engines.vllm.start import prompt, start_engine
 from eventually import eventually
 from pando_kv import Client
+from pandod_process import OPEN, Pandod
 
 PAGES = 64
+PAGE_BYTES = LAYERS * BLOCK_BYTES
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    server = serve_pool(tmp_path_factory.mktemp("small"), PAGES)
+    """Its pool is open but for the tokens of a page: the engines say the rest."""
+    folder = tmp_path_factory.mktemp("small")
+    stated = {"pool_bytes": PAGES * PAGE_BYTES, "page_tokens": BLOCK_TOKENS}
+    server = Pandod(folder, **OPEN | stated)
+    server.start()
     yield server
     server.close()
 
 
 @pytest.fixture(scope="module")
 def engines(small, model, reference, tmp_path_factory):
-    """One that computes in place, and one that copies."""
+    """One that computes in place, and one that copies. What is inside of a block both
+    see for themselves."""
     folder = tmp_path_factory.mktemp("pressed")
+    seen, free = {"pando_page_format": ""}, PAGES * PAGE_BYTES
     pair = [
-        start_in_place("zero", model, small, folder, PAGES),
-        start_engine("copy", model, small, folder),
+        start_in_place("zero", model, small, folder, PAGES, seen, free),
+        start_engine("copy", model, small, folder, connector=seen),
     ]
     with closing_all(pair):
         yield pair
@@ -73,7 +83,9 @@ def test_an_engine_that_is_killed_in_decode_leaves_nothing(engines, reference, s
     assert answer["outputs"] == reference.ask(prompts=[tokens], new=40)["outputs"]
 
 
-def test_a_copying_engine_outlives_pandod(engines, reference, small):
+def test_a_copying_engine_outlives_pandod_and_says_the_layout_again(
+    engines, reference, small
+):
     _, engine = engines
     tokens = prompt(220, seed=1300)
     expected = reference.ask(prompts=[tokens])["outputs"]
@@ -81,6 +93,8 @@ def test_a_copying_engine_outlives_pandod(engines, reference, small):
     small.kill()
     assert engine.ask(prompts=[tokens])["outputs"] == expected
     small.start()
+    with Client(small.address) as operator:
+        assert operator.pool.is_open
 
     def is_cached_again():
         answer = engine.ask(prompts=[tokens])

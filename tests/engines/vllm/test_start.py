@@ -14,7 +14,7 @@ from pando_kv import Client
 from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.zero_worker import ZeroWorker
-from pandod_process import Pandod
+from pandod_process import OPEN, Pandod
 from vllm.engine.arg_utils import EngineArgs
 
 
@@ -35,8 +35,7 @@ def test_a_pool_by_heads_is_refused(tmp_path):
 
 @pytest.fixture
 def open_pool(tmp_path):
-    stated = ("pool_pages", "page_tokens", *LAYOUT)
-    server = Pandod(tmp_path, pool_bytes=8 << 20, **dict.fromkeys(stated))
+    server = Pandod(tmp_path, **OPEN | {"pool_bytes": 8 << 20})
     server.start()
     with Client(server.address) as client:
         yield client
@@ -72,26 +71,12 @@ def test_a_pool_in_other_memory_is_refused_in_place(roomy):
     memory_of_vllm = SimpleNamespace(kv_cache_tensors=[tensor])
     with Client(roomy.address) as client:
         pages = StatedPages(MODEL, "", PAGE_FORMAT)
-        worker = ZeroWorker(client, 0, pages, memory_of_vllm)
+        worker = ZeroWorker(client, 0, pages, memory_of_vllm, None)
         with (
             worker.memory_context(),
             pytest.raises(ValueError, match="memory of cpu, and the engine computes"),
         ):
             torch.zeros(size, dtype=torch.int8, device="meta")
-
-
-def test_an_engine_without_copies_says_what_an_open_pool_needs(open_pool):
-    tensor = SimpleNamespace(
-        offset=0,
-        size=8 * LAYERS * BLOCK_BYTES,
-        layers=[f"layer.{n}" for n in range(LAYERS)],
-        layer_stride=8 * BLOCK_BYTES,
-        block_stride=BLOCK_BYTES,
-    )
-    memory_of_vllm = SimpleNamespace(kv_cache_tensors=[tensor])
-    worker = ZeroWorker(open_pool, 0, StatedPages(MODEL, "", ""), memory_of_vllm)
-    with pytest.raises(ValueError, match=f"--page-bytes {LAYERS * BLOCK_BYTES}"):
-        worker.memory_context()
 
 
 @pytest.fixture(scope="module")

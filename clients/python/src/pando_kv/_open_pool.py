@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from pando_kv._call import Call
 from pando_kv._pool_calls import say_layout
 from pando_kv._session import SessionTracker
 from pando_kv.errors import SessionLostError, UnavailableError
-from pando_kv.layout import KvLayout, PoolDescription
+from pando_kv.layout import KvLayout
 
 PAUSE = 0.02
 # What pandod may take to make its pool: drivers of GPUs begin slowly.
@@ -18,14 +19,20 @@ _PATIENCE = 60.0
 BEGINS_ANEW = (UnavailableError, SessionLostError)
 
 
-def require_layout(pool: PoolDescription, engine: str) -> None:
-    """For an engine that must be told the size of the pool as it starts. Raises
-    ValueError."""
-    if pool.is_open:
-        raise ValueError(
-            f"the pool of pandod is open, and {engine} must know its size as it "
-            "starts: start pandod with --model-config, or with the layout"
-        )
+T = TypeVar("T")
+
+
+def at_start(attempt: Callable[[], T]) -> T:
+    """What an engine does as it starts, done again where pandod begins anew meanwhile:
+    another engine may have said the layout."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return attempt()
+        except BEGINS_ANEW:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE)
 
 
 def calls(

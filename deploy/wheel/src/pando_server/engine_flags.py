@@ -16,10 +16,6 @@ class UnknownEngineError(Exception):
     """The command is none of an engine that Pando has an adapter for."""
 
 
-class OpenPoolError(Exception):
-    """The pool has no size in pages before its first engine says their layout."""
-
-
 def engine_of(command: list[str]) -> str:
     """For "vllm serve ..." or "python3 -m vllm.entrypoints.openai.api_server ..."."""
     words = [Path(command[0]).name]
@@ -45,20 +41,15 @@ def flags_for(
 ) -> dict[str, str]:
     """The flags that the command lacks, in order; an empty value is none."""
     engine = engine_of(command)
-    if pool.get("is_open") and (engine == "sglang" or zero_copy):
-        raise OpenPoolError(
-            "the pool is open, and this engine must know its size as it starts: start "
-            "pandod with --model-config, or with the layout"
-        )
     page_tokens = pool["layout"]["page_tokens"]
+    # An open pool has one when its first engine has said its layout.
+    has_size = not pool.get("is_open")
     shards = len(pool["shards"])
     if engine == "sglang":
-        tokens = (pool["capacity_pages"] - 1) * page_tokens
-        flags = {
-            "--radix-cache-backend": "pando",
-            "--page-size": str(page_tokens),
-            "--max-total-tokens": str(tokens),
-        }
+        flags = {"--radix-cache-backend": "pando", "--page-size": str(page_tokens)}
+        if has_size:
+            tokens = (pool["capacity_pages"] - 1) * page_tokens
+            flags["--max-total-tokens"] = str(tokens)
         sizes = ("--tp-size", "--tensor-parallel-size", "--tp")
     else:
         flags = {
@@ -66,11 +57,9 @@ def flags_for(
             "--kv-transfer-config": _connector(pool, zero_copy),
         }
         if zero_copy:
-            flags |= {
-                "--num-gpu-blocks-override": str(pool["capacity_pages"]),
-                "--enable-prefix-caching": "",
-                "--no-async-scheduling": "",
-            }
+            if has_size:
+                flags["--num-gpu-blocks-override"] = str(pool["capacity_pages"])
+            flags |= {"--enable-prefix-caching": "", "--no-async-scheduling": ""}
         sizes = ("--tensor-parallel-size", "-tp")
     if shards > 1 and not any(_has(command, size) for size in sizes):
         flags[sizes[0]] = str(shards)

@@ -12,7 +12,6 @@ import sys
 from typing import Any
 
 from pando_server.engine_flags import (
-    OpenPoolError,
     UnknownEngineError,
     engine_of,
     environment_for,
@@ -35,11 +34,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     pool = status["pool"]
     added = environment_for(status["address"], pool)
-    try:
-        flags = flags_for(options.engine, pool, options.zero_copy)
-    except OpenPoolError as error:
-        print(f"pando run: {error}", file=sys.stderr)
-        return 1
+    flags = flags_for(options.engine, pool, options.zero_copy)
     words = [word for pair in flags.items() for word in pair if word]
     commands = [[*options.engine, *words]]
     if options.n > 1:

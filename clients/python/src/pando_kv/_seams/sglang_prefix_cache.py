@@ -57,6 +57,7 @@ LEANS_ON: dict[str, str | None] = {
         "self server_args"
     ),
     _SIZES + "_profile_available_bytes": "self pre_model_load_memory",
+    _SIZES + "pool_page_size": None,
     _SIZES + "use_mla_backend": None,
     _SIZES + "is_hybrid_swa": None,
     _SIZES + "mambaish_config": None,

@@ -68,6 +68,10 @@ LEANS_ON: dict[str, str | None] = {
     _CORE + "kv_cache_manager:KVCacheManager.get_computed_blocks": (
         "self request [max_cache_hit_length]"
     ),
+    "vllm.config:CacheConfig.get_resolved_kv_cache_layout": "self",
+    "vllm.v1.kv_cache_interface:create_kv_cache_views": (
+        "raw spec num_blocks layout kv_cache_tensor kernel_block_size"
+    ),
     "vllm.v1.worker.utils:allocate_kv_cache": (
         "kv_cache_config device layout kernel_block_sizes"
     ),

@@ -12,8 +12,8 @@ from minisgl.distributed import get_tp_info
 from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
-from pando_kv import Client, DType, KvLayout
-from pando_kv._open_pool import require_layout
+from pando_kv import Client, DType, KvLayout, MappedPool
+from pando_kv._open_pool import at_start
 from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
@@ -89,8 +89,10 @@ def pages_of_pool(engine: Any, old_free_memory: int, config: Any) -> int:
     memory that is free: --num-pages, else those of the pool but for its page 0."""
     if config.num_page_override is not None:
         return int(config.num_page_override)
-    pool = session().pool
-    require_layout(pool, "mini-SGLang without --num-pages")
+    pool = at_start(lambda: session().pool)
+    if pool.is_open:
+        with _attach(config.model_config, config.page_size, engine.dtype) as mapped:
+            pool = mapped.description
     return pool.capacity_pages - 1
 
 
@@ -103,6 +105,21 @@ def make_kv_cache(
 ) -> PandoKVCache:
     """In the place of mini-SGLang's create_kvcache_pool. `num_pages` has one more than
     --num-pages, for rows of a batch that are padding: Pando's page 0."""
+    pool = _attach(model_config, page_size, dtype)
+    capacity = pool.description.capacity_pages
+    if num_pages != capacity:
+        raise ValueError(
+            f"the engine has {num_pages - 1} pages and the pool of pandod "
+            f"{capacity - 1}: start the engine with --num-pages {capacity - 1}"
+        )
+    views = pool.torch()
+    require_same_device(views.key_slots(0).device, torch.device(device))
+    return PandoKVCache(views, dtype, device)
+
+
+def _attach(model_config: Any, page_size: int, dtype: torch.dtype) -> MappedPool:
+    """Maps the pool, which takes the layout of this engine if it is open. Raises
+    ValueError where the engine does not fit."""
     if get_tp_info().size != 1:
         raise ValueError("mini-SGLang on Pando does not support --tp-size above 1")
     if dtype not in _DTYPES:
@@ -110,6 +127,12 @@ def make_kv_cache(
     model = os.environ.get("PANDO_MODEL")
     if not model:
         raise ValueError("PANDO_MODEL must be the model as --model of pandod has it")
+    return at_start(lambda: _attach_once(model_config, page_size, dtype, model))
+
+
+def _attach_once(
+    model_config: Any, page_size: int, dtype: torch.dtype, model: str
+) -> MappedPool:
     client = session()
     layout = KvLayout.make(
         capacity_pages=client.pool.capacity_pages,
@@ -120,22 +143,13 @@ def make_kv_cache(
         page_tokens=page_size,
     )
     try:
-        pool = client.attach_pool(expected_layout=layout, model=model)
+        return client.attach_pool(expected_layout=layout, model=model)
     except LayoutMismatchError as error:
         page_tokens = client.pool.layout.page_tokens
         raise ValueError(
             f"this engine does not fit the pool of pandod: {error.message}. For the "
             f"pool that there is, the engine needs --page-size {page_tokens}"
         ) from error
-    capacity = pool.description.capacity_pages
-    if num_pages != capacity:
-        raise ValueError(
-            f"the engine has {num_pages - 1} pages and the pool of pandod "
-            f"{capacity - 1}: start the engine with --num-pages {capacity - 1}"
-        )
-    views = pool.torch()
-    require_same_device(views.key_slots(0).device, torch.device(device))
-    return PandoKVCache(views, dtype, device)
 
 
 class PandoGraphRunner(GraphRunner):  # type: ignore[misc]

@@ -11,6 +11,7 @@ from sglang.srt.runtime_context import get_parallel, get_server_args, get_servin
 
 from pando_kv import DType, KvLayout
 from pando_kv._model_digest import model_digest
+from pando_kv._open_pool import at_start
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import PoolDescription
@@ -36,6 +37,73 @@ def model_digest_of(server_args: Any) -> str:
         quantization=model.quantization,
         context=model.context_len if is_by_length else None,
     )
+
+
+def say_layout(configurator: Any) -> PoolDescription:
+    """The pool, which takes the layout of this engine if it is open. `configurator` is
+    SGLang's KVCacheConfigurator, before it makes a KV pool."""
+    model, parallel = configurator.model_config, get_parallel()
+    _refuse_pages(
+        configurator.kv_cache_dtype,
+        configurator.pool_page_size,
+        (model.head_dim, model.v_head_dim),
+    )
+    attachment = _attach(
+        layers=configurator.layer_info.num_effective_layers,
+        heads=model.get_num_kv_heads(parallel.attn_tp_size, parallel.attn_dcp_size),
+        head_size=model.head_dim,
+        dtype=configurator.kv_cache_dtype,
+        page_tokens=configurator.pool_page_size,
+    )
+    with attachment.pool as pool:
+        return pool.description
+
+
+def _attach(*, dtype: torch.dtype, **shape: int) -> Attachment:
+    """Maps the shard of this rank. Raises ValueError where this engine does not fit."""
+    return at_start(lambda: _attach_once(dtype, shape))
+
+
+def _attach_once(dtype: torch.dtype, shape: dict[str, int]) -> Attachment:
+    pool = session().pool
+    shards, ranks = len(pool.shards), get_parallel().tp_size
+    if shards != ranks:
+        raise ValueError(
+            f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
+            "each rank needs a shard of its own"
+        )
+    layout = KvLayout.make(
+        capacity_pages=pool.capacity_pages, dtype=_DTYPES[str(dtype)], **shape
+    )
+    try:
+        return attach(
+            layout,
+            get_serving().served_model_name,
+            model_digest_of(get_server_args()),
+            get_parallel().tp_rank,
+        )
+    except LayoutMismatchError as error:
+        raise ValueError(
+            f"this engine does not fit the pool of pandod: {error.message}. For the "
+            f"pool that there is, the engine needs {_flags_for(session().pool)}"
+        ) from error
+
+
+def _refuse_pages(
+    dtype: torch.dtype, page_size: int, head_sizes: tuple[int, int]
+) -> None:
+    """`head_sizes` are those of keys and of values."""
+    _refuse(
+        (str(dtype) not in _DTYPES, f"--kv-cache-dtype {dtype}"),
+        (head_sizes[0] != head_sizes[1], "values of another size than keys"),
+        (page_size == 1, "--page-size 1"),
+    )
+
+
+def _refuse(*checks: tuple[bool, str]) -> None:
+    for is_so, what in checks:
+        if is_so:
+            raise ValueError(f"--radix-cache-backend pando does not support {what}")
 
 
 def _flags_for(pool: PoolDescription) -> str:
@@ -65,47 +133,23 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         self._init_data_ptrs_and_strides()
 
     def _refuse_what_is_not_supported(self) -> None:
-        for is_so, what in (
+        _refuse(
             (self.is_quantized_kv_cache, "a quantized KV cache"),
             (self.store_dtype != self.dtype, f"--kv-cache-dtype {self.dtype}"),
-            (str(self.dtype) not in _DTYPES, f"--kv-cache-dtype {self.dtype}"),
             (self.kv_cache_layout != "nhd", f"KV layout '{self.kv_cache_layout}'"),
-            (self.v_head_dim != self.head_dim, "values of another size than keys"),
             (self.post_capture_active, "KV memory that is backed after graph capture"),
-            (self.page_size == 1, "--page-size 1"),
-        ):
-            if is_so:
-                raise ValueError(f"--radix-cache-backend pando does not support {what}")
+        )
+        head_sizes = self.head_dim, self.v_head_dim
+        _refuse_pages(self.dtype, self.page_size, head_sizes)
 
     def _attach(self) -> Attachment:
-        pool = session().pool
-        shards, ranks = len(pool.shards), get_parallel().tp_size
-        if shards != ranks:
-            raise ValueError(
-                f"pandod has --pool-shards {shards}, the engine --tp-size {ranks}; "
-                "each rank needs a shard of its own"
-            )
-        layout = KvLayout.make(
-            capacity_pages=pool.capacity_pages,
+        attachment = _attach(
             layers=self.layer_num,
             heads=self.head_num,
             head_size=self.head_dim,
-            dtype=_DTYPES[str(self.dtype)],
+            dtype=self.dtype,
             page_tokens=self.page_size,
         )
-        try:
-            attachment = attach(
-                layout,
-                get_serving().served_model_name,
-                model_digest_of(get_server_args()),
-                get_parallel().tp_rank,
-            )
-        except LayoutMismatchError as error:
-            raise ValueError(
-                f"this engine does not fit the pool of pandod: {error.message}. For "
-                "the pool that there is, the engine needs "
-                f"{_flags_for(session().pool)}"
-            ) from error
         pool = attachment.pool.description
         tokens = tokens_of(pool)
         if self.size != tokens:

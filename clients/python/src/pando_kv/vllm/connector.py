@@ -15,6 +15,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 
 from pando_kv import Client
+from pando_kv._open_pool import at_start
 from pando_kv._side_calls import wait_seconds
 from pando_kv.vllm import CONNECTOR
 from pando_kv.vllm.copy_scheduler import CopyScheduler
@@ -54,7 +55,9 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         self._model = self._option("pando_model", os.environ.get("PANDO_MODEL", ""))
         self._model = self._model or _served_model(vllm_config.model_config)
         ranks = vllm_config.parallel_config.tensor_parallel_size
-        _require_pool(self._client, self._block_tokens, ranks, self._model)
+        at_start(
+            lambda: _require_pool(self._client, self._block_tokens, ranks, self._model)
+        )
         self._scheduler: CopyScheduler | ZeroScheduler | None = None
         self._worker: CopyWorker | ZeroWorker | None = None
         if role == KVConnectorRole.SCHEDULER:
@@ -85,7 +88,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         if not self._is_zero_copy:
             blocks = kv_cache_config.num_blocks
             return CopyWorker(self._client, _rank(), pages, blocks, self._is_async)
-        return ZeroWorker(self._client, _rank(), pages, kv_cache_config)
+        return ZeroWorker(self._client, _rank(), pages, kv_cache_config, vllm_config)
 
     def _option(self, name: str, default: Any) -> Any:
         return self._kv_transfer_config.get_from_extra_config(name, default)

@@ -8,12 +8,15 @@ asynchronous: vLLM holds a request back until its load is reported.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
 
 from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionLink
+from pando_kv._open_pool import at_start
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_layers import CopyLayers
@@ -68,6 +71,7 @@ class CopyWorker:
         self._blocks: list[torch.Tensor] = []  # of a layer: (blocks, bytes)
         self._layers: CopyLayers | None = None
         self._pool: MappedPool | None = None
+        self._opening: threading.Thread | None = None
         self._linked_to = 0
         self._link: SessionLink | None = None
         self._under_way: list[_UnderWay] = []
@@ -88,25 +92,13 @@ class CopyWorker:
         self._stream = stream_of(self._blocks[0].device, self._is_async)
         first = next(iter(kv_caches.values()))
         self._page_format = self._page_format or format_of(first)
-        self._attach(block_tokens)
+        self._block_tokens = block_tokens
+        at_start(self._attach)
 
-    def _attach(self, block_tokens: int) -> None:
-        layers, layer_bytes = len(self._blocks), self._blocks[0].shape[1]
-        layout = KvLayout.opaque(
-            capacity_pages=self._client.pool.capacity_pages,
-            layers=layers,
-            page_bytes=layers * layer_bytes,
-            page_tokens=block_tokens,
-            order=self._client.pool.layout.order,
-            page_format=self._page_format,
-        )
+    def _attach(self) -> None:
+        layers = len(self._blocks)
         try:
-            self._pool = self._client.attach_pool(
-                expected_layout=layout,
-                model=self._stated.model,
-                model_digest=self._stated.digest,
-                shards=[self._shard],
-            )
+            self._pool = self._map()
         except LayoutMismatchError as error:
             raise ValueError(
                 f"this engine does not fit the pool of pandod: {error.message}"
@@ -115,15 +107,49 @@ class CopyWorker:
         pages = [views.opaque_pages(layer, self._shard) for layer in range(layers)]
         require_same_device(pages[0].device, self._blocks[0].device)
         self._layers = CopyLayers(self._blocks, pages)
-        self._block_tokens = block_tokens
+
+    def _map(self) -> MappedPool:
+        """A pool that is open takes the layout of vLLM's blocks."""
+        pool, layers = self._client.pool, len(self._blocks)
+        layout = KvLayout.opaque(
+            capacity_pages=pool.capacity_pages,
+            layers=layers,
+            page_bytes=layers * self._blocks[0].shape[1],
+            page_tokens=self._block_tokens,
+            order=pool.layout.order,
+            page_format=self._page_format,
+        )
+        return self._client.attach_pool(
+            expected_layout=layout,
+            model=self._stated.model,
+            model_digest=self._stated.digest,
+            shards=[self._shard],
+        )
 
     def begin(self, plan: CopyPlan) -> None:
         """Before anything of the step is queued: what it may write to is read first."""
+        self._open_again()
         for each in self._under_way:
             if not plan.overwritten.isdisjoint(each.numbers):
                 each.event.wait()
         if self._stream is not None:
             self._stream.begin_step()
+
+    def _open_again(self) -> None:
+        """pandod may have begun anew, with a pool that is open again. Steps do not wait
+        until it is not."""
+        if self._opening is not None and self._opening.is_alive():
+            return
+        with suppress(PandoError):
+            if self._client.pool.is_open:
+                self._opening = threading.Thread(target=self._say_layout, daemon=True)
+                self._opening.start()
+
+    def _say_layout(self) -> None:
+        try:
+            self._map().close()
+        except (PandoError, RuntimeError) as error:
+            _log.warning("pandod: %s; going on without it", error)
 
     def load(self, plan: CopyPlan) -> None:
         if plan.lost_loads:
@@ -197,7 +223,7 @@ class CopyWorker:
                     return False
                 self._finish()
                 self._layers = None
-                self._attach(self._block_tokens)
+                self._attach()
             if self._linked_to != plan.session_id:
                 self._link_to(plan.session_id)
         except (PandoError, RuntimeError, ValueError) as error:
@@ -271,9 +297,10 @@ def _without_gaps(name: str, kv: torch.Tensor) -> torch.Tensor:
     return kv
 
 
-def format_of(kv: torch.Tensor) -> str:
+def format_of(kv: torch.Tensor, device: str = "") -> str:
     """What the inside of a block looks like: engines that say the same may share.
-    Raises ValueError where nothing that is seen says so."""
+    `device` is the type of the one that will have it, where `kv` is on none. Raises
+    ValueError where nothing that is seen says so."""
     import vllm
 
     if kv.dtype not in _PLAIN_TYPES:
@@ -285,4 +312,4 @@ def format_of(kv: torch.Tensor) -> str:
     shape = "x".join(str(n) for n in kv.shape[1:])
     strides = "x".join(str(n) for n in kv.stride()[1:])
     dtype = str(kv.dtype).removeprefix("torch.")
-    return f"vllm {release} {kv.device.type} {dtype} {shape} by {strides}"
+    return f"vllm {release} {device or kv.device.type} {dtype} {shape} by {strides}"

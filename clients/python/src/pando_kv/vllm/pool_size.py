@@ -54,20 +54,21 @@ def take_sizes_of_pool(arguments: Any, transfer: Any) -> None:
     require_seam(CONNECTOR)
     with connect(transfer, "arguments") as client:
         pool = client.pool
-    if pool.is_open:
-        # The engine says to the pool what its blocks are.
-        arguments.block_size = arguments.block_size or pool.layout.page_tokens
-        return
-    _take(arguments, "block_size", pool.layout.page_tokens, "--page-tokens")
+    if not pool.is_open or arguments.block_size is None:
+        _take(arguments, "block_size", pool.layout.page_tokens, "--page-tokens")
     # The connector refuses what is neither true nor false.
     if transfer.get_from_extra_config("pando_zero_copy", False) is not True:
         return
-    _take(arguments, "num_gpu_blocks_override", pool.capacity_pages, "--pool-pages")
+    # As many blocks as an open pool has bytes for, or those that are counted, whose
+    # bytes do not matter.
+    arguments.kv_cache_memory_bytes = pool.shards[0].size_bytes
+    if not pool.is_open:
+        _take(arguments, "num_gpu_blocks_override", pool.capacity_pages, "--pool-pages")
+        arguments.kv_cache_memory_bytes = _NO_BYTES
     if arguments.async_scheduling is None:
         arguments.async_scheduling = False
-    # Blocks that are counted take nothing of this. A share of the GPU that was given is
-    # free for weights and activations, or vLLM refuses to start.
-    arguments.kv_cache_memory_bytes = _NO_BYTES
+    # A share of the GPU that was given is free for weights and activations, or vLLM
+    # refuses to start.
     if arguments.gpu_memory_utilization == type(arguments).gpu_memory_utilization:
         arguments.gpu_memory_utilization = _NO_SHARE
 

@@ -11,9 +11,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pando_kv import Client, KvLayout, LayoutMismatchError, LayoutOrder, MappedPool
+from pando_kv._open_pool import at_start
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_worker import StatedPages, format_of
+from pando_kv.vllm.foreseen_blocks import foreseen_blocks
 from pando_kv.vllm.zero_plan import StepDone, ZeroPlan
 
 _log = logging.getLogger("pando_kv.vllm")
@@ -27,12 +29,19 @@ class ZeroWorker:
     """
 
     def __init__(
-        self, client: Client, shard: int, pages: StatedPages, kv_cache_config: Any
+        self,
+        client: Client,
+        shard: int,
+        pages: StatedPages,
+        kv_cache_config: Any,
+        vllm_config: Any,
     ) -> None:
         self._client = client
         self._shard = shard
         self._stated = pages
         self._tensor = _only_tensor(kv_cache_config)
+        self._kv_cache_config = kv_cache_config
+        self._vllm_config = vllm_config
         self._layers = len(self._tensor.layers)
         self._pool: MappedPool | None = None
         self._memory: _PoolForZeros | None = None
@@ -41,11 +50,7 @@ class ZeroWorker:
 
     def memory_context(self) -> AbstractContextManager[None]:
         """In which vLLM makes its KV memory."""
-        pool = self._client.pool
-        if pool.is_open:
-            raise ValueError(_needs_layout(self._tensor, self._layers))
-        _require_capacity(pool.capacity_pages, self._tensor)
-        self._pool = self._client.attach_pool(shards=[self._shard])
+        self._pool = at_start(self._attach)
         memory = self._pool.torch().memory(self._shard)
         self._memory = _PoolForZeros(memory[: self._tensor.size].view(torch.int8))
         return self._memory
@@ -101,6 +106,21 @@ class ZeroWorker:
 
     def take_bad_blocks(self) -> set[int]:
         return set()
+
+    def _attach(self) -> MappedPool:
+        if self._client.pool.is_open:
+            self._say_layout()
+        _require_capacity(self._client.pool.capacity_pages, self._tensor)
+        return self._client.attach_pool(shards=[self._shard])
+
+    def _say_layout(self) -> None:
+        """To a pool that is open."""
+        page_format = self._stated.format
+        if not page_format:
+            blocks = foreseen_blocks(self._kv_cache_config, self._vllm_config)
+            page_format = format_of(blocks, self._vllm_config.device_config.device_type)
+        (group,) = self._kv_cache_config.kv_cache_groups
+        self._require_layout(page_format, group.kv_cache_spec.block_size)
 
     def _require_layout(self, page_format: str, block_tokens: int) -> None:
         pool, tensor = self._client.pool, self._tensor
@@ -163,16 +183,6 @@ def _only_tensor(kv_cache_config: Any) -> Any:
             f"{len(tensors)}. Use the copy mode."
         )
     return tensors[0]
-
-
-def _needs_layout(tensor: Any, layers: int) -> str:
-    """vLLM makes its memory before it says what is in a page."""
-    page_bytes = layers * min(tensor.layer_stride, tensor.block_stride)
-    return (
-        "pando_zero_copy needs a pool that has its layout, and this one is open; start "
-        f"pandod with --layers {layers} --page-bytes {page_bytes}, and what else the "
-        "engine then says that it needs, or use the copy mode"
-    )
 
 
 def _require_capacity(capacity_pages: int, tensor: Any) -> None:
