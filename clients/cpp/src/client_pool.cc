@@ -108,8 +108,13 @@ absl::Status Client::SayLayout(const AttachOptions& options) {
   bool may_begin_anew = HasNoSize(options);
   const auto say = [&]() -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
-    ASSIGN_OR_RETURN(const PoolDescription pool, DescribePool());
-    if (!pool.is_open) return true;
+    ASSIGN_OR_RETURN(const v1::DescribePoolResponse described,
+                     connection_->Call(connection_->page_pool(),
+                                       &v1::PagePool::Stub::DescribePool,
+                                       v1::DescribePoolRequest()));
+    // pandod has begun anew, and this client does not know it yet.
+    if (may_begin_anew && described.epoch() != session.epoch) return false;
+    if (!described.pool().is_open()) return true;
     may_begin_anew = true;
     v1::AttachPoolRequest request;
     request.set_session_id(session.id);
