@@ -1,5 +1,6 @@
 #include "service/options/option_checks.h"
 
+#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <limits>
@@ -196,8 +197,18 @@ absl::Status CheckPool(const Options& options) {
   return status.ok() ? CheckPages(options) : status;
 }
 
-// The number of pages of a pool that is given as a fraction is not known yet.
+// The number of pages of a pool that is open, or given as a fraction, is not
+// known yet.
 absl::Status ResolvePool(Options& options) {
+  if (options.is_open) {
+    // So that what is as large may be checked.
+    ASSIGN_OR_RETURN(const KvLayout smallest,
+                     MakeKvLayout(ShapeOf(options), 2));
+    options.pool_pages = static_cast<uint32_t>(
+        std::clamp<uint64_t>(options.pool_bytes / PageBytes(smallest), 2,
+                             std::numeric_limits<uint32_t>::max()));
+    return absl::OkStatus();
+  }
   if (options.pool_fraction > 0) {
     return MakeKvLayout(ShapeOf(options), options.pool_pages).status();
   }

@@ -178,6 +178,15 @@ def test_calls_that_need_pages_are_refused_while_the_pool_is_open(pandod, lane):
             assert client.match_prefix(range(64)).matched_tokens == 0
 
 
+def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod):
+    pandod = start_pandod(**OPEN | {"pool_bytes": MIB, "page_tokens": 8})
+    with (
+        Client(pandod.address) as client,
+        client.attach_pool(expected_layout=layout()) as pool,
+    ):
+        assert pool.description.capacity_pages == MIB // 3072
+
+
 def test_an_open_pandod_answers_all_who_only_look(start_pandod):
     http = free_address()
     pandod = start_pandod(**OPEN | SIZE | {"http": http})

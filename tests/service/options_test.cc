@@ -156,7 +156,7 @@ TEST_F(OptionsTest, PoolBytesAndPoolPagesExcludeEachOther) {
 }
 
 TEST_F(OptionsTest, APoolOfTooFewBytesIsRefusedWithTheLimit) {
-  EXPECT_EQ(Error({"--pool-bytes=3MiB"}),
+  EXPECT_EQ(Error({"--pool-bytes=3MiB", "--layers=32"}),
             "pool-bytes is 3145728, 1 pages of 2097152 bytes; must be from 2 "
             "to 4294967295 pages");
 }
