@@ -129,6 +129,9 @@ def test_copies_of_their_own_stream_are_for_copies(
 
 # The seams of the zero-copy mode.
 
+# vLLM's is read where an open pool needs a layout that is not stated.
+NO_CONFIGURATION = None
+
 
 def memory_of_vllm(tensors=1):
     tensor = SimpleNamespace(
@@ -144,9 +147,8 @@ def memory_of_vllm(tensors=1):
 @pytest.fixture
 def worker(roomy):
     with Client(roomy.address) as client:
-        yield ZeroWorker(
-            client, 0, StatedPages(MODEL, "", PAGE_FORMAT), memory_of_vllm()
-        )
+        pages = StatedPages(MODEL, "", PAGE_FORMAT)
+        yield ZeroWorker(client, 0, pages, memory_of_vllm(), NO_CONFIGURATION)
 
 
 def allocated():
@@ -190,4 +192,4 @@ def test_memory_of_several_tensors_is_refused(roomy):
         Client(roomy.address) as client,
         pytest.raises(ValueError, match="one KV cache tensor .* this model has 2"),
     ):
-        ZeroWorker(client, 0, pages, memory_of_vllm(tensors=2))
+        ZeroWorker(client, 0, pages, memory_of_vllm(tensors=2), NO_CONFIGURATION)
