@@ -19,8 +19,8 @@ inline namespace client {
 namespace {
 
 // How long pandod may take to make an open pool: drivers of GPUs begin slowly.
-constexpr absl::Duration kPatience = absl::Minutes(1);
-constexpr absl::Duration kPause = absl::Milliseconds(20);
+constexpr absl::Duration kOpenPoolPatience = absl::Minutes(1);
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(20);
 
 bool HasNoSize(const AttachOptions& options) {
   return options.expected_layout && options.expected_layout->page_stride == 0;
@@ -104,7 +104,7 @@ absl::StatusOr<PoolDescription> Client::DescribePool() {
 
 absl::Status Client::SayLayout(const AttachOptions& options) {
   const absl::Time deadline =
-      absl::Now() + std::max(connection_->timeout(), kPatience);
+      absl::Now() + std::max(connection_->timeout(), kOpenPoolPatience);
   bool may_begin_anew = HasNoSize(options);
   const auto say = [&]() -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
@@ -139,7 +139,7 @@ absl::Status Client::SayLayout(const AttachOptions& options) {
           "the open pool has no layout; the log of pandod says why it does not "
           "begin anew");
     }
-    absl::SleepFor(kPause);
+    absl::SleepFor(kBetweenTries);
   }
 }
 

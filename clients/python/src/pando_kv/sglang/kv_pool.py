@@ -73,7 +73,12 @@ def _attach_once(dtype: torch.dtype, shape: dict[str, int]) -> Attachment:
             "each rank needs a shard of its own"
         )
     layout = KvLayout.make(
-        capacity_pages=pool.capacity_pages, dtype=_DTYPES[str(dtype)], **shape
+        capacity_pages=pool.capacity_pages,
+        layers=shape["layers"],
+        heads=shape["heads"],
+        head_size=shape["head_size"],
+        dtype=_DTYPES[str(dtype)],
+        page_tokens=shape["page_tokens"],
     )
     try:
         return attach(
