@@ -23,7 +23,7 @@ export CCACHE_DEPEND ?= 1
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build build-sanitized build-asan build-tsan build-fuzz package \
+.PHONY: help setup build build-meanwhile build-asan build-tsan build-fuzz package \
         demo show test check test-unit test-python test-asan test-tsan test-fuzz \
         test-fleet test-engines demo-sglang demo-vllm bench-engines tidy fuzz soak \
         coverage bench bench-sglang bench-peers format clean
@@ -86,7 +86,7 @@ show:
 
 # All stages, whatever fails, and one summary. The Python tests leave much of the
 # machine idle: what the stages after them need is compiled meanwhile.
-STAGES := check test-unit test-python+build-sanitized test-asan test-tsan test-fuzz
+STAGES := test-unit test-python+build-meanwhile check test-asan test-tsan test-fuzz
 test: setup
 	@$(PYTHON) tools/test_stages.py build/test-results $(STAGES)
 
@@ -95,10 +95,13 @@ RESULTS :=
 junit_of_ctest = $(if $(RESULTS),--output-junit $(RESULTS)/$@.xml)
 junit_of_pytest = $(if $(RESULTS),--junitxml $(RESULTS)/$@.xml)
 
-# Layers, formatting, and what ruff finds in Python and clang-tidy in C++.
+# Layers, formatting, what the optimised build refuses (its optimiser warns of more,
+# and it compiles each library as one unit), and what ruff finds in Python and
+# clang-tidy in C++.
 check: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/check_format.sh
+	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory tidy
 
 test-unit: setup
@@ -185,7 +188,7 @@ bench-engines:
 	    $(ENGINE_PYTHON) $$engine bench/engines/run.py $$engine || exit; \
 	done
 
-build-sanitized: build-asan build-tsan build-fuzz
+build-meanwhile: build build-asan build-tsan build-fuzz
 build-asan build-tsan build-fuzz: build-%: setup
 	@$(call configure,$*)
 	@cmake --build --preset $* -j $(JOBS) $(addprefix --target ,$(BUILT_BY_$*))
