@@ -77,7 +77,8 @@ std::string RefuseUnlessRegularFile(const std::string& path) {
 // CLI11 takes "--http=" for an option whose value follows.
 void AppendArgument(const std::string& argument,
                     std::vector<std::string>& arguments) {
-  if (absl::StartsWith(argument, "--") && absl::EndsWith(argument, "=")) {
+  if (absl::StartsWith(argument, "--") &&
+      argument.find('=') == argument.size() - 1) {
     arguments.push_back(argument.substr(0, argument.size() - 1));
     arguments.push_back("");
   } else {

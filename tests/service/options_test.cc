@@ -131,6 +131,11 @@ TEST_F(OptionsTest, TheLastOfTwoFlagsCounts) {
   EXPECT_EQ(Parsed({"--layers=3", "--layers=4"}).layers, 4u);
 }
 
+TEST_F(OptionsTest, AValueMayEndWithAnEqualsSign) {
+  EXPECT_EQ(Parsed({"--model=bW9kZWw="}).model, "bW9kZWw=");
+  EXPECT_EQ(Parsed({}, {"PANDO_MODEL=bW9kZWw="}).model, "bW9kZWw=");
+}
+
 TEST_F(OptionsTest, AnEmptyValueTurnsAnAddressOff) {
   EXPECT_THAT(Parsed({"--http=", "--layers=3"}).http, IsEmpty());
   EXPECT_THAT(Parsed({"--http", "", "--layers=3"}).http, IsEmpty());
