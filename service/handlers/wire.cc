@@ -141,6 +141,11 @@ absl::StatusOr<KvShape> ShapeOf(const v1::KvLayout& layout) {
                                      static_cast<int>(layout.order())));
   }
   if (layout.dtype() == v1::DTYPE_OPAQUE) {
+    if (layout.piece_bytes() == 0) {
+      return MakeError(Reason::kInvalidField,
+                       "layout.piece_bytes is 0; must be at least 1 where the "
+                       "dtype is opaque");
+    }
     shape.opaque_bytes = layout.piece_bytes();
     return shape;
   }

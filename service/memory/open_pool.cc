@@ -15,9 +15,13 @@
 namespace pando {
 namespace {
 
+constexpr uint32_t kSmallestPool = 2;
+
 // The options of a pool with these pages.
 absl::StatusOr<Options> WithLayout(const KvShape& shape,
                                    const std::string& model, Options options) {
+  // Options divide by the layers, and multiply the bytes by them.
+  RETURN_IF_ERROR(MakeKvLayout(shape, kSmallestPool).status());
   options.is_open = false;
   options.layers = shape.layers;
   options.page_tokens = shape.page_tokens;
@@ -102,7 +106,7 @@ Options WithoutPages(Options options) {
   options.pool_memory = "host";
   options.pool_devices.clear();
   options.pool_bytes = 0;
-  options.pool_pages = 2;
+  options.pool_pages = kSmallestPool;
   options.layers = 1;
   options.heads = 1;
   options.low_free_pages = 0;

@@ -1,12 +1,15 @@
 """A pool whose layout the first engine that attaches says."""
 
 import asyncio
+import re
 import shlex
 import threading
 
 import pytest
 from metrics_page import free_address, get
 from pando_kv import Client, KvLayout, LayoutMismatchError, PandoError, PrefixQuery
+from pando_kv._proto.pando.v1.types_pb2 import DTYPE_OPAQUE
+from pando_kv._proto.pando.v1.types_pb2 import KvLayout as KvLayoutMessage
 from pando_kv.aio import AsyncClient
 from pandoctl import Pandoctl
 from pandod_process import OPEN
@@ -176,6 +179,47 @@ def test_calls_that_need_pages_are_refused_while_the_pool_is_open(pandod, lane):
         assert client.describe_pool().is_open
         with client.attach_pool(expected_layout=layout()):
             assert client.match_prefix(range(64)).matched_tokens == 0
+
+
+IMPOSSIBLE = {
+    "no layers": ({"layers": 0}, "layers is 0; must be from 1 to 4096"),
+    "no dtype": ({"dtype": 99}, "layout.dtype is 99"),
+    "no order": ({"order": 0}, "layout.order is 0"),
+    "no bytes": ({"dtype": DTYPE_OPAQUE, "piece_bytes": 0}, "piece_bytes is 0"),
+    # Two layers have 2^64 bytes, three have 2^64 + 2.
+    "2^64 bytes": (
+        {"dtype": DTYPE_OPAQUE, "layers": 2, "piece_bytes": 1 << 63},
+        "a page has 9223372036854775808 bytes in a layer; the limit is 4294967296",
+    ),
+    "2^64 + 2 bytes": (
+        {"dtype": DTYPE_OPAQUE, "layers": 3, "piece_bytes": ((1 << 64) + 2) // 3},
+        "a page has 6148914691236517206 bytes in a layer; the limit is 4294967296",
+    ),
+}
+
+
+class Said:
+    """A layout as its message, which may say what no engine would."""
+
+    has_no_size = True
+
+    def __init__(self, **fields: int) -> None:
+        self._message = layout().to_message()
+        for name, value in fields.items():
+            setattr(self._message, name, value)
+
+    def to_message(self) -> KvLayoutMessage:
+        return self._message
+
+
+@pytest.mark.parametrize("why", IMPOSSIBLE)
+def test_an_impossible_layout_is_refused_and_leaves_the_pool_open(pandod, why):
+    fields, error = IMPOSSIBLE[why]
+    with Client(pandod.address) as client:
+        with pytest.raises(PandoError, match=re.escape(error)) as refused:
+            client.attach_pool(expected_layout=Said(**fields))
+        assert refused.value.reason == "INVALID_FIELD"
+        assert client.describe_pool().is_open
 
 
 def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod):
