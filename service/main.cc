@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "os/allocator.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
@@ -118,12 +120,27 @@ void Drain(Server& server, Watchdog& watchdog) {
   }
 }
 
-// The same process begins anew, with more flags. Returns only if it cannot.
-void BeginAnew(int argc, char** argv, std::vector<std::string> flags) {
+std::vector<char*> WithFlags(int argc, char** argv,
+                             std::vector<std::string>& flags) {
   std::vector<char*> arguments(argv, argv + argc);
   for (std::string& flag : flags) arguments.push_back(flag.data());
   arguments.push_back(nullptr);
-  execv("/proc/self/exe", arguments.data());
+  return arguments;
+}
+
+// Why a pandod with these flags besides could not start.
+absl::Status CheckBeginAnew(int argc, char** argv,
+                            std::vector<std::string> flags) {
+  const std::vector<char*> arguments = WithFlags(argc, argv, flags);
+  ASSIGN_OR_RETURN(const CommandLine command,
+                   ParseOptions(static_cast<int>(arguments.size()) - 1,
+                                arguments.data(), environ));
+  return CheckStart(command.options);
+}
+
+// The same process begins anew, with more flags. Returns only if it cannot.
+void BeginAnew(int argc, char** argv, std::vector<std::string> flags) {
+  execv("/proc/self/exe", WithFlags(argc, argv, flags).data());
 }
 
 int Main(int argc, char** argv) {
@@ -165,9 +182,11 @@ int Main(int argc, char** argv) {
   std::vector<std::string> layout_flags;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
       options, [] { kill(getpid(), SIGTERM); },
-      [&](std::vector<std::string> flags) {
-        layout_flags = std::move(flags);
+      [&](const std::vector<std::string>& flags) {
+        RETURN_IF_ERROR(CheckBeginAnew(argc, argv, flags));
+        layout_flags = flags;
         kill(getpid(), SIGUSR1);
+        return absl::OkStatus();
       });
   if (!server.ok()) {
     Log(LogLevel::kCritical, "cannot start",

@@ -55,8 +55,8 @@ class Server {
   // Returns a running server, ready for workers, or why it could not start.
   // `on_exit` is called, on the polling thread, when an operator asks the
   // process to drain and end.
-  // `on_layout` is called there when an open pool takes its layout: the process
-  // is to begin anew with these flags.
+  // `on_layout` is called there when an open pool may take a layout: the
+  // process is to begin anew with these flags, unless it returns why it cannot.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       Options options, std::function<void()> on_exit,
       OpenPool::OnLayout on_layout);

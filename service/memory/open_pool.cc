@@ -1,6 +1,7 @@
 #include "service/memory/open_pool.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -8,14 +9,14 @@
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
 #include "os/logging/log.h"
-#include "service/memory/make_pool.h"
-#include "service/options/option_checks.h"
 #include "service/options/option_table.h"
 
 namespace pando {
 namespace {
 
 constexpr uint32_t kSmallestPool = 2;
+// Far above any name of a model, and little enough for the system to take.
+constexpr size_t kMaxTextBytes = 4096;
 
 // The options of a pool with these pages.
 absl::StatusOr<Options> WithLayout(const KvShape& shape,
@@ -35,20 +36,21 @@ absl::StatusOr<Options> WithLayout(const KvShape& shape,
     options.dtype = shape.dtype;
   }
   options.model = model;
-  RETURN_IF_ERROR(SetPoolPages("pool-bytes", options.pool_bytes, options));
-  RETURN_IF_ERROR(CheckPoolFits(options));
   return options;
 }
 
-// As flags; an error where one of them may not have its value.
+// As flags; an error where one of them cannot hold its value.
 absl::StatusOr<std::vector<std::string>> FlagsOf(const Options& options) {
   std::vector<std::string> flags;
-  Options checked;
   for (const OptionSpec& spec : OptionTable()) {
     if (!IsOfLayout(spec.name) || !IsInEffect(spec, options)) continue;
     const std::string value = spec.get(options);
     if (value.empty()) continue;
-    RETURN_IF_ERROR(spec.set(value, checked));
+    if (value.size() > kMaxTextBytes || absl::StrContains(value, '\0')) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s has %u bytes; must have at most %u, none of them zero", spec.name,
+          value.size(), kMaxTextBytes));
+    }
     flags.push_back(absl::StrCat("--", spec.name, "=", value));
   }
   return flags;
@@ -76,6 +78,12 @@ absl::Status CheckStated(const KvShape& shape, const Options& wanted,
                    kv::FittingPandod(shape, wanted.model, size)));
 }
 
+absl::Status CannotHave(const absl::Status& why) {
+  return MakeError(
+      Reason::kInvalidField,
+      absl::StrCat("the open pool cannot have this layout: ", why.message()));
+}
+
 }  // namespace
 
 absl::Status OpenPool::HasNoPages() {
@@ -86,18 +94,15 @@ absl::Status OpenPool::HasNoPages() {
 
 absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
   const absl::StatusOr<Options> wanted = WithLayout(shape, model, options_);
-  absl::StatusOr<std::vector<std::string>> flags =
-      wanted.ok() ? FlagsOf(*wanted) : wanted.status();
-  if (!flags.ok()) {
-    return MakeError(Reason::kInvalidField,
-                     absl::StrCat("the open pool cannot have this layout: ",
-                                  flags.status().message()));
-  }
+  if (!wanted.ok()) return CannotHave(wanted.status());
   RETURN_IF_ERROR(CheckStated(shape, *wanted, options_));
+  const absl::StatusOr<std::vector<std::string>> flags = FlagsOf(*wanted);
+  if (!flags.ok()) return CannotHave(flags.status());
+  const absl::Status begun = on_layout_(*flags);
+  if (!begun.ok()) return CannotHave(begun);
   is_taken_ = true;
   Log(LogLevel::kInfo, "the open pool takes the layout of its first engine",
       {{"options", absl::StrJoin(*flags, " ")}});
-  on_layout_(*std::move(flags));
   return absl::OkStatus();
 }
 

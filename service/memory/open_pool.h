@@ -19,8 +19,10 @@ namespace pando {
 // thread.
 class OpenPool {
  public:
-  // Called once, with the options that say the layout, as flags of pandod.
-  using OnLayout = std::function<void(std::vector<std::string> flags)>;
+  // Called with the options that say the layout, as flags of pandod, until it
+  // is OK: pandod begins anew with them then. An error says why it could not.
+  using OnLayout =
+      std::function<absl::Status(const std::vector<std::string>& flags)>;
 
   // POOL_OPEN, for what needs pages.
   static absl::Status HasNoPages();

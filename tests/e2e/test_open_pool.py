@@ -222,6 +222,51 @@ def test_an_impossible_layout_is_refused_and_leaves_the_pool_open(pandod, why):
         assert client.describe_pool().is_open
 
 
+@pytest.mark.parametrize(
+    "model", ["--pool-bytes=1", "-", "bW9kZWw=", "[a,b]", '"', "two\nlines", " m "]
+)
+def test_a_model_is_taken_as_it_is_written(pandod, model):
+    with (
+        Client(pandod.address) as client,
+        client.attach_pool(expected_layout=layout(), model=model) as pool,
+    ):
+        assert pool.description.model == model
+        assert pool.description.shards[0].size_bytes == 8 * MIB
+
+
+@pytest.mark.parametrize("model", ["a\0b", "m" * 4097, "m" * 200_000])
+def test_a_model_that_no_option_holds_is_refused(pandod, model):
+    with Client(pandod.address) as client:
+        error = f"model has {len(model)} bytes; must have at most 4096"
+        with pytest.raises(PandoError, match=error):
+            client.attach_pool(expected_layout=layout(), model=model)
+        assert client.describe_pool().is_open
+
+
+def test_a_layout_with_which_pandod_could_not_begin_anew_is_refused(
+    start_pandod, tmp_path
+):
+    config = tmp_path / "pandod.yaml"
+    config.write_text("kv-planes: 2\n")
+    pandod = start_pandod(**OPEN | SIZE | {"config": config})
+    opaque = KvLayout.opaque(
+        capacity_pages=0, layers=2, page_bytes=8192, page_tokens=16
+    )
+    with Client(pandod.address) as client:
+        with pytest.raises(PandoError, match="page-bytes and kv-planes are both"):
+            client.attach_pool(expected_layout=opaque)
+        config.write_text("kv-planes: 2\nhigh-free-pages: 9000\nlow-free-pages: 1\n")
+        with pytest.raises(PandoError, match="high-free-pages is 9000; must be less"):
+            client.attach_pool(expected_layout=layout())
+        config.write_text("event-history: many\n")
+        with pytest.raises(PandoError, match="event-history is .many."):
+            client.attach_pool(expected_layout=layout())
+        assert client.describe_pool().is_open
+        config.write_text("page-tokens: 32\n")
+        with client.attach_pool(expected_layout=layout()) as pool:
+            assert pool.layout.page_tokens == 8
+
+
 def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod):
     pandod = start_pandod(**OPEN | {"pool_bytes": MIB, "page_tokens": 8})
     with (
