@@ -35,7 +35,7 @@ absl::StatusOr<Options> WithLayout(const KvShape& shape,
     options.head_size = shape.head_size;
     options.dtype = shape.dtype;
   }
-  options.model = model;
+  if (!model.empty()) options.model = model;
   return options;
 }
 

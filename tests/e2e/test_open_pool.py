@@ -137,9 +137,10 @@ def test_what_is_stated_holds_and_leaves_the_pool_open(start_pandod):
         assert "page-tokens is '8', the pool's is '32'" in fields
         assert "model is 'n', the pool's is 'm'" in fields
         assert client.describe_pool().is_open
-        fitting = layout(page_tokens=32)
-        with client.attach_pool(expected_layout=fitting, model="m") as pool:
+        # An engine that names no model takes the one that is stated.
+        with client.attach_pool(expected_layout=layout(page_tokens=32)) as pool:
             assert pool.layout.page_tokens == 32
+            assert pool.description.model == "m"
     fits(line, layout(), "n", start_pandod)
 
 
