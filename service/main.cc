@@ -1,5 +1,6 @@
 // pandod: one KV cache under many LLM engines.
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -164,6 +165,8 @@ int Main(int argc, char** argv) {
     std::fputs(text.c_str(), stdout);
     return EXIT_SUCCESS;
   }
+  // The system calls a process that began anew "exe".
+  pthread_setname_np(pthread_self(), "pandod");
   // Debian's Abseil looks for deadlocks at each lock, gRPC's included: a tenth
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -4,6 +4,7 @@ import asyncio
 import re
 import shlex
 import threading
+from pathlib import Path
 
 import pytest
 from metrics_page import free_address, get
@@ -45,6 +46,7 @@ def test_the_first_engine_says_the_layout_and_an_equal_one_shares_the_pool(pando
             with second.attach_pool(expected_layout=layout(), model="m") as seen:
                 assert (seen.keys(0)[page] == 7).all()
         assert pandod.pid == pid
+        assert Path(f"/proc/{pid}/comm").read_text() == "pandod\n"
     status = ctl("status", "-o", "json").json()
     assert status["pool"]["layout"]["layers"] == 3
     assert status["pool"]["model"] == "m"
