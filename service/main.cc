@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "os/allocator.h"
@@ -81,14 +82,17 @@ void Reload(Server& server, int argc, char** argv) {
   TellServiceManager("READY=1");
 }
 
-// Returns the signal that it is to stop by.
-int WaitForStop(Server& server, Watchdog& watchdog, int argc, char** argv) {
+// Returns the signal that it is to stop by. SIGUSR1 counts when there is a
+// layout, as others may send it.
+int WaitForStop(Server& server, Watchdog& watchdog,
+                const absl::Notification& has_layout, int argc, char** argv) {
   const timespec period = absl::ToTimespec(watchdog.period());
   while (true) {
     const int signal = sigtimedwait(&kSignals, nullptr, &period);
     if (signal == SIGHUP) {
       Reload(server, argc, argv);
-    } else if (signal > 0) {
+    } else if (signal > 0 &&
+               (signal != SIGUSR1 || has_layout.HasBeenNotified())) {
       return signal;
     }
     watchdog.GiveSign();
@@ -181,13 +185,14 @@ int Main(int argc, char** argv) {
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();
-  // Set before SIGUSR1 is sent.
   std::vector<std::string> layout_flags;
+  absl::Notification has_layout;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
       options, [] { kill(getpid(), SIGTERM); },
       [&](const std::vector<std::string>& flags) {
         RETURN_IF_ERROR(CheckBeginAnew(argc, argv, flags));
         layout_flags = flags;
+        has_layout.Notify();
         kill(getpid(), SIGUSR1);
         return absl::OkStatus();
       });
@@ -199,8 +204,8 @@ int Main(int argc, char** argv) {
   }
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
-  const int signal = WaitForStop(**server, watchdog, argc, argv);
-  if (signal == SIGUSR1 && !layout_flags.empty()) {
+  const int signal = WaitForStop(**server, watchdog, has_layout, argc, argv);
+  if (signal == SIGUSR1) {
     server->reset();
     StopLog(EXIT_SUCCESS);
     BeginAnew(argc, argv, std::move(layout_flags));

@@ -1,8 +1,10 @@
 """A pool whose layout the first engine that attaches says."""
 
 import asyncio
+import os
 import re
 import shlex
+import signal
 import threading
 from pathlib import Path
 
@@ -268,6 +270,13 @@ def test_a_layout_with_which_pandod_could_not_begin_anew_is_refused(
         config.write_text("page-tokens: 32\n")
         with client.attach_pool(expected_layout=layout()) as pool:
             assert pool.layout.page_tokens == 8
+
+
+def test_the_signal_that_pandod_sends_itself_does_nothing_when_others_send_it(pandod):
+    os.kill(pandod.pid, signal.SIGUSR1)
+    pandod.stop()
+    [drain] = [event for event in pandod.events() if event["msg"] == "draining"]
+    assert drain["signal"] == "SIGTERM"
 
 
 def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod):
