@@ -492,6 +492,7 @@ void Server::MakeConsole() {
       .max_tokens = options_.max_tokens_per_request,
       .page_bytes = PageBytesOfAllShards(*pool_),
       .model = options_.model,
+      .is_open = open_pool_ != nullptr,
       .shows_tokens = options_.console_show_tokens,
       .explains_fully = access_ != nullptr});
 }

@@ -40,6 +40,7 @@ class Console {
     uint32_t max_tokens = 0;  // the longest prompt that may be explained
     uint64_t page_bytes = 0;  // bytes of one page in all shards together
     std::string model = {};
+    bool is_open = false;  // the pool waits for its layout
     bool shows_tokens = false;
     // Set when only callers that may also call Admin.ExplainMatch are admitted.
     // Otherwise an explanation tells no more than a match would: how many whole

@@ -6,8 +6,8 @@ import signal
 
 import numpy as np
 from console_page import NODES, ConsolePage
-from pando_kv import Client, Namespace
-from pandod_process import PAGE_TOKENS
+from pando_kv import Client, KvLayout, Namespace
+from pandod_process import OPEN, PAGE_TOKENS
 from prompts import admit_and_publish, prompt
 from worker_process import WorkerProcess
 
@@ -252,6 +252,31 @@ def test_draining_is_said(page, pandod, client):
     client.drain()
     page.until("document.querySelector('#live[data-state=draining]')")
     assert "draining" in page.text("#live")
+
+
+def test_an_open_pool_is_said_until_its_first_engine_has_come(page, start_pandod):
+    pandod = start_pandod(**OPEN, pool_bytes=1 << 20)
+    page.open(pandod.http)
+    page.until(
+        "document.querySelector('#server').textContent"
+        ".startsWith('open pool, waits for the first engine')"
+    )
+    layout = KvLayout.make(
+        capacity_pages=0,
+        layers=1,
+        heads=2,
+        head_size=16,
+        dtype="float16",
+        page_tokens=8,
+    )
+    with Client(pandod.address) as client:
+        client.attach_pool(expected_layout=layout, model="m").close()
+    page.until(
+        "document.querySelector('#server').textContent"
+        ".startsWith('m · 8 tokens a page')"
+    )
+    # Those of the moment in which pandod began anew.
+    assert all("ERR_" in error for error in page.errors())
 
 
 def refreshes(page: ConsolePage, times: int) -> None:

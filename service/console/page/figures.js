@@ -55,7 +55,8 @@ export function showFigures(stats, overall) {
   });
   byId("server").textContent = [
     stats.model,
-    `${count(stats.page_tokens)} tokens a page`,
+    stats.is_open ? "open pool, waits for the first engine"
+                  : `${count(stats.page_tokens)} tokens a page`,
     `evicts ${stats.policy}${gainOf(stats.reuse)}`,
   ].filter(Boolean).join(" · ");
 }
