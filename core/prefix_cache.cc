@@ -288,6 +288,11 @@ absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
   return session->number;
 }
 
+absl::Status PrefixCache::CheckIsAdmitting() {
+  Hold hold(this);
+  return parts_.CheckAdmits();
+}
+
 absl::Status PrefixCache::CheckSession(SessionId id) {
   Hold hold(this);
   return parts_.sessions.Get(id).status();

@@ -241,6 +241,8 @@ class PrefixCache {
   // repeats, which get their first answer. Everything else still works, so that
   // admitted requests can finish. It cannot be undone.
   void BeginDrain();
+  // DRAINING from then on.
+  absl::Status CheckIsAdmitting();
 
   CacheStats Stats();
   // No session has locked or reserved anything. What is in quarantine may be

@@ -94,6 +94,7 @@ absl::Status PoolService::AttachOpen(const v1::AttachPoolRequest& request,
                                      v1::AttachPoolResponse& response) {
   if (!request.has_layout()) return OpenPool::HasNoPages();
   if (!open_->is_taken()) {
+    RETURN_IF_ERROR(cache_->CheckIsAdmitting());
     ASSIGN_OR_RETURN(const KvShape shape, ShapeOf(request.layout()));
     RETURN_IF_ERROR(open_->Take(shape, request.model()));
   }

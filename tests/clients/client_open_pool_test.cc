@@ -1,6 +1,7 @@
 // A pool whose layout the first worker that attaches says.
 #include <thread>
 
+#include "pando/operator.h"
 #include "tests/clients/pandod_fixture.h"
 
 namespace pando {
@@ -51,6 +52,14 @@ TEST_F(OpenPoolTest, TheFirstWorkerSaysTheLayoutAndTheModel) {
   ASSERT_TRUE(page.ok()) << page.status();
   *writer->KeyAddress(2, page->ids[0], 3, 1) = std::byte{7};
   EXPECT_EQ(*reader->KeyAddress(2, page->ids[0], 3, 1), std::byte{7});
+}
+
+TEST_F(OpenPoolTest, APandodThatDrainsTakesNoLayout) {
+  const auto client = Connect();
+  ASSERT_TRUE((*Operator::Make({.address = socket_path()}))->Drain().ok());
+  const auto refused = client->AttachPool({.expected_layout = LayoutOf(3)});
+  EXPECT_EQ(ReasonOf(refused.status()), "DRAINING") << refused.status();
+  EXPECT_TRUE(client->DescribePool()->is_open);
 }
 
 TEST_F(OpenPoolTest, ALaterWorkerThatDiffersIsToldAllFieldsAndAFittingPandod) {

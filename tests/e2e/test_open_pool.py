@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 from metrics_page import free_address, get
-from pando_kv import Client, KvLayout, LayoutMismatchError, PandoError, PrefixQuery
+from pando_kv import (
+    Client,
+    DrainingError,
+    KvLayout,
+    LayoutMismatchError,
+    PandoError,
+    PrefixQuery,
+)
 from pando_kv._proto.pando.v1.types_pb2 import DTYPE_OPAQUE
 from pando_kv._proto.pando.v1.types_pb2 import KvLayout as KvLayoutMessage
 from pando_kv.aio import AsyncClient
@@ -270,6 +277,14 @@ def test_a_layout_with_which_pandod_could_not_begin_anew_is_refused(
         config.write_text("page-tokens: 32\n")
         with client.attach_pool(expected_layout=layout()) as pool:
             assert pool.layout.page_tokens == 8
+
+
+def test_a_pandod_that_drains_takes_no_layout_and_goes_on_draining(pandod):
+    with Client(pandod.address) as client:
+        client.drain()
+        with pytest.raises(DrainingError):
+            client.attach_pool(expected_layout=layout())
+        assert client.describe_pool().is_open
 
 
 def test_the_signal_that_pandod_sends_itself_does_nothing_when_others_send_it(pandod):

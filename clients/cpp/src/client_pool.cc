@@ -28,6 +28,7 @@ bool HasNoSize(const AttachOptions& options) {
 
 // Whether pandod begins anew, or is about to.
 bool IsAway(const absl::Status& status) {
+  if (ReasonOf(status) == "DRAINING") return false;
   return IsUnanswered(status) || absl::IsUnavailable(status) ||
          ReasonOf(status) == "SESSION_LOST";
 }

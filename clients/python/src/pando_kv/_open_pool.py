@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pando_kv._call import Call
 from pando_kv._pool_calls import say_layout
 from pando_kv._session import SessionTracker
-from pando_kv.errors import SessionLostError, UnavailableError
+from pando_kv.errors import DrainingError, SessionLostError, UnavailableError
 from pando_kv.layout import KvLayout
 
 PAUSE = 0.02
@@ -20,6 +21,17 @@ BEGINS_ANEW = (UnavailableError, SessionLostError)
 
 
 T = TypeVar("T")
+
+
+@contextmanager
+def while_it_begins_anew() -> Iterator[None]:
+    """Takes the errors of a call that pandod did not answer for that."""
+    try:
+        yield
+    except DrainingError:
+        raise
+    except BEGINS_ANEW:
+        pass
 
 
 def at_start(attempt: Callable[[], T]) -> T:
@@ -39,8 +51,8 @@ def calls(
     sessions: SessionTracker, layout: KvLayout | None, model: str | None, timeout: float
 ) -> Iterator[Call[None] | None]:
     """The calls to be made, PAUSE seconds apart, until the pool has a layout: this one
-    or that of another worker who came first. None: only to wait. An error of
-    BEGINS_ANEW ends nothing.
+    or that of another worker who came first. None: only to wait. They are
+    made within while_it_begins_anew().
 
     Raises UnavailableError where there is no pool with a layout after a minute, or
     `timeout` seconds if they are more.

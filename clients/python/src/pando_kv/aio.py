@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -383,7 +382,7 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     async def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
         connection = self._connection
         for call in _open_pool.calls(self._sessions, layout, model, connection.timeout):
-            with suppress(*_open_pool.BEGINS_ANEW):
+            with _open_pool.while_it_begins_anew():
                 if call is not None:
                     await connection.send(call)
             await asyncio.sleep(_open_pool.PAUSE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -429,7 +428,7 @@ class Client(BlockClient, OperatorClient):
     def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
         connection = self._connection
         for call in _open_pool.calls(self._sessions, layout, model, connection.timeout):
-            with suppress(*_open_pool.BEGINS_ANEW):
+            with _open_pool.while_it_begins_anew():
                 if call is not None:
                     connection.send(call)
             time.sleep(_open_pool.PAUSE)
