@@ -303,6 +303,15 @@ def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod
         assert pool.description.capacity_pages == MIB // 3072
 
 
+def test_a_tier_of_an_open_pool_comes_with_the_layout(start_pandod):
+    """A page of the defaults would not fit into it."""
+    pandod = start_pandod(**OPEN | SIZE, tier_host_bytes="1MiB")
+    with Client(pandod.address) as client:
+        client.attach_pool(expected_layout=layout())
+        (tier,) = client.stats().tiers
+        assert tier.capacity_pages == MIB // client.pool.page_bytes
+
+
 def test_an_open_pandod_answers_all_who_only_look(start_pandod):
     http = free_address()
     pandod = start_pandod(**OPEN | SIZE | {"http": http})

@@ -107,6 +107,11 @@ def test_check_config_finds_what_a_start_would_not_have(tmp_path, flags, says):
     assert says in refused_start(tmp_path, *flags)
 
 
+def test_check_config_leaves_the_tiers_of_an_open_pool_to_its_layout(tmp_path):
+    flags = [f"--socket={tmp_path}/p.sock", "--tier-host-bytes=1MiB"]
+    assert run("--check-config", "--pool-bytes=8MiB", *flags).returncode == 0
+
+
 def test_check_config_passes_beside_a_pandod_that_serves_with_these_options(tmp_path):
     address = free_address()
     with serving(tmp_path, http=address) as pandod:
