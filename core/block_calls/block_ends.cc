@@ -7,6 +7,12 @@
 #include "core/requests/errors.h"
 
 namespace pando {
+namespace {
+
+// Blocks whose places in the index are fetched before they are looked at.
+constexpr size_t kFetchedAhead = 8;
+
+}  // namespace
 
 bool BlockCompletion::Step(CacheParts& parts) {
   result_ = TryStep(parts);
@@ -40,10 +46,17 @@ absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
                ? parts.block_holds.Publish(*hold, index)
                : parts.block_holds.Discard(*hold, index);
   };
-  for (uint32_t index : indices_) unknown += complete(index) ? 0 : 1;
-  if (indices_.empty()) {
-    // From the end, so that few become leaves.
-    for (size_t i = count; i > 0; --i) complete(i - 1);
+  // Without indices from the end, so that few become leaves.
+  const size_t ends = indices_.empty() ? count : indices_.size();
+  const auto index_of = [&](size_t n) {
+    return indices_.empty() ? count - 1 - n : indices_[n];
+  };
+  for (size_t n = 0; n < ends; ++n) {
+    if (n + kFetchedAhead < ends) {
+      parts.block_holds.PrefetchEnd(*hold, index_of(n + kFetchedAhead),
+                                    outcome_ == Outcome::kPublished);
+    }
+    if (!complete(index_of(n)) && !indices_.empty()) ++unknown;
   }
   if (hold->left == 0) parts.block_holds.Erase(*hold);
   parts.sessions.CountBlockBytes(*session);

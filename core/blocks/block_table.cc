@@ -158,11 +158,17 @@ bool BlockTable::MakeFindable(Kind& kind, BlockNumber block) {
   if (At(block).block_state() == BlockState::kWritten) return true;
   const std::string_view key = memory_.KeyOf(block);
   const uint64_t hash = HashOf(key);
-  if (const BlockNumber other = Find(kind, key, hash); other != kNoBlock) {
-    if (At(other).block_state() == BlockState::kReady) return false;
-    Detach(other);  // it was reserved later, and is not published yet
+  const BlockNumber other = Find(kind, key, hash);
+  if (other == kNoBlock) {
+    kind.index->blocks.Add(hash, block);
+    return true;
   }
-  kind.index->blocks.Add(hash, block);
+  if (At(other).block_state() == BlockState::kReady) return false;
+  // It was reserved later, and is not published yet. A publication is one hold
+  // of the mutex, however many blocks it has of which this is so.
+  kind.index->blocks.Replace(hash, other, block);
+  At(other).set_state(BlockState::kDetached);
+  Unlink(kind, other);
   return true;
 }
 
@@ -174,6 +180,13 @@ void BlockTable::Discard(BlockNumber block) {
   Free(kind, block);
 }
 
+void BlockTable::PrefetchEnd(BlockNumber block, bool is_published) const {
+  const Kind& kind = *memory_.ExtentOf(block).kind;
+  const bool is_found = At(block).block_state() == BlockState::kWritten;
+  if (is_found == is_published || kind.has_ended()) return;
+  kind.index->blocks.Prefetch(HashOf(memory_.KeyOf(block)));
+}
+
 void BlockTable::Detach(BlockNumber block) {
   Kind& kind = *memory_.ExtentOf(block).kind;
   BlockRecord& record = At(block);
@@ -183,9 +196,13 @@ void BlockTable::Detach(BlockNumber block) {
 }
 
 void BlockTable::Forget(Kind& kind, BlockNumber block) {
+  kind.index->blocks.Remove(HashOf(memory_.KeyOf(block)), block);
+  Unlink(kind, block);
+}
+
+void BlockTable::Unlink(Kind& kind, BlockNumber block) {
   ++changes_;
   BlockRecord& record = At(block);
-  kind.index->blocks.Remove(HashOf(memory_.KeyOf(block)), block);
   if (const BlockNumber previous = PreviousOf(kind, record);
       previous != kNoBlock) {
     Change(kind, previous, [](BlockRecord& r) { --r.followers; });

@@ -107,6 +107,9 @@ class BlockTable {
   bool Publish(BlockNumber block);
   // Frees a written block.
   void Discard(BlockNumber block);
+  // Fetches what Publish and Discard of a written block will look for, beside
+  // its record, where they look for anything.
+  void PrefetchEnd(BlockNumber block, bool is_published) const;
   // A written block is not found any more. It stays where it is.
   void Detach(BlockNumber block);
 
@@ -155,6 +158,8 @@ class BlockTable {
   // The block of a live kind is not found any more, and no link leads from or
   // to it. REQUIRES: it is detached.
   void Forget(Kind& kind, BlockNumber block);
+  // No link leads from or to it any more.
+  void Unlink(Kind& kind, BlockNumber block);
   // A written block can be found, unless another with its key is ready.
   bool MakeFindable(Kind& kind, BlockNumber block);
   // Whether `block` is found on the way back from `previous`; also when that

@@ -54,11 +54,7 @@ class SteadyIndex {
   void Remove(uint64_t hash, uint32_t number) {
     const uint32_t h = Shorten(hash);
     Bucket& bucket = BucketOf(h);
-    uint32_t hole = h % kCells;
-    while (bucket.cells[hole].number != number) {
-      CHECK(bucket.cells[hole].number != kNone);
-      hole = (hole + 1) % kCells;
-    }
+    uint32_t hole = CellOf(bucket, h, number);
     // Cells that follow without a gap move up, unless they are at their place.
     for (uint32_t i = (hole + 1) % kCells; bucket.cells[i].number != kNone;
          i = (i + 1) % kCells) {
@@ -70,6 +66,15 @@ class SteadyIndex {
     bucket.cells[hole].number = kNone;
     --bucket.size;
     --size_;
+  }
+
+  // Puts `other` in the place of a number, without moving any: much faster than
+  // Remove and Add. REQUIRES: the number was added with this hash, `other` is
+  // not in it, and not kNone.
+  void Replace(uint64_t hash, uint32_t number, uint32_t other) {
+    const uint32_t h = Shorten(hash);
+    Bucket& bucket = BucketOf(h);
+    bucket.cells[CellOf(bucket, h, number)].number = other;
   }
 
   // Fetches what Find and Remove will look at first.
@@ -114,6 +119,14 @@ class SteadyIndex {
   }
   Bucket& BucketOf(uint32_t hash) const { return *directory_[EntryOf(hash)]; }
 
+  static uint32_t CellOf(const Bucket& bucket, uint32_t hash, uint32_t number) {
+    uint32_t i = hash % kCells;
+    while (bucket.cells[i].number != number) {
+      CHECK(bucket.cells[i].number != kNone);
+      i = (i + 1) % kCells;
+    }
+    return i;
+  }
   static void Put(Bucket& bucket, Cell cell) {
     uint32_t i = cell.hash % kCells;
     while (bucket.cells[i].number != kNone) i = (i + 1) % kCells;

@@ -36,6 +36,13 @@ TEST_P(SteadyIndexTest, FindsWhatWasAddedAndNotRemoved) {
     with_equal_hash += has_equal_hash;
     there.push_back({has_equal_hash ? random() % 8 : random(), number});
     index.Add(there.back().hash, number);
+    if (random() % 3 == 0) {
+      Entry& entry = there[random() % there.size()];
+      const uint32_t other = (1u << 20) + number;
+      index.Replace(entry.hash, entry.number, other);
+      removed.push_back(entry);
+      entry.number = other;
+    }
     if (random() % 3 != 0) continue;
     std::swap(there[random() % there.size()], there.back());
     index.Remove(there.back().hash, there.back().number);
