@@ -12,14 +12,32 @@ LRU, LFU, SLRU = 0, 1, 6
 MEMCMP_HOT_US, MEMCMP_COLD_US = 0.4, 1.6
 
 
-def core_rows(build: Path) -> list[Row]:
-    report = json_of(build / "bin/core_bench", "--benchmark_format=json")
-    runs = {
-        re.sub(r"/iterations:\d+", "", run["name"]): run for run in report["benchmarks"]
-    }
+class Runs:
+    """What core_bench measured."""
 
-    def ns(name: str) -> float:
-        return runs[name]["cpu_time"] * NS_OF[runs[name]["time_unit"]]
+    def __init__(self, build: Path, which: str = ".") -> None:
+        """`which` benchmarks, as a regular expression."""
+        report = json_of(
+            build / "bin/core_bench",
+            "--benchmark_format=json",
+            f"--benchmark_filter={which}",
+        )
+        self._runs = {
+            re.sub(r"/iterations:\d+", "", run["name"]): run
+            for run in report["benchmarks"]
+        }
+
+    def __getitem__(self, name: str) -> dict:
+        return self._runs[name]
+
+    def ns(self, name: str) -> float:
+        run = self._runs[name]
+        return run["cpu_time"] * NS_OF[run["time_unit"]]
+
+
+def core_rows(build: Path) -> list[Row]:
+    runs = Runs(build)
+    ns = runs.ns
 
     def us(name: str) -> float:
         return ns(name) / 1000
@@ -53,16 +71,7 @@ def core_rows(build: Path) -> list[Row]:
                 )
             )
     rows.append(Row("lock + unlock at depth 5", ns("BM_LockUnlock/5"), "ns", limit=200))
-    rows += [
-        Row("look up a block, hot", ns("BM_LookUpBlocks/1000000"), "ns", limit=60),
-        Row("reserve and publish a block", ns("BM_StoreBlocks/1000000"), "ns"),
-        Row("the same in a full memory", ns("BM_StoreBlocksInFull/1000000"), "ns"),
-    ]
-    for blocks in (1_000_000, 10_000_000):
-        memory = runs[f"BM_BlockMemory/{blocks}"]["bytes_per_block"]
-        rows.append(
-            Row(f"index memory of a block, of {blocks:,}", memory, "B", limit=72)
-        )
+    rows += _block_rows(runs)
     copy = us("BM_CopyOf512Tokens")
     for prefix in (8192, 65_536):
         for name, where in (
@@ -147,4 +156,28 @@ def core_rows(build: Path) -> list[Row]:
             is_minimum=True,
         )
     )
+    return rows
+
+
+def block_rows(build: Path) -> list[Row]:
+    return _block_rows(Runs(build, "Block"))
+
+
+def _block_rows(runs: Runs) -> list[Row]:
+    rows = [
+        Row("look up a block, hot", runs.ns("BM_LookUpBlocks/1000000"), "ns", limit=60),
+        Row("reserve and publish a block", runs.ns("BM_StoreBlocks/1000000"), "ns"),
+        Row("the same in a full memory", runs.ns("BM_StoreBlocksInFull/1000000"), "ns"),
+    ]
+    for blocks, limit in ((1_000_000, None), (10_000_000, 64)):
+        memory = runs[f"BM_BlockMemory/{blocks}"]["bytes_per_block"]
+        name = f"index memory of a block with a key of 32 bytes, of {blocks:,}"
+        rows.append(Row(name, memory, "B", limit=limit))
+    for name, what in (
+        ("PublishBlocks", "Publish of 16,384 blocks"),
+        ("PublishOverdueBlocks", "the same, all reserved anew meanwhile"),
+        ("DiscardBlocks", "Discard of 16,384 blocks"),
+    ):
+        longest = runs[f"BM_HoldOf{name}"]["longest_ms"]
+        rows.append(Row(f"longest hold: {what}", longest, "ms", limit=5))
     return rows

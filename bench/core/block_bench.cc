@@ -1,5 +1,6 @@
 // Blocks of a kind with keys of 32 bytes, in chains of 100.
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "core/block_cache.h"
 
@@ -18,15 +20,26 @@ constexpr uint64_t kBlockBytes = 65'536;
 constexpr uint64_t kExtentBytes = uint64_t{16} << 20;
 constexpr uint64_t kChain = 100;
 constexpr uint64_t kHotKeys = 500;
+constexpr uint64_t kFilled = 2'000'000;
+constexpr int kHolds = 20;
+
+double ThreadMilliseconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 +
+         static_cast<double>(time.tv_nsec) * 1e-6;
+}
 
 // A memory for so many blocks, with one kind and one session.
 class Blocks {
  public:
-  explicit Blocks(uint64_t blocks)
+  explicit Blocks(uint64_t blocks,
+                  absl::Duration write_limit = absl::Seconds(30))
       : cache_({.page_tokens = 16,
                 .capacity_pages = 2,
                 .blocks = {.memory_bytes = RoundUp(blocks * kBlockBytes),
-                           .extent_bytes = kExtentBytes}}) {
+                           .extent_bytes = kExtentBytes,
+                           .write_limit = write_limit}}) {
     cache_.OpenSession(kSession, "bench");
     const std::vector<KindSpec> specs = {{.ns = {},
                                           .identity = "kind",
@@ -51,17 +64,26 @@ class Blocks {
   }
 
   void Store(const std::string& keys) {
+    Reserve(ReservationId(1), keys);
+    Publish(ReservationId(1));
+  }
+  void Reserve(ReservationId reservation, const std::string& keys) {
     const std::vector<BlockKeys> asked = {
         {.kind = kind_, .keys = keys, .before = {}}};
-    CHECK(blocks_.Reserve({kSession, ReservationId(1), asked}).ok());
-    CHECK(blocks_.Publish(kSession, ReservationId(1), {}).ok());
+    CHECK(blocks_.Reserve({kSession, reservation, asked}).ok());
+  }
+  void Publish(ReservationId reservation) {
+    CHECK(blocks_.Publish(kSession, reservation, {}).ok());
+  }
+  void Discard(ReservationId reservation) {
+    CHECK(blocks_.Discard(kSession, reservation, std::vector<uint32_t>{}).ok());
   }
   void Fill(uint64_t blocks) {
     for (; stored_ < blocks; stored_ += kChain) Store(Keys(stored_, kChain));
   }
-  std::string NextChain() {
-    stored_ += kChain;
-    return Keys(stored_ - kChain, kChain);
+  std::string NextChain(uint64_t blocks = kChain) {
+    stored_ += blocks;
+    return Keys(stored_ - blocks, blocks);
   }
 
   bool AreReady(const std::string& keys) {
@@ -122,6 +144,61 @@ void BM_BlockMemory(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_BlockMemory)->Arg(1'000'000)->Arg(10'000'000)->Iterations(1);
+
+// As many blocks as a call may name are published, or discarded, in one hold of
+// the mutex. The longest of some, in CPU time: what other processes do does not
+// count.
+template <typename Prepare, typename End>
+void RecordHolds(benchmark::State& state, Prepare prepare, End end) {
+  double longest = 0;
+  for (auto _ : state) {
+    prepare();
+    const double begin = ThreadMilliseconds();
+    end();
+    longest = std::max(longest, ThreadMilliseconds() - begin);
+  }
+  state.counters["longest_ms"] = longest;
+}
+
+void BM_HoldOfPublishBlocks(benchmark::State& state) {
+  Blocks blocks(kFilled);
+  blocks.Fill(kFilled);
+  RecordHolds(
+      state,
+      [&] {
+        blocks.Reserve(ReservationId(1), blocks.NextChain(kMaxBlockKeys));
+      },
+      [&] { blocks.Publish(ReservationId(1)); });
+}
+BENCHMARK(BM_HoldOfPublishBlocks)->Iterations(kHolds);
+
+// All of them took too long to be written, and were reserved anew.
+void BM_HoldOfPublishOverdueBlocks(benchmark::State& state) {
+  Blocks blocks(kFilled, absl::ZeroDuration());
+  blocks.Fill(kFilled);
+  RecordHolds(
+      state,
+      [&] {
+        blocks.Discard(ReservationId(2));
+        const std::string keys = blocks.NextChain(kMaxBlockKeys);
+        blocks.Reserve(ReservationId(1), keys);
+        blocks.Reserve(ReservationId(2), keys);
+      },
+      [&] { blocks.Publish(ReservationId(1)); });
+}
+BENCHMARK(BM_HoldOfPublishOverdueBlocks)->Iterations(kHolds);
+
+void BM_HoldOfDiscardBlocks(benchmark::State& state) {
+  Blocks blocks(kFilled);
+  blocks.Fill(kFilled);
+  RecordHolds(
+      state,
+      [&] {
+        blocks.Reserve(ReservationId(1), blocks.NextChain(kMaxBlockKeys));
+      },
+      [&] { blocks.Discard(ReservationId(1)); });
+}
+BENCHMARK(BM_HoldOfDiscardBlocks)->Iterations(kHolds);
 
 }  // namespace
 }  // namespace pando::bench
