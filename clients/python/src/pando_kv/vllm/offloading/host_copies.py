@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from vllm.v1.kv_offload.base import GPULoadStoreSpec, TransferResult
 
+from pando_kv import _native
 from pando_kv.vllm.offloading.block_places import PLACE_BYTES, BlockPlaces
 from pando_kv.vllm.offloading.layout import Layout, Piece
 
@@ -97,13 +97,11 @@ class HostCopies:
                 kv, host = (each[turn == mapping.writer_index] for each in (kv, host))
             mine, theirs = kv[:, None] + local, host[:, None] + there
             to, come = (theirs, mine) if is_store else (mine, theirs)
-            for target, source, size in zip(
-                to.ravel().tolist(),
-                come.ravel().tolist(),
-                np.tile(sizes, len(kv)).tolist(),
-                strict=True,
-            ):
-                ctypes.memmove(target, source, size)
+            _native.copy(
+                to.ravel().view(np.uint64),
+                come.ravel().view(np.uint64),
+                np.tile(sizes, len(kv)).view(np.uint64),
+            )
             copied += int(sizes.sum()) * len(kv)
         return copied
 
