@@ -1,10 +1,12 @@
 """Measures the costs and savings of Pando for two engines of one kind.
 
-usage: run.py [--one-in N] sglang|vllm
+usage: run.py [--one-in N] sglang|vllm|blocks
 
 Conversations of a recorded trace, whose requests go to two engines in turn: to two that
 share a pandod, then to two with prefix caches of their own. As much memory for KV in all:
-a pool of Pando is as large as the two engines' own. A small model with random weights on
+a pool of Pando is as large as the two engines' own. With `blocks`, two vLLMs over the
+block memory of a pandod beside two with vLLM's own CPU offloading, of half as much memory
+each. A small model with random weights on
 CPUs: the times are this machine's, and a step of a real model is longer, so that what is
 saved is more and what is spent is less of the whole. The counts are what a real model
 would have.
@@ -69,7 +71,7 @@ def main() -> None:
     if any(others != outputs[0] for others in outputs):
         sys.exit("the answers with and without Pando differ")
     # vLLM's package for CPUs has another name than its module.
-    package = packages_distributions()[options.engine][0]
+    package = packages_distributions()[ways.WAYS[options.engine][0].kind][0]
     print(
         f"{package} {version(package)}, torch {version('torch')}: "
         f"{len(requests)} requests, {sum(len(r.prompt) for r in requests):,} tokens\n"

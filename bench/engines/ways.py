@@ -13,10 +13,17 @@ from engines.models import LAYERS, LAYOUT
 from engines.sglang import start as sglang
 from engines.vllm import start as vllm
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
-from pandod_process import Pandod
+from pandod_process import OPEN, Pandod
 
 # The tokens of KV that each engine holds without Pando.
 TOKENS = 16_384
+BLOCKS = {
+    "spec_name": "PandoOffloadingSpec",
+    "spec_module_path": "pando_kv.vllm.offloading",
+}
+# With a memory beside its own: what it computes in, and its share of that memory.
+SMALL_TOKENS = 5_120
+BESIDE_TOKENS = 12_288
 
 
 @dataclass(frozen=True)
@@ -24,13 +31,17 @@ class Way:
     name: str
     kind: str
     has_pando: bool = False
+    has_blocks: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def engines(self, model: Path, folder: Path) -> Iterator[list[EngineProcess]]:
         """Two that are ready."""
         start = {"sglang": sglang, "vllm": vllm}[self.kind].start_engine
-        server = _serve(self.kind, folder) if self.has_pando else None
+        server = None
+        if self.has_pando:
+            serve = _serve_blocks if self.has_blocks else _serve
+            server = serve(self.kind, folder)
         try:
             pair = [
                 start(name, model, server, folder, **self.arguments) for name in "ab"
@@ -55,6 +66,13 @@ def _serve(kind: str, folder: Path) -> Pandod:
     return server
 
 
+def _serve_blocks(_kind: str, folder: Path) -> Pandod:
+    """With as much memory as two engines have beside their own."""
+    server = Pandod(folder, memory=2 * _BESIDE_BYTES, block_extent="1MiB", **OPEN)
+    server.start()
+    return server
+
+
 def _vllm_memory(tokens: int, **arguments: Any) -> dict[str, Any]:
     blocks = tokens // BLOCK_TOKENS
     return arguments | {
@@ -65,20 +83,50 @@ def _vllm_memory(tokens: int, **arguments: Any) -> dict[str, Any]:
 
 
 _POOL_TOKENS = 2 * TOKENS - sglang.PAGE_TOKENS
+_BESIDE_BYTES = BESIDE_TOKENS // BLOCK_TOKENS * LAYERS * BLOCK_BYTES
+_OWN_OFFLOADING = {
+    "kv_connector": "OffloadingConnector",
+    "kv_role": "kv_both",
+    "kv_connector_extra_config": {
+        "spec_name": "OwnOnCpu",
+        "spec_module_path": "engines.vllm.offloading.own_on_cpu",
+        "cpu_bytes_to_use": _BESIDE_BYTES,
+    },
+}
 
 WAYS = {
     "sglang": (
-        Way("Pando", "sglang", True, {"max_total_tokens": _POOL_TOKENS}),
-        Way("own caches", "sglang", False, {"max_total_tokens": TOKENS}),
+        Way(
+            "Pando",
+            "sglang",
+            has_pando=True,
+            arguments={"max_total_tokens": _POOL_TOKENS},
+        ),
+        Way("own caches", "sglang", arguments={"max_total_tokens": TOKENS}),
     ),
     "vllm": (
-        Way("copies", "vllm", True, _vllm_memory(TOKENS)),
+        Way("copies", "vllm", has_pando=True, arguments=_vllm_memory(TOKENS)),
         Way(
             "zero copy",
             "vllm",
-            True,
-            _vllm_memory(2 * TOKENS, connector={"pando_zero_copy": True}),
+            has_pando=True,
+            arguments=_vllm_memory(2 * TOKENS, connector={"pando_zero_copy": True}),
         ),
-        Way("own caches", "vllm", False, _vllm_memory(TOKENS)),
+        Way("own caches", "vllm", arguments=_vllm_memory(TOKENS)),
+    ),
+    # KV that has left the engines: in one memory for both, or half of it for each.
+    "blocks": (
+        Way(
+            "blocks",
+            "vllm",
+            has_pando=True,
+            has_blocks=True,
+            arguments=_vllm_memory(SMALL_TOKENS, connector=BLOCKS),
+        ),
+        Way(
+            "own offload",
+            "vllm",
+            arguments=_vllm_memory(SMALL_TOKENS, kv_transfer_config=_OWN_OFFLOADING),
+        ),
     ),
 }
