@@ -26,7 +26,7 @@ configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 .PHONY: help setup build build-meanwhile build-asan build-tsan build-fuzz package \
         demo show test check test-unit test-python test-asan test-tsan test-fuzz \
         test-fleet test-engines demo-sglang demo-vllm bench-engines tidy fuzz soak \
-        coverage bench bench-sglang bench-peers format clean
+        coverage bench bench-machine bench-sglang bench-peers format clean
 
 help:
 	@echo "make demo            two workers share one cache; a recorded trace is replayed"
@@ -44,6 +44,7 @@ help:
 	@echo "make soak            workers are killed, stopped and cut off, SOAK_SECONDS=300"
 	@echo "make coverage        lines and branches of core/ that its tests run"
 	@echo "make bench           the benchmarks, with a floor beside each figure"
+	@echo "make bench-machine   what blocks cost beside vLLM's own; installs it"
 	@echo "make bench-engines   what Pando costs and saves SGLang and vLLM"
 	@echo "make bench-sglang    the Python client beside SGLang's own cache; installs it"
 	@echo "make bench-peers     a look-up beside LMCache and Mooncake; installs them"
@@ -242,6 +243,16 @@ bench: setup
 	  --target pandod core_bench rpc_bench echo_server scrape_bench \
 	    kv_events_bench tier_calls_bench tier_hit_rate replay
 	@$(PYTHON) bench/run.py --build build/release
+
+# One cache for the machine, beside what vLLM has for itself; then two engines on each.
+# bench/gpu/machine.py is for machines with GPUs.
+bench-machine: setup
+	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
+	@cmake --build --preset release -j $(JOBS) --target pandod core_bench
+	@for program in "machine/run.py" "engines/run.py blocks"; do \
+	  PANDOD=$(CURDIR)/build/release/bin/pandod \
+	    $(ENGINE_PYTHON) vllm bench/$$program || exit; \
+	done
 
 # In the environment of the engine's tests. PANDO_TRACES: the whole traces.
 bench-sglang: setup
