@@ -1,6 +1,5 @@
 #include "core/eviction/eviction_policy.h"
 
-#include <algorithm>
 #include <array>
 
 #include "absl/strings/ascii.h"
@@ -29,13 +28,6 @@ absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name) {
   return MakeError(Reason::kInvalidField,
                    absl::StrCat("eviction policy is '", std::string(name),
                                 "'; it may be ", absl::StrJoin(kNames, ", ")));
-}
-
-void SortByLastUse(std::vector<Node*>& nodes) {
-  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) {
-    return a->last_access != b->last_access ? a->last_access < b->last_access
-                                            : a->depth_pages > b->depth_pages;
-  });
 }
 
 }  // namespace pando

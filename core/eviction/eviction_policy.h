@@ -81,10 +81,6 @@ class EvictionPolicy {
   virtual std::optional<size_t> leaf_count() const = 0;
 };
 
-// Sorts nodes by their last use, the oldest first; of one path, which was used
-// at once, the deepest.
-void SortByLastUse(std::vector<Node*>& nodes);
-
 }  // namespace pando
 
 #endif  // PANDO_CORE_EVICTION_EVICTION_POLICY_H_

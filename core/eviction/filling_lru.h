@@ -26,8 +26,8 @@ class FillingLru : public LruPolicy {
   bool Shrink(uint32_t nodes) override;
 
  private:
-  // In the order of the ring, see SortByLastUse. No split moves the end of a
-  // node.
+  // By the last use; of one path, which was used at once, the deepest node is
+  // the oldest. No split moves the end of a node.
   struct Place {
     uint64_t last_access;
     uint32_t end_pages;

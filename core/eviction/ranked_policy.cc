@@ -10,7 +10,7 @@ void RankedPolicy::LeafChanged(Node& node) {
   if (node.is_leaf()) {
     Add(node);
   } else {
-    leaves_.erase(EvictionRankOf(kind_, node));
+    Forget(node);
   }
 }
 

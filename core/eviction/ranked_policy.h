@@ -11,8 +11,9 @@
 namespace pando {
 
 // The unlocked leaves, sorted by rank: every step is O(log leaves). For all
-// policies but lru and reuse; for lru on the way from reuse. Nodes that it does
-// not have yet may be removed, and those that it has be added again.
+// policies but lru and reuse; for lru on the way from one of these to the
+// other, and within reuse. Nodes that it does not have may be removed, and
+// those that it has be added again.
 class RankedPolicy : public EvictionPolicy {
  public:
   explicit RankedPolicy(EvictionPolicyKind kind) : kind_(kind) {}
@@ -21,8 +22,10 @@ class RankedPolicy : public EvictionPolicy {
     if (node.is_leaf()) leaves_.emplace(EvictionRankOf(kind_, node), &node);
   }
   void Remove(Node& node) override {
-    if (node.is_leaf()) leaves_.erase(EvictionRankOf(kind_, node));
+    if (node.is_leaf()) Forget(node);
   }
+  // It may have ceased to be a leaf.
+  void Forget(const Node& node) { leaves_.erase(EvictionRankOf(kind_, node)); }
   void AddFront(Node&, Node&) override {}  // the front is no leaf
   void LeafChanged(Node& node) override;
   // The only leaf of a path is at its end.
@@ -36,6 +39,8 @@ class RankedPolicy : public EvictionPolicy {
   Node* Victim() override {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
   }
+  // The leaf that goes last; null when there is none.
+  Node* Last() { return leaves_.empty() ? nullptr : leaves_.rbegin()->second; }
   EvictionRank RankOf(const Node& victim) const override {
     return EvictionRankOf(kind_, victim);
   }

@@ -13,16 +13,15 @@ namespace pando {
 // Changes the order of eviction, also of what is cached already. Until the step
 // that puts the new order into use, victims are those of the old one; from then
 // on they are those that the new policy chooses, as if it had been set at once
-// in that step. What other calls insert, use, lock, evict or flush meanwhile
-// changes both orders.
+// in that step; but kReuse has learnt since its order began to be filled. What
+// other calls insert, use, lock, evict or flush meanwhile changes both orders.
 //
 // There is one change at a time: a later one takes over, and both are done when
 // the policy of the later is in use, perhaps without that of the earlier ever
 // having been. One that is dropped is not undone: the next goes on from there.
 class PolicyChange : public SteppedWork {
  public:
-  // A step costs as much as `nodes` nodes; but a change to kReuse has one that
-  // goes over the whole cache.
+  // A step costs as much as `nodes` nodes.
   explicit PolicyChange(EvictionPolicyKind policy,
                         uint32_t nodes = kStepOrderedNodes)
       : policy_(policy), nodes_(nodes) {}

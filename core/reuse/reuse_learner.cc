@@ -31,8 +31,14 @@ PageHashes ReuseLearner::PagesOf(const Node& node) const {
           options_.page_tokens + node.ns->lookahead()};
 }
 
-void ReuseLearner::AddRoot(Node& root) {
-  root.run.prefix_hash = GhostList::StartOf(*root.ns->key);
+void ReuseLearner::HashPrefix(Node& node) {
+  path_.clear();
+  Node* n = &node;
+  for (; n->run.prefix_hash == 0 && !n->is_root(); n = n->parent) {
+    path_.push_back(n);
+  }
+  if (n->is_root()) n->run.prefix_hash = GhostList::StartOf(*n->ns->key);
+  for (; !path_.empty(); path_.pop_back()) HashNode(*path_.back());
 }
 
 void ReuseLearner::HashNode(Node& node) {
@@ -42,16 +48,6 @@ void ReuseLearner::HashNode(Node& node) {
     hash = AppendPageHash(hash, pages[page]);
   }
   node.run.prefix_hash = hash;
-}
-
-void ReuseLearner::AddCached(Node& node) {
-  const uint64_t hash = node.run.prefix_hash;
-  node.run = Run{.prefix_hash = hash};
-  node.run.uses =
-      static_cast<uint8_t>(std::clamp(node.hit_count, uint32_t{1}, kMaxUses));
-  node.run.reuse_class = static_cast<uint16_t>(
-      ReuseClass{.uses = UsesLevel(node.run.uses)}.number());
-  Append(LinkOf(node), node.page_count);
 }
 
 RequestFacts ReuseLearner::BeginRequest(uint32_t prompt_tokens,
@@ -101,6 +97,7 @@ uint32_t ReuseLearner::ClassOf(const Part& part,
 void ReuseLearner::HashPagesOf(const Node& leaf) {
   hashes_.resize(leaf.page_count);
   const PageHashes pages = PagesOf(leaf);
+  HashPrefix(*leaf.parent);
   uint64_t hash = leaf.parent->run.prefix_hash;
   for (uint32_t page = 0; page < leaf.page_count; ++page) {
     hash = AppendPageHash(hash, pages[page]);
@@ -160,8 +157,25 @@ void ReuseLearner::SetPart(Node& node, const Part& part,
   Reclassify(node, ClassOf(part, request));
 }
 
+// It counts as used as often as it was inserted.
+void ReuseLearner::Meet(Node& node, const RequestFacts* request) {
+  HashPrefix(node);
+  const uint32_t uses = std::clamp(node.hit_count, uint32_t{1}, kMaxUses);
+  node.run.uses = static_cast<uint8_t>(uses);
+  node.run.reuse_class = static_cast<uint16_t>(
+      ClassOf({node.page_count, uses, /*interval=*/0}, request));
+  tables_.CountReached(node.run.reuse_class, 0, node.page_count);
+  if (request != nullptr && request->is_new) {
+    shadow_.CountCommonUse(node.page_count);
+  }
+}
+
 // A request's own pages are those that it used last.
 void ReuseLearner::BeginUse(Node& node, const RequestFacts* request) {
+  if (!Knows(node)) {
+    Meet(node, request);
+    return;
+  }
   const RunLink link = LinkOf(node);
   Run& run = node.run;
   const uint32_t tick = history_.tick();
@@ -196,6 +210,7 @@ void ReuseLearner::NoteUsed(RequestFacts* request) const {
 }
 
 void ReuseLearner::Split(Node& front, Node& back) {
+  if (!Knows(back)) return;
   const uint64_t end_hash = back.run.prefix_hash;
   front.run = back.run;
   front.run.prefix_hash = end_hash;
@@ -214,6 +229,10 @@ void ReuseLearner::Split(Node& front, Node& back) {
 }
 
 void ReuseLearner::Trim(Node& leaf, uint32_t kept, bool is_evicted) {
+  if (!Knows(leaf)) {
+    leaf.run.prefix_hash = 0;
+    return;
+  }
   const uint64_t kept_hash = CutIntoPieces(leaf, kept);
   if (is_evicted) {
     AddGhosts(leaf, leaf.page_count - kept);

@@ -32,7 +32,8 @@ class ReuseObserver {
 
 // Learns how likely pages are to be used again, from all that is used and
 // evicted: see docs/design.md. It keeps Node::run, the ghosts, the history, the
-// tables and the shadow LRU in step.
+// tables and the shadow LRU in step. A node that was there before it is known
+// from its next use on, as if it had been inserted then.
 //
 // Owned by RadixTree, which tells it of every change of a node; not
 // thread-safe.
@@ -53,12 +54,6 @@ class ReuseLearner {
     observers_[quota_class] = observer;
   }
 
-  // Nodes that are in the tree already, before any request: roots at any time,
-  // others below their parents, then all in the order of their last use.
-  void AddRoot(Node& root);
-  void HashNode(Node& node);
-  void AddCached(Node& node);
-
   // A request of `prompt_tokens` begins, of which `cached_tokens` are cached. A
   // tick passes.
   RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
@@ -75,6 +70,9 @@ class ReuseLearner {
   const std::vector<Part>& AddLeaf(Node& leaf, RequestFacts* request);
   // `node`, which is of the same leaf, is this part.
   void SetPart(Node& node, const Part& part, const RequestFacts* request);
+  // Whether the node was inserted or used since the learner began. REQUIRES: no
+  // earlier learner has left anything in it.
+  static bool Knows(const Node& node) { return node.run.uses > 0; }
   // `node` is used; by a request, if one is given. Between the two calls it is
   // in no history. The nodes of a path begin together, so that LRU would find
   // them all, and end one after the other, the deepest first.
@@ -120,7 +118,11 @@ class ReuseLearner {
   static RunLink LinkOf(const Node& node) { return Slab<Node>::IndexOf(node); }
   static RunLink GhostLink(uint32_t slot) { return slot | kGhostBit; }
   PageHashes PagesOf(const Node& node) const;
+  // Hashes the prefix that ends with the node, unless that was done.
+  void HashPrefix(Node& node);
+  void HashNode(Node& node);
   void HashPagesOf(const Node& leaf);
+  void Meet(Node& node, const RequestFacts* request);
   // Finds the ghosts of `leaf`, whose pages they become.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
   uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
@@ -145,6 +147,7 @@ class ReuseLearner {
   // Scratch, so that nothing is allocated.
   std::vector<uint64_t> hashes_;  // of a leaf: after each page
   std::vector<Part> parts_;
+  std::vector<Node*> path_;    // the deepest node first
   std::vector<Piece> pieces_;  // tail first
 };
 

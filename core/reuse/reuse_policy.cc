@@ -22,9 +22,29 @@ ReusePolicy::ReusePolicy(ReuseLearner* learner, uint32_t quota_class)
   }
 }
 
-ReusePolicy::~ReusePolicy() { learner_->SetObserver(quota_class_, nullptr); }
+void ReusePolicy::Detach() {
+  if (learner_ != nullptr) learner_->SetObserver(quota_class_, nullptr);
+  learner_ = nullptr;
+}
+
+bool ReusePolicy::Fill(uint32_t nodes) {
+  for (; nodes > 0; --nodes) {
+    Node* const newest = earlier_.Last();
+    if (newest == nullptr || !ReuseLearner::Knows(*newest)) return true;
+    earlier_.Remove(*newest);
+    Enter(*newest);
+  }
+  return false;
+}
+
+// The learner may go before what is left is forgotten.
+bool ReusePolicy::Shrink(uint32_t nodes) {
+  Detach();
+  return earlier_.Shrink(nodes);
+}
 
 Node* ReusePolicy::Victim() {
+  if (Node* const unknown = earlier_.Victim()) return unknown;
   Node* const lru = learner_->OldestUnlocked(quota_class_);
   if (lru == nullptr || learner_->MustFollowLru()) return lru;
   Node* const least = Least();
@@ -34,15 +54,19 @@ Node* ReusePolicy::Victim() {
 
 // The bits of floats that are not negative are in their order.
 EvictionRank ReusePolicy::RankOf(const Node& victim) const {
-  const int64_t index = learner_->MustFollowLru()
-                            ? 0
-                            : std::bit_cast<int32_t>(learner_->IndexOf(victim));
+  const bool is_lru = !ReuseLearner::Knows(victim) || learner_->MustFollowLru();
+  const int64_t index =
+      is_lru ? 0 : std::bit_cast<int32_t>(learner_->IndexOf(victim));
   return {index, victim.last_access, victim.id};
 }
 
 // A leaf comes last in its bucket, as what ages or is used does; what becomes a
 // leaf may have been used before others. It is looked for from both ends.
 void ReusePolicy::Enter(Node& leaf) {
+  if (!ReuseLearner::Knows(leaf)) {
+    earlier_.Add(leaf);
+    return;
+  }
   ++leaves_;
   Bucket& bucket = buckets_[BucketOf(leaf)];
   Node* before = bucket.newest;
@@ -63,6 +87,10 @@ void ReusePolicy::Enter(Node& leaf) {
 }
 
 void ReusePolicy::Leave(Node& leaf) {
+  if (!IsListed(leaf)) {
+    earlier_.Forget(leaf);
+    return;
+  }
   --leaves_;
   const auto it = buckets_.find(BucketOf(leaf));
   Bucket& bucket = it->second;
@@ -74,6 +102,12 @@ void ReusePolicy::Leave(Node& leaf) {
     bins_[leaf.run.reuse_class] &= ~(uint64_t{1} << leaf.run.bin);
   }
   MarkChanged(leaf.run.reuse_class);
+}
+
+bool ReusePolicy::IsListed(const Node& leaf) const {
+  if (leaf.older != nullptr || leaf.newer != nullptr) return true;
+  const auto it = buckets_.find(BucketOf(leaf));
+  return it != buckets_.end() && it->second.oldest == &leaf;
 }
 
 void ReusePolicy::LinkBetween(Node& leaf, Node* older, Node* newer) {
@@ -128,6 +162,10 @@ Node* ReusePolicy::Least() {
 void ReusePolicy::AppendViolations(const Node& node,
                                    std::vector<std::string>& violations) const {
   if (!node.is_leaf()) return;
+  if (!ReuseLearner::Knows(node)) {
+    earlier_.AppendViolations(node, violations);
+    return;
+  }
   const auto expect = [&](bool holds, const char* what) {
     if (holds) return;
     violations.push_back(absl::StrCat("reuse: node ", node.id, " is ", what));

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/eviction/eviction_policy.h"
+#include "core/eviction/ranked_policy.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_learner.h"
 
@@ -16,7 +17,9 @@ namespace pando {
 
 // The unlocked leaves in the order of their index, and between equals of their
 // last use, in buckets by class and bin of age. Where it follows LRU, and where
-// LRU's victim is worth little more, LRU's victim goes.
+// LRU's victim is worth little more, LRU's victim goes. What the learner does
+// not know yet was used before all that it knows, and goes first, as LRU has
+// it.
 //
 // The links of a bucket are Node::older and newer. A step is O(1), but for a
 // parent that becomes a leaf: it is put in its place among the leaves of its
@@ -26,7 +29,7 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
  public:
   // The learner outlives this, and tells it what changes.
   ReusePolicy(ReuseLearner* learner, uint32_t quota_class);
-  ~ReusePolicy() override;
+  ~ReusePolicy() override { Detach(); }
   ReusePolicy(const ReusePolicy&) = delete;
   ReusePolicy& operator=(const ReusePolicy&) = delete;
 
@@ -37,6 +40,12 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
     if (node.is_leaf()) Leave(node);
   }
   void AddFront(Node&, Node&) override {}  // the front is no leaf
+  void AddEarlier(Node& node) override {
+    if (node.is_leaf() && !IsListed(node)) earlier_.Add(node);
+  }
+  // Enters those that the learner knows already, the newest first.
+  bool Fill(uint32_t nodes) override;
+  bool Shrink(uint32_t nodes) override;
   void LeafChanged(Node& node) override {
     node.is_leaf() ? Enter(node) : Leave(node);
   }
@@ -51,7 +60,9 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   EvictionRank RankOf(const Node& victim) const override;
   void AppendViolations(const Node& node,
                         std::vector<std::string>& violations) const override;
-  std::optional<size_t> leaf_count() const override { return leaves_; }
+  std::optional<size_t> leaf_count() const override {
+    return leaves_ + *earlier_.leaf_count();
+  }
 
   void BeforeAgeing(Node& leaf) override { Leave(leaf); }
   void AfterAgeing(Node& leaf) override { Enter(leaf); }
@@ -75,7 +86,11 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   static uint32_t BucketOf(const Node& node) {
     return node.run.reuse_class * kAgeBins + node.run.bin;
   }
+  void Detach();
+  // Whether the leaf is in a bucket.
+  bool IsListed(const Node& leaf) const;
   void Enter(Node& leaf);
+  // Does nothing when it was not told of the leaf yet.
   void Leave(Node& leaf);
   static void LinkBetween(Node& leaf, Node* older, Node* newer);
   void MarkChanged(uint32_t reuse_class);
@@ -87,9 +102,11 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
     return entry < kReuseClasses ? winners_[entry] : entry - kReuseClasses;
   }
 
-  ReuseLearner* const learner_;
+  ReuseLearner* learner_;  // null: it is not in use any more
   const uint32_t quota_class_;
-  size_t leaves_ = 0;
+  // Leaves that the learner does not know; while it is filled, more of them.
+  RankedPolicy earlier_{EvictionPolicyKind::kLru};
+  size_t leaves_ = 0;                              // in buckets
   absl::flat_hash_map<uint32_t, Bucket> buckets_;  // none is empty
   std::array<uint64_t, kReuseClasses> bins_{};     // with leaves, by class
   // The first leaf of each class, null where it has none, and its rank; of

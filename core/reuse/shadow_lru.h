@@ -37,6 +37,11 @@ class ShadowLru {
   void CountRequest(uint32_t pages) { requested_ += pages; }
   // It used the run: a hit, if that is cached.
   void CountUse(RunLink link, uint32_t pages);
+  // It used pages that both have.
+  void CountCommonUse(uint32_t pages) {
+    hits_ += pages;
+    hits_of_cache_ += pages;
+  }
 
   // Whether the cache has lost to LRU all that it may: see docs/design.md.
   bool MustFollow() const;

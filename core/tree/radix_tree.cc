@@ -28,7 +28,8 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
       reuse_(reuse),
       index_(page_tokens, &nodes_),
       classes_(classes->count()) {
-  SetPolicyAtOnce(policy);
+  if (reuse_.learns_always) MakeLearner();
+  SetPolicy(policy);
 }
 
 RadixTree::~RadixTree() = default;
@@ -56,7 +57,6 @@ Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
                   .number = NamespaceNumber(++namespaces_created_),
                   .quota_class = quota_classes_->ClassOf(key)});
     it->second->root = &NewNode(*it->second);
-    if (learner_ != nullptr) learner_->AddRoot(*it->second->root);
     namespaces_by_number_[it->second->number] = it->second.get();
     if (IsAudited(*it->second->root)) audit_->Add(*it->second->root);
   }

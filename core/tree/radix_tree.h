@@ -171,8 +171,7 @@ class RadixTree {
   // puts new orders into use, whole and for all classes. If another policy is
   // wanted meanwhile, the change goes on to that one instead.
   //
-  // A step costs as much as `nodes` nodes; but the one that changes to kReuse
-  // goes over the whole tree.
+  // A step costs as much as `nodes` nodes.
   EvictionPolicyKind BeginPolicy(EvictionPolicyKind policy);
   bool StepPolicy(uint32_t nodes);
   // Takes all steps.
@@ -237,8 +236,10 @@ class RadixTree {
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
 
-  // The orders that are filled.
+  // The orders that are filled: of `policy`, on the way to the one that was
+  // wanted.
   struct Filling {
+    EvictionPolicyKind wanted;
     EvictionPolicyKind policy;
     bool is_linked;
     uint32_t next_cell = 0;  // whose node they do not have yet
@@ -275,14 +276,13 @@ class RadixTree {
                 std::vector<PageId>& trimmed);
   void TouchPath(Node& node, const Use& use);
   void SplitIntoParts(Node& leaf, RequestFacts* request);
-  void SetPolicyAtOnce(EvictionPolicyKind policy);
+  void MakeLearner();
   void BeginFilling();
   void FillOrders(uint32_t nodes);
   void TakeDown(std::unique_ptr<EvictionPolicy> (ChangingOrder::*take)(),
                 bool is_linked);
   void Unlink(uint32_t nodes);
   void DropUnusedLearner();
-  void MakeLearner();
   void RemoveLeaf(Node& leaf, bool is_evicted);
   void RepackAround(Node& node);
 
@@ -319,11 +319,12 @@ class RadixTree {
   const ReuseOptions reuse_;
   EvictionPolicyKind policy_ = EvictionPolicyKind::kLru;
   EvictionPolicyKind wanted_ = EvictionPolicyKind::kLru;
-  bool is_linked_ = true;  // whether policy_ is in Node::older and newer
+  bool is_linked_ = false;  // whether policy_ is in Node::older and newer
   std::optional<Filling> filling_;
   // Not in use any more.
   std::vector<std::unique_ptr<EvictionPolicy>> retired_;
-  // The next cell whose node has links of an order that is gone.
+  // The next cell whose node has links of an order, and perhaps the run of a
+  // learner, that is gone.
   std::optional<uint32_t> unlinking_;
   Slab<Node> nodes_;
   std::unique_ptr<ReuseLearner> learner_;

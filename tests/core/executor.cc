@@ -213,13 +213,21 @@ void Executor::operator()(const SetPolicy& set) {
                        EvictionPolicyName(before));
 }
 
-// The model changes its policy at once, when the real cache uses the new one.
+// The model changes its policy at once, when the real cache uses the new one,
+// and learns while the real cache does.
 EvictionPolicyKind Executor::StepPolicy() {
   const EvictionPolicyKind before = real_.Stats().eviction_policy;
   const bool is_over = real_.Step(*policy_change_);
   const EvictionPolicyKind previous = policy_change_->previous();
+  const CacheStats stats = real_.Stats();
+  const EvictionPolicyKind now = stats.eviction_policy;
+  const bool must_learn = learns_always_ || now == EvictionPolicyKind::kReuse;
+  const bool may_learn =
+      must_learn || (!is_over && wanted_policy_ == EvictionPolicyKind::kReuse);
+  const bool learns = stats.reuse.has_value();
+  differences_.Compare("learns", learns, learns ? may_learn : must_learn);
+  model_.SetLearning(learns);
   if (is_over) policy_change_.reset();
-  const EvictionPolicyKind now = real_.Stats().eviction_policy;
   if (now == before) return previous;
   differences_.Compare("policy in use", EvictionPolicyName(now),
                        EvictionPolicyName(wanted_policy_));

@@ -101,10 +101,11 @@ class Executor {
   void CompareStats();
 
   static constexpr size_t kRemembered = 16;
-  static constexpr uint32_t kNodesAStep = 32;  // of a change of policy
+  static constexpr uint32_t kNodesAStep = 8;  // of a change of policy
 
   const uint32_t page_tokens_;
   const uint32_t capacity_pages_;
+  const bool learns_always_;
   const uint64_t check_every_;
   std::vector<ReferenceFlights::Over> waits_over_;  // of the real cache
   PrefixCache real_;

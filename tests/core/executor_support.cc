@@ -35,6 +35,7 @@ Executor::Executor(const PrefixCache::Options& options, uint64_t check_every,
                    Events events)
     : page_tokens_(options.page_tokens),
       capacity_pages_(options.capacity_pages),
+      learns_always_(options.reuse.learns_always),
       check_every_(check_every),
       real_(WithListener(options, &waits_over_)),
       model_(options),

@@ -44,8 +44,8 @@ class ModelTest : public testing::TestWithParam<Param> {
   void RunProgram(uint64_t seed) {
     const auto [policy, page_tokens, is_bigram, has_quotas] = GetParam();
     const auto capacity = static_cast<uint32_t>(2 + seed * 7 % 46);
-    const GridPoint point{policy,     page_tokens, is_bigram,
-                          has_quotas, capacity,    seed % 3 == 1};
+    const GridPoint point{policy,   page_tokens,   is_bigram,    has_quotas,
+                          capacity, seed % 3 == 1, seed % 4 == 3};
     Executor executor(OptionsAt(point), kCheckEvery);
     RandomOperations operations = OperationsAt(point, ChoicesOf(seed));
     std::vector<Operation> program;

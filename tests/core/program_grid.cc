@@ -9,7 +9,8 @@ std::ostream& operator<<(std::ostream& out, const GridPoint& point) {
              << " tokens a page, " << point.capacity_pages << " pages"
              << (point.is_bigram ? ", bigram" : "")
              << (point.has_quotas ? ", quotas" : "")
-             << (point.has_limits ? ", limits" : "");
+             << (point.has_limits ? ", limits" : "")
+             << (point.learns_always ? ", learns always" : "");
 }
 
 GridPoint AnyGridPoint(const Choices& choices) {
@@ -18,20 +19,22 @@ GridPoint AnyGridPoint(const Choices& choices) {
           .is_bigram = choices(2) == 1,
           .has_quotas = choices(2) == 1,
           .capacity_pages = 2 + choices(46),
-          .has_limits = choices(3) == 1};
+          .has_limits = choices(3) == 1,
+          .learns_always = choices(4) == 1};
 }
 
 // Patterns of extra_key: see NamespaceOf. The first class is that of the
 // namespaces without one.
 PrefixCache::Options OptionsAt(const GridPoint& point) {
   const uint32_t pages = point.capacity_pages;
-  PrefixCache::Options options{.page_tokens = point.page_tokens,
-                               .capacity_pages = pages,
-                               .eviction_policy = point.policy,
-                               .reuse = {.warmup_ticks = 8},
-                               .low_free_pages = pages / 6,
-                               .high_free_pages = pages / 3,
-                               .first_told_hit = 1};
+  PrefixCache::Options options{
+      .page_tokens = point.page_tokens,
+      .capacity_pages = pages,
+      .eviction_policy = point.policy,
+      .reuse = {.learns_always = point.learns_always, .warmup_ticks = 8},
+      .low_free_pages = pages / 6,
+      .high_free_pages = pages / 3,
+      .first_told_hit = 1};
   if (point.has_quotas) {
     options.quota_classes = {
         {.name = "most",

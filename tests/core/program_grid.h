@@ -25,7 +25,8 @@ struct GridPoint {
   bool is_bigram;  // the namespace of most prompts
   bool has_quotas;
   uint32_t capacity_pages;
-  bool has_limits;  // of what a session may have
+  bool has_limits;     // of what a session may have
+  bool learns_always;  // what reuse needs, under any policy
 };
 std::ostream& operator<<(std::ostream& out, const GridPoint& point);
 

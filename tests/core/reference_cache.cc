@@ -31,8 +31,9 @@ ReferenceCache::ReferenceCache(const PrefixCache::Options& options)
     : options_(options),
       quota_(options.quota_classes),
       index_(options.page_tokens),
-      policy_(EvictionPolicyKind::kLru) {
-  SetEvictionPolicy(options.eviction_policy);
+      policy_(options.eviction_policy) {
+  SetLearning(options.reuse.learns_always ||
+              policy_ == EvictionPolicyKind::kReuse);
 }
 
 absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,

@@ -61,6 +61,8 @@ class ReferenceCache {
   FlushResult Flush();
   FlushResult FlushNamespace(const NamespaceKey& ns);
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
+  // From now on what reuse needs is learnt, or it is forgotten.
+  void SetLearning(bool learns);
 
   void OpenSession(SessionId id);
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
@@ -233,7 +235,7 @@ class ReferenceCache {
   ReferenceIndex index_;
   ReferenceFlights flights_;
   EvictionPolicyKind policy_;
-  std::optional<ReferenceReuse> reuse_;  // while that is the policy
+  std::optional<ReferenceReuse> reuse_;  // while it is learnt
   uint32_t next_tick_ = 0;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;

@@ -157,7 +157,9 @@ std::optional<Place> ReferenceCache::NextVictim(
     const ReferenceIndex::Filter& may_evict) const {
   const std::optional<Place> ended = index_.NextEnded(may_evict);
   if (ended.has_value()) return ended;
-  if (!reuse_.has_value()) return index_.NextVictim(policy_, may_evict);
+  if (policy_ != EvictionPolicyKind::kReuse) {
+    return index_.NextVictim(policy_, may_evict);
+  }
   std::optional<ReferenceReuse::Victim> first;
   for (size_t c = 0; c < quota_.classes().size(); ++c) {
     const auto victim = reuse_->NextVictim([&](const NamespaceKey& ns) {

@@ -160,14 +160,18 @@ CacheStats ReferenceCache::Stats() const {
 
 EvictionPolicyKind ReferenceCache::SetEvictionPolicy(
     EvictionPolicyKind policy) {
-  if (policy != EvictionPolicyKind::kReuse) {
-    if (reuse_.has_value()) next_tick_ = reuse_->tick() + 1;
-    reuse_.reset();
-  } else if (!reuse_.has_value()) {
+  return std::exchange(policy_, policy);
+}
+
+void ReferenceCache::SetLearning(bool learns) {
+  if (learns == reuse_.has_value()) return;
+  if (learns) {
     reuse_.emplace(&index_, page_tokens(), options_.capacity_pages - 1,
                    options_.reuse.warmup_ticks, next_tick_);
+  } else {
+    next_tick_ = reuse_->tick() + 1;
+    reuse_.reset();
   }
-  return std::exchange(policy_, policy);
 }
 
 RequestFacts ReferenceCache::BeginRequest(size_t prompt_tokens,

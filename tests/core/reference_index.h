@@ -33,8 +33,8 @@ struct Place {
 
 // The facts that ReferenceReuse knows of a node.
 struct ReuseOfNode {
-  uint32_t at = 0;  // tick of the last use
-  uint32_t uses = 1;
+  uint32_t at = 0;        // tick of the last use
+  uint32_t uses = 1;      // 0: ReferenceReuse does not know the node
   uint32_t interval = 0;  // these are levels
   uint32_t output = 0;
   uint32_t new_tokens = 0;

@@ -45,18 +45,16 @@ ReferenceReuse::ReferenceReuse(ReferenceIndex* index, uint32_t page_tokens,
       warmup_ticks_(warmup_ticks),
       first_tick_(first_tick),
       tick_(first_tick) {
-  for (const Run& run : Runs()) {
-    ReuseOfNode& of = run.node->reuse;
-    of = {.at = tick_, .uses = std::clamp(run.node->hits, 1u, 255u)};
-    tables_.CountReached(ClassOf(of), 0, run.pages);
-    ToShadow(*run.node, run.pages);
+  for (const ReferenceIndex::NodeRun& run : index_->NodeRuns()) {
+    run.node->reuse = {.uses = 0};
   }
 }
 
-// The least recently used first.
+// All that are known, the least recently used first.
 std::vector<ReferenceReuse::Run> ReferenceReuse::Runs() {
   std::vector<Run> runs;
   for (const ReferenceIndex::NodeRun& run : index_->NodeRuns()) {
+    if (!IsKnown(*run.node)) continue;
     runs.push_back({run.node, run.pages, run.end.prefix.size(), false});
   }
   for (std::optional<Ghost>& ghost : ghosts_) {
@@ -228,10 +226,28 @@ void ReferenceReuse::UseUnlocked(const Place& place) {
   UseRuns(runs, nullptr);
 }
 
+// LRU would have found it, too.
+void ReferenceReuse::Meet(Node& node, uint32_t pages,
+                          const RequestFacts* facts) {
+  node.reuse.uses = std::clamp(node.hits, 1u, 255u);
+  if (facts != nullptr) {
+    node.reuse.output = LevelOf(facts->output_tokens, {64, 256, 768});
+    node.reuse.new_tokens = NewTokensOf(facts->new_tokens);
+  }
+  tables_.CountReached(ClassOf(node.reuse), 0, pages);
+  if (facts == nullptr || !facts->is_new) return;
+  hits_ += pages;
+  lru_hits_ += pages;
+}
+
 void ReferenceReuse::UseRuns(const std::vector<Run>& runs,
                              RequestFacts* facts) {
   for (const auto& [node, pages, depth, is_ghost] : runs) {
     ReuseOfNode& of = node->reuse;
+    if (!IsKnown(*node)) {
+      Meet(*node, pages, facts);
+      continue;
+    }
     const uint32_t age = tick_ - of.at;
     if (facts != nullptr && facts->is_new && age > 0) {
       CountUse(*node, pages, false);
@@ -260,6 +276,7 @@ void ReferenceReuse::DropGhost(std::optional<Ghost>& ghost) {
 // tokens before the end, and of the rest.
 void ReferenceReuse::Trimmed(const Place& place, const Node& node,
                              uint32_t pages, uint32_t kept, bool is_evicted) {
+  if (!IsKnown(node)) return;
   const auto at = [&](uint32_t page) {
     Place shorter = place;
     shorter.prefix.resize(shorter.prefix.size() -
@@ -332,8 +349,9 @@ std::optional<ReferenceReuse::Victim> ReferenceReuse::NextVictim(
   std::optional<Victim> least;
   std::optional<Victim> lru;
   for (const auto& [place, node] : index_->UnlockedLeaves(of_class)) {
-    const Victim leaf{place, tables_.Index(ClassOf(node->reuse), BinOf(*node)),
-                      node->last_access};
+    const float index =
+        IsKnown(*node) ? tables_.Index(ClassOf(node->reuse), BinOf(*node)) : -1;
+    const Victim leaf{place, index, node->last_access};
     if (!least || std::tuple(leaf.index, leaf.last_access) <
                       std::tuple(least->index, least->last_access)) {
       least = leaf;
@@ -341,7 +359,8 @@ std::optional<ReferenceReuse::Victim> ReferenceReuse::NextVictim(
     if (!lru || leaf.last_access < lru->last_access) lru = leaf;
   }
   if (!lru.has_value()) return std::nullopt;
-  if (MustFollowLru()) {
+  const bool is_any_unknown = least->index < 0;
+  if (is_any_unknown || MustFollowLru()) {
     lru->index = 0;
     return lru;
   }

@@ -17,6 +17,10 @@ namespace pando {
 
 // The knowledge of the policy reuse, worked out by definition: each tick, each
 // use and each eviction goes through all nodes and ghosts of the index.
+//
+// A node that was there before is known from its next use on, as if it had been
+// inserted then; what goes before leaves no ghost. Until all such leaves that
+// could go are gone or used, the least recently used of them goes first.
 class ReferenceReuse {
  public:
   // The cache has so many pages, and was used until before `first_tick`.
@@ -65,9 +69,11 @@ class ReferenceReuse {
     bool is_ghost;
   };
 
+  static bool IsKnown(const Node& node) { return node.reuse.uses > 0; }
   std::vector<Run> Runs();
   std::vector<Run> PathTo(const Place& place);
   void UseRuns(const std::vector<Run>& runs, RequestFacts* facts);
+  void Meet(Node& node, uint32_t pages, const RequestFacts* facts);
   void CountUse(const Node& node, uint32_t pages, bool is_ghost);
   void SetClass(Node& node, uint32_t pages, const RequestFacts& facts);
   void ToShadow(Node& node, uint32_t pages);
