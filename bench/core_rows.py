@@ -121,6 +121,8 @@ def core_rows(build: Path) -> list[Row]:
         ("ListNamespaces", "10,000 namespaces"),
         ("ExplainMatch", "15,000 locks on a path"),
         ("SetEvictionPolicy", "1,000,000 leaves"),
+        ("SetReusePolicy", "1,000,000 leaves"),
+        ("UnsetReusePolicy", "1,000,000 leaves, 65,536 ghosts"),
     ):
         longest = runs[f"BM_StepsOf{name}"]["longest_ms"]
         rows.append(Row(f"longest step of {name}, {of}", longest, "ms", limit=5))
@@ -131,9 +133,6 @@ def core_rows(build: Path) -> list[Row]:
     rows.append(Row("longest insert of 1,000,000 leaves", longest, "ms", limit=1))
     fit_us = 1000 * runs["BM_StepsOfReuseFit"]["longest_ms"]
     rows.append(Row("longest step of the fit of reuse", fit_us, "us", limit=50))
-    at_once = runs["BM_SetReusePolicy"]["longest_ms"]
-    of = "SetEvictionPolicy to reuse, at once, 1,000,000 leaves"
-    rows.append(Row(of, at_once, "ms"))
     for name, histogram in (
         ("under the mutex", "Histogram"),
         ("shared by threads", "SharedHistogram"),

@@ -240,11 +240,17 @@ def at_many_nodes(waits: Waits) -> list[Row]:
         ),
     ]
     rows += [
-        call(
-            "Admin/SetEvictionPolicy",
-            admin.SetEvictionPolicyRequest(policy="lfu"),
-            admin.SetEvictionPolicyResponse,
-        ),
+        waits.row(
+            f"SetEvictionPolicy to {policy}, {where}",
+            lambda policy=policy: waits.call(
+                "Admin/SetEvictionPolicy",
+                admin.SetEvictionPolicyRequest(policy=policy),
+                admin.SetEvictionPolicyResponse,
+            ),
+        )
+        for policy in ("lfu", "reuse", "lru")
+    ]
+    rows += [
         call(
             "PrefixCache/Evict",
             prefix_cache_pb2.EvictRequest(pages=100_000),

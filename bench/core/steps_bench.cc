@@ -22,6 +22,7 @@
 #include "core/operators/listings.h"
 #include "core/operators/policy_change.h"
 #include "core/operators/tree_dump.h"
+#include "core/reuse/ghost_runs.h"
 #include "core/reuse/reuse_tables.h"
 #include "os/allocator.h"
 
@@ -62,8 +63,9 @@ void RecordLongest(benchmark::State& state, Step step) {
   state.counters["steps"] = static_cast<double>(steps);
 }
 
-std::unique_ptr<PrefixCache> MakeWideCache() {
-  auto cache = MakeCache(kPageTokens, kLeaves + kMany);
+std::unique_ptr<PrefixCache> MakeWideCache(
+    EvictionPolicyKind policy = EvictionPolicyKind::kLru) {
+  auto cache = MakeCache(kPageTokens, kLeaves + kMany, policy);
   PublishLeaves(*cache, kLeaves, kPageTokens);
   return cache;
 }
@@ -301,10 +303,18 @@ void BM_StepsOfSetEvictionPolicy(benchmark::State& state) {
     return false;
   });
 }
-// The learner of reuse is begun at once, and so is its order.
-void BM_SetReusePolicy(benchmark::State& state) {
+void BM_StepsOfSetReusePolicy(benchmark::State& state) {
   const auto cache = MakeWideCache();
   RecordWork(state, *cache, PolicyChange(EvictionPolicyKind::kReuse));
+}
+// A learner that knows all leaves and as many ghosts as it may goes.
+void BM_StepsOfUnsetReusePolicy(benchmark::State& state) {
+  const auto cache = MakeWideCache(EvictionPolicyKind::kReuse);
+  for (uint64_t leaf = 0; leaf < kMany + GhostRuns::kMaxGhosts; ++leaf) {
+    Publish(*cache, Tokens(kLeaves + leaf, kPageTokens));
+  }
+  CHECK(cache->Stats().reuse->ghosts == GhostRuns::kMaxGhosts);
+  RecordWork(state, *cache, PolicyChange(EvictionPolicyKind::kLru));
 }
 
 BENCHMARK(BM_StepsOfEvict)->Iterations(1);
@@ -326,7 +336,8 @@ BENCHMARK(BM_StepsOfExplainMatch)->Iterations(1);
 BENCHMARK(BM_TakeEventsAfterStart)->Iterations(1);
 BENCHMARK(BM_StepsOfReuseFit)->Iterations(10);
 BENCHMARK(BM_StepsOfSetEvictionPolicy)->Iterations(1);
-BENCHMARK(BM_SetReusePolicy)->Iterations(1);
+BENCHMARK(BM_StepsOfSetReusePolicy)->Iterations(1);
+BENCHMARK(BM_StepsOfUnsetReusePolicy)->Iterations(1);
 
 }  // namespace
 }  // namespace pando::bench
