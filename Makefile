@@ -64,7 +64,7 @@ package:
 	@tools/setup.sh build package
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) \
-	  --target pandod pando-mover pandoctl pando_client completions man_pages
+	  --target pandod pando-keeper pando-mover pandoctl pando_client completions man_pages
 	@cpack --config build/release/CPackConfig.cmake -B build/packages
 	@$(PYTHON) tools/wheels.py --programs build/release/bin --to build/packages
 
@@ -133,7 +133,7 @@ TORCH_TESTS := tests/clients/python/test_torch_views.py \
 test-engines:
 	@tools/setup.sh build
 	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS) --target pandod
+	@cmake --build --preset dev -j $(JOBS) --target pandod pando-keeper
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target --keep-going \
 	  $(ENGINES:%=test-engine-%)
 

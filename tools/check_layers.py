@@ -24,6 +24,7 @@ FOLDERS = {
     "cuda": {"base"},
     "os": {"base"},
     "gpu": {"base", "cuda"},
+    "keeper": {"base"},
     "mover": {"base", "cuda"},
     "events": {"base", "core", "os"},
     "tiers": {"base", "core", "events", "gpu", "mover", "os"},
@@ -65,7 +66,9 @@ ROOMS = {
     },
     "os": {
         "logging": set(),
-        "sockets": {"logging"},
+        "service_manager.h": set(),
+        "keeping": {"logging", "service_manager.h"},
+        "sockets": {"keeping", "logging"},
     },
     "tiers": {
         "store_target.h": set(),
@@ -112,6 +115,7 @@ FREE = {"tests"}
 FOREIGN = {
     "base": r"grpc|google/|prometheus/|spdlog/|cuda",
     "lane": r"absl/|grpc|google/|prometheus/|spdlog/|cuda",
+    "keeper": r"absl/|grpc|google/|prometheus/|spdlog/|cuda",
     "core": r"grpc|google/|prometheus/|spdlog/|cuda"
     r"|thread$|chrono$|absl/time/clock\.h",
     "cuda": r"grpc|google/|prometheus/|spdlog/",

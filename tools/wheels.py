@@ -1,7 +1,7 @@
 """Makes the wheels pando_kv and pando_server, which need no compiler to install.
 
 usage: wheels.py --programs FOLDER --to FOLDER
-FOLDER has pandod, pandoctl and pando-mover. Both wheels run on any Linux with glibc
+FOLDER has pandod, pandoctl, pando-keeper and pando-mover. Both wheels run on any Linux with glibc
 2.34 or later: auditwheel puts the libraries that they need into them, and checks what
 they want of the system.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PROGRAMS = ("pandod", "pandoctl", "pando-mover")
+PROGRAMS = ("pandod", "pandoctl", "pando-keeper", "pando-mover")
 PLATFORM = "manylinux_2_34_x86_64"
 # GCC 12 gave the one symbol condition_variable::wait of libstdc++ another version,
 # which is too new for glibc 2.34's systems. Under the old one, which all have, it is the

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the root file system of the image: pandod, pando-mover and pandoctl from
-# a build folder, each shared library that they load, the user that they run as,
+# Makes the root file system of the image: pandod, pando-keeper, pando-mover and
+# pandoctl from a build folder, each shared library that they load, the user that they run as,
 # and nothing else.
 #
 # usage: make_root.sh BUILD_FOLDER EMPTY_FOLDER

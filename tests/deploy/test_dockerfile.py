@@ -82,7 +82,7 @@ def test_health_is_asked_of_pandoctl_without_a_shell():
 
 
 def test_what_is_built_is_what_the_images_need():
-    assert "--target pandod pando-mover pandoctl example_worker" in TEXT
+    assert "--target pandod pando-keeper pando-mover pandoctl " in TEXT
     assert instructions("ENTRYPOINT") == [
         '["/usr/bin/example_worker"]',
         '["/usr/bin/pandod"]',

@@ -73,7 +73,7 @@ def wait_until_healthy(container: Sandbox) -> None:
 
 def test_there_are_three_programs_and_no_shell(root):
     names = {path.name for path in root.glob("usr/bin/*")}
-    assert names == {"pandod", "pando-mover", "pandoctl"}
+    assert names == {"pandod", "pando-keeper", "pando-mover", "pandoctl"}
     assert not (root / "bin").exists()
 
 

@@ -81,7 +81,7 @@ def test_everything_is_roots_and_nobody_else_may_write_to_it(programs, client):
 def test_files_are_where_debian_has_them(programs, client):
     top = {path.split("/")[0] for path in files_of(programs) if path}
     assert top == {"etc", "usr"}
-    names = ("pandod", "pando-mover", "pandoctl")
+    names = ("pandod", "pando-keeper", "pando-mover", "pandoctl")
     assert {f"usr/bin/{name}" for name in names} <= set(files_of(programs))
     units = ("pandod.service", "pando-mover@.service")
     assert {f"usr/lib/systemd/system/{name}" for name in units} <= set(

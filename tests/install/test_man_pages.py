@@ -8,6 +8,7 @@ from pandod_process import binary
 
 PAGES = {
     "pandod": "man8/pandod.8.gz",
+    "pando-keeper": "man8/pando-keeper.8.gz",
     "pando-mover": "man8/pando-mover.8.gz",
     "pandoctl": "man1/pandoctl.1.gz",
 }

@@ -36,11 +36,12 @@ with Client(name="first") as client, client.attach_pool() as pool:
     transport = client.transport, client.why_no_lane
 status = subprocess.check_output(["pandoctl", "status", "-o", "json"], text=True)
 console = urllib.request.urlopen(f"http://{http}/console/").read().decode()
+keeper = subprocess.check_output(["pando-keeper", "--version"], text=True)
 mover = subprocess.check_output(["pando-mover", "--version"], text=True)
 print(json.dumps({
     "python": sys.version_info[:2], "matched": matched, "transport": transport,
     "health": json.loads(status)["health"], "console": "<title>" in console,
-    "mover": mover.split()[0],
+    "keeper": keeper.split()[0], "mover": mover.split()[0],
 }))
 """
 
@@ -157,5 +158,6 @@ def test_they_serve_where_there_was_only_python(wheels, tmp_path, system):
         "transport": ["lane", ""],
         "health": "SERVING",
         "console": True,
+        "keeper": "pando-keeper",
         "mover": "pando-mover",
     }

@@ -63,12 +63,15 @@ class Pandod:
 
     def start(self, **environment: str) -> None:
         self._process = subprocess.Popen(
-            [self._binary, *self._arguments()],
+            self._command(),
             env=clean_environment() | environment,
             stdout=self._log,
             stderr=self._log,
         )
         self._wait_serving()
+
+    def _command(self) -> list[Path | str]:
+        return [self._binary, *self._arguments()]
 
     def _arguments(self) -> list[str]:
         return [

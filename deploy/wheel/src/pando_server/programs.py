@@ -18,6 +18,10 @@ def pandoctl() -> NoReturn:
     _become("pandoctl")
 
 
+def pando_keeper() -> NoReturn:
+    _become("pando-keeper")
+
+
 def pando_mover() -> NoReturn:
     _become("pando-mover")
 

@@ -1,0 +1,63 @@
+#include "keeper/child.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace pando::keeper {
+namespace {
+
+constexpr int kFirst = 3;  // of the descriptors that are handed down
+constexpr int kCannotExecute = 127;
+
+// Puts the descriptors where sd_listen_fds(3) looks for them.
+bool HandDown(const DescriptorStore& store) {
+  const auto& kept = store.kept();
+  std::string names;
+  std::vector<int> copies;
+  for (const DescriptorStore::Kept& each : kept) {
+    names += (names.empty() ? "" : ":") + each.name;
+    // Beyond those that are about to be overwritten.
+    copies.push_back(fcntl(each.fd.get(), F_DUPFD_CLOEXEC,
+                           kFirst + static_cast<int>(kept.size())));
+  }
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (dup2(copies[i], kFirst + static_cast<int>(i)) < 0) return false;
+  }
+  return setenv("LISTEN_FDS", std::to_string(kept.size()).c_str(), 1) == 0 &&
+         setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1) == 0 &&
+         setenv("LISTEN_FDNAMES", names.c_str(), 1) == 0;
+}
+
+[[noreturn]] void Become(char* const* command, const DescriptorStore& store,
+                         const std::string& notify_socket,
+                         const sigset_t& signals, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have ended before that.
+  if (getppid() != parent) _exit(EXIT_FAILURE);
+  setpgid(0, 0);
+  sigprocmask(SIG_SETMASK, &signals, nullptr);
+  if (HandDown(store) &&
+      setenv("NOTIFY_SOCKET", notify_socket.c_str(), 1) == 0) {
+    execvp(command[0], command);
+  }
+  std::fprintf(stderr, "pando-keeper: cannot execute ");
+  std::perror(command[0]);
+  _exit(kCannotExecute);
+}
+
+}  // namespace
+
+pid_t StartChild(char* const* command, const DescriptorStore& store,
+                 const std::string& notify_socket, const sigset_t& signals) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) Become(command, store, notify_socket, signals, parent);
+  return child;
+}
+
+}  // namespace pando::keeper

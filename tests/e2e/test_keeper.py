@@ -1,0 +1,189 @@
+"""pando-keeper alone: it keeps any program that speaks systemd's protocol."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from eventually import eventually
+from kept_pandod import children_of, keeper
+
+# The kept programs below begin with this.
+PRELUDE = """
+import os, signal, socket, sys
+
+def tell(text, *fds):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.connect("\\0" + os.environ["NOTIFY_SOCKET"][1:])
+        socket.send_fds(manager, [text.encode()], list(fds))
+
+def kept():
+    names = os.environ["LISTEN_FDNAMES"]
+    assert int(os.environ["LISTEN_PID"]) == os.getpid()
+    return dict(zip(names.split(":") if names else [], range(3, 3 + 64)))
+
+def memory(text):
+    fd = os.memfd_create("kept")
+    os.write(fd, text)
+    return fd
+
+def say(*words):
+    print(*words, flush=True)
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+Started = subprocess.Popen[str]
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Started]]:
+    with contextlib.ExitStack() as stack:
+
+        def start_one(program: str, **environment: str) -> Started:
+            process = subprocess.Popen(
+                [keeper(), sys.executable, "-c", PRELUDE + program],
+                env=os.environ | environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+def test_it_ends_with_the_code_of_its_program(start):
+    assert start("sys.exit(7)").wait(30) == 7
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path):
+    ended = subprocess.run(
+        [keeper(), tmp_path / "absent"], capture_output=True, text=True, timeout=30
+    )
+    assert ended.returncode == 127
+    assert str(tmp_path / "absent") in ended.stderr
+
+
+@pytest.mark.parametrize("given", [[], [""], ["--unknown"]])
+def test_without_a_program_it_says_how_it_is_used(given):
+    ended = subprocess.run([keeper(), *given], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "Usage: pando-keeper" in ended.stderr
+
+
+def test_what_a_program_gave_away_as_it_died_the_next_one_gets(start):
+    process = start("""
+if "one" not in kept():
+    tell("FDSTORE=1\\nFDNAME=one", memory(b"first"))
+    tell("FDSTORE=1\\nFDNAME=two", memory(b"second"))
+    die()
+say(sorted(kept()), *(os.pread(fd, 9, 0).decode() for _, fd in sorted(kept().items())))
+""")
+    assert process.stdout.readline() == "['one', 'two'] first second\n"
+    assert process.wait(30) == 0
+
+
+def test_what_is_removed_is_closed(start):
+    process = start("""
+if not kept():
+    tell("FDSTORE=1\\nFDNAME=one", memory(b""))
+    tell("FDSTORE=1\\nFDNAME=two", memory(b""))
+    tell("FDSTOREREMOVE=1\\nFDNAME=one")
+    die()
+say(*kept())
+""")
+    assert process.stdout.readline() == "two\n"
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a b", "x" * 256])
+def test_a_name_that_cannot_be_handed_down_is_not_kept(start, name):
+    process = start(f"""
+if not kept():
+    tell("FDSTORE=1\\nFDNAME={name}", memory(b""))
+    tell("FDSTORE=1\\nFDNAME=fine", memory(b""))
+    die()
+say(*kept())
+""")
+    assert process.stdout.readline() == "fine\n"
+
+
+def test_messages_of_other_processes_count_for_nothing(start):
+    process = start("""
+if not kept():
+    if os.fork() == 0:
+        tell("FDSTORE=1\\nFDNAME=foreign", memory(b""))
+        os._exit(0)
+    os.wait()
+    tell("FDSTORE=1\\nFDNAME=own", memory(b""))
+    die()
+say(*kept())
+""")
+    assert process.stdout.readline() == "own\n"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM])
+def test_signals_are_passed_on(start, sent):
+    process = start(f"""
+signal.pthread_sigmask(signal.SIG_BLOCK, [{sent.value}])
+say("ready")
+say(signal.sigwait([{sent.value}]))
+sys.exit(3)
+""")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(sent)
+    assert process.stdout.readline() == f"{sent.value}\n"
+    assert process.wait(30) == 3
+
+
+def test_one_that_is_killed_as_it_is_to_stop_is_not_started_again(start):
+    process = start("""
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+say("ready")
+signal.sigwait([signal.SIGTERM])
+die()
+""")
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGKILL
+    assert process.stdout.read() == ""
+
+
+def test_its_death_is_that_of_its_program(start):
+    process = start("say(os.getpid()); signal.pause()")
+    child = int(process.stdout.readline())
+    assert children_of(process.pid) == [child]
+    process.kill()
+    process.wait()
+    eventually(lambda: not Path(f"/proc/{child}").exists())
+
+
+def test_what_is_not_for_the_store_goes_on_to_the_service_manager(start, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        start(
+            'tell("FDSTORE=1\\nFDNAME=one", memory(b"")); tell("READY=1")',
+            NOTIFY_SOCKET=str(tmp_path / "notify"),
+        )
+        assert manager.recv(4096) == b"READY=1"
+
+
+def test_one_that_dies_at_once_is_started_later_and_later():
+    waits = []
+    with subprocess.Popen(
+        [keeper(), "sh", "-c", "kill -9 $$"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        while len(waits) < 13:
+            waits.append(int(process.stderr.readline().split(" in ")[1].split()[0]))
+        process.kill()
+    assert waits[:10] == [0] * 10
+    assert waits[10:] == [100, 200, 300]
