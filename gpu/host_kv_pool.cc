@@ -47,6 +47,15 @@ absl::Status HostKvPool::CheckFits(const KvLayout& layout,
 
 absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
     const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards) {
+  return CreateIn(shape, capacity_pages, num_shards,
+                  [](uint32_t, uint64_t bytes) {
+                    return HostMemory::Create("a shard of the pool", bytes);
+                  });
+}
+
+absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::CreateIn(
+    const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards,
+    const MakeShard& make) {
   if (num_shards < 1 || num_shards > kMaxShards) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "shards is %u; must be from 1 to %u", num_shards, kMaxShards));
@@ -58,8 +67,7 @@ absl::StatusOr<std::unique_ptr<HostKvPool>> HostKvPool::Create(
   std::vector<KvShard> shards;
   std::vector<HostMemory> memory;
   for (uint32_t index = 0; index < num_shards; ++index) {
-    ASSIGN_OR_RETURN(HostMemory shard,
-                     HostMemory::Create("a shard of the pool", shard_bytes));
+    ASSIGN_OR_RETURN(HostMemory shard, make(index, shard_bytes));
     shards.push_back({index, "host", shard_bytes});
     memory.push_back(std::move(shard));
   }
@@ -94,6 +102,21 @@ std::optional<bool> HostKvPool::IsHeldBy(WriterId writer) const {
   return std::any_of(
       memory_.begin(), memory_.end(),
       [writer](const HostMemory& shard) { return shard.IsHeldBy(writer); });
+}
+
+absl::StatusOr<WriterId> HostKvPool::LastWriter() const {
+  WriterId last(0);
+  for (const HostMemory& shard : memory_) {
+    ASSIGN_OR_RETURN(const WriterId writer, shard.LastWriter());
+    if (writer.value() > last.value()) last = writer;
+  }
+  return last;
+}
+
+bool HostKvPool::IsHeldByAnyUpTo(WriterId last) const {
+  return std::any_of(
+      memory_.begin(), memory_.end(),
+      [last](const HostMemory& shard) { return shard.IsHeldByAnyUpTo(last); });
 }
 
 absl::StatusOr<std::unique_ptr<PageChecksummer>> HostKvPool::MakeChecksummer()

@@ -2,6 +2,7 @@
 #define PANDO_GPU_HOST_KV_POOL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,11 +23,19 @@ class HostKvPool final : public KvPool {
                                 uint32_t num_shards);
   static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
+  // The same, with the memory of each shard from `make`.
+  using MakeShard =
+      std::function<absl::StatusOr<HostMemory>(uint32_t shard, uint64_t bytes)>;
+  static absl::StatusOr<std::unique_ptr<HostKvPool>> CreateIn(
+      const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards,
+      const MakeShard& make);
 
   absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const override;
   absl::StatusOr<UniqueFd> ExportShardTo(WriterId writer,
                                          uint32_t index) const override;
   std::optional<bool> IsHeldBy(WriterId writer) const override;
+  absl::StatusOr<WriterId> LastWriter() const override;
+  bool IsHeldByAnyUpTo(WriterId last) const override;
   absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const override;
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,12 @@
 
 namespace pando {
 namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// A byte beyond the highest that a writer's number may reach: they count up
+// from 1, so that no pandod comes near it.
+constexpr off_t kWriterBytes = off_t{1} << 48;
 
 // One byte for each writer; it need not be within the file.
 struct flock LockOf(WriterId writer, int16_t type) {
@@ -45,9 +52,25 @@ absl::StatusOr<HostMemory> HostMemory::Create(std::string name,
     return absl::ErrnoToStatus(
         errno, absl::StrFormat("cannot size %s to %u bytes", name, bytes));
   }
-  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
-      0) {
+  if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("cannot seal %s", name));
+  }
+  return HostMemory(std::move(name), bytes, std::move(fd));
+}
+
+absl::StatusOr<HostMemory> HostMemory::Adopt(std::string name, uint64_t bytes,
+                                             UniqueFd fd) {
+  struct stat info;
+  if (fcntl(fd.get(), F_GET_SEALS) != kSeals ||
+      (fcntl(fd.get(), F_GETFL) & O_ACCMODE) != O_RDWR ||
+      fstat(fd.get(), &info) != 0) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s cannot be taken over: it is no memory of a pandod", name));
+  }
+  if (static_cast<uint64_t>(info.st_size) != bytes) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s cannot be taken over: it has %u bytes, not %u",
+                        name, info.st_size, bytes));
   }
   return HostMemory(std::move(name), bytes, std::move(fd));
 }
@@ -74,6 +97,33 @@ absl::StatusOr<UniqueFd> HostMemory::ExportTo(WriterId writer) const {
 bool HostMemory::IsHeldBy(WriterId writer) const {
   struct flock lock = LockOf(writer, F_WRLCK);
   return fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+absl::StatusOr<WriterId> HostMemory::LastWriter() const {
+  off_t last = 0;
+  while (true) {
+    struct flock lock = LockOf(WriterId(0), F_WRLCK);
+    lock.l_start = last + 1;
+    lock.l_len = 0;  // to the end
+    if (fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrFormat("asking %s for locks", name_));
+    }
+    if (lock.l_type == F_UNLCK) return WriterId(static_cast<uint64_t>(last));
+    if (lock.l_len != 1 || lock.l_start >= kWriterBytes) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s cannot be taken over: a process has locked it from byte %d on",
+          name_, lock.l_start));
+    }
+    last = lock.l_start;
+  }
+}
+
+bool HostMemory::IsHeldByAnyUpTo(WriterId last) const {
+  struct flock lock = LockOf(WriterId(1), F_WRLCK);
+  lock.l_len = static_cast<off_t>(last.value());
+  return last.value() > 0 &&
+         (fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK);
 }
 
 }  // namespace pando

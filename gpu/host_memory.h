@@ -26,7 +26,15 @@ class HostMemory {
   // `name` is for errors: "a shard of the pool", say.
   static absl::StatusOr<HostMemory> Create(std::string name, uint64_t bytes);
 
+  // Takes over memory that was made so, of a process before this one. The locks
+  // in it live on: LastWriter tells of its writers. FAILED_PRECONDITION: the
+  // descriptor is not of such memory, or that has another size.
+  static absl::StatusOr<HostMemory> Adopt(std::string name, uint64_t bytes,
+                                          UniqueFd fd);
+
   uint64_t bytes() const { return bytes_; }
+  // Another descriptor of ours, for the process after this one.
+  const UniqueFd& fd() const { return fd_; }
 
   // Makes a close-on-exec descriptor, which keeps the memory alive.
   absl::StatusOr<UniqueFd> Export() const;
@@ -38,6 +46,12 @@ class HostMemory {
   // Whether any process still holds a descriptor or a mapping that came from an
   // export to the writer, even by inheritance (fork).
   bool IsHeldBy(WriterId writer) const;
+
+  // The highest number of a writer that holds the memory; 0: there is none.
+  // FAILED_PRECONDITION: a process that holds it has locked what only we lock.
+  absl::StatusOr<WriterId> LastWriter() const;
+  // Whether any writer up to this one holds the memory.
+  bool IsHeldByAnyUpTo(WriterId last) const;
 
  private:
   HostMemory(std::string name, uint64_t bytes, UniqueFd fd)

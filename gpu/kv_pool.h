@@ -66,6 +66,11 @@ class KvPool {
   virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const = 0;
 
+  // As of HostMemory, over all shards, where the memory is that of a pandod
+  // before.
+  virtual absl::StatusOr<WriterId> LastWriter() const { return WriterId(0); }
+  virtual bool IsHeldByAnyUpTo(WriterId /*last*/) const { return false; }
+
  protected:
   KvPool(const KvLayout& layout, uint32_t capacity_pages,
          std::vector<KvShard> shards)

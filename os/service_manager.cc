@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/numbers.h"
 #include "base/unique_fd.h"
@@ -25,7 +26,9 @@ std::optional<T> NumberIn(const char* variable) {
 
 }  // namespace
 
-void TellServiceManager(const std::string& assignments) {
+bool HasServiceManager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
+
+void TellServiceManager(const std::string& assignments, int descriptor) {
   const char* const given = std::getenv("NOTIFY_SOCKET");
   const std::string path = given == nullptr ? "" : given;
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
@@ -36,9 +39,23 @@ void TellServiceManager(const std::string& assignments) {
   const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return;
   const size_t size = offsetof(sockaddr_un, sun_path) + path.size();
-  sendto(fd.get(), assignments.data(), assignments.size(), MSG_NOSIGNAL,
-         reinterpret_cast<const sockaddr*>(&address),
-         static_cast<socklen_t>(size));
+  iovec body = {const_cast<char*>(assignments.data()), assignments.size()};
+  msghdr message = {};
+  message.msg_name = &address;
+  message.msg_namelen = static_cast<socklen_t>(size);
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(descriptor))];
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(descriptor));
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(descriptor));
+  }
+  sendmsg(fd.get(), &message, MSG_NOSIGNAL);
 }
 
 std::optional<absl::Duration> WatchdogTime() {

@@ -11,8 +11,11 @@ namespace pando {
 // Sends assignments as in sd_notify(3), one a line, to the service manager that
 // started the process (systemd, or a program that speaks its protocol). Has no
 // effect when there is none. The protocol is a datagram; libsystemd, which
-// speaks it, too, brings five libraries that pandod has no use for.
-void TellServiceManager(const std::string& assignments);
+// speaks it, too, brings five libraries that pandod has no use for. A
+// `descriptor` goes along, and stays the caller's; -1: none.
+void TellServiceManager(const std::string& assignments, int descriptor = -1);
+// Whether there is one.
+bool HasServiceManager();
 
 // How soon after the last sign of life, "WATCHDOG=1", it kills the process;
 // none: never.

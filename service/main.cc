@@ -21,7 +21,10 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "os/allocator.h"
+#include "os/keeping/kept_descriptors.h"
+#include "os/keeping/owner_lock.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/service_manager.h"
@@ -143,9 +146,18 @@ absl::Status CheckBeginAnew(int argc, char** argv,
   return CheckStart(command.options);
 }
 
-// The same process begins anew, with more flags. Returns only if it cannot.
-void BeginAnew(int argc, char** argv, std::vector<std::string> flags) {
+// The same process begins anew, with more flags, and with what is kept. Returns
+// only if it cannot.
+void BeginAnew(int argc, char** argv, std::vector<std::string> flags,
+               const KeptDescriptors& kept) {
+  if (kept.has_keeper()) kept.PassOn();
   execv("/proc/self/exe", WithFlags(argc, argv, flags).data());
+}
+
+int CannotStart(const absl::Status& why) {
+  Log(LogLevel::kCritical, "cannot start", {{"error", why.message()}});
+  StopLog(EXIT_FAILURE);
+  return EXIT_FAILURE;
 }
 
 int Main(int argc, char** argv) {
@@ -185,10 +197,15 @@ int Main(int argc, char** argv) {
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();
+  KeptDescriptors kept;
+  if (options.keep == "auto") kept = KeptDescriptors::FromEnvironment();
+  // Locked until this process ends, however that comes.
+  const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
+  if (!owner.ok()) return CannotStart(owner.status());
   std::vector<std::string> layout_flags;
   absl::Notification has_layout;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
-      options, [] { kill(getpid(), SIGTERM); },
+      options, &kept, [] { kill(getpid(), SIGTERM); },
       [&](const std::vector<std::string>& flags) {
         RETURN_IF_ERROR(CheckBeginAnew(argc, argv, flags));
         layout_flags = flags;
@@ -196,19 +213,15 @@ int Main(int argc, char** argv) {
         kill(getpid(), SIGUSR1);
         return absl::OkStatus();
       });
-  if (!server.ok()) {
-    Log(LogLevel::kCritical, "cannot start",
-        {{"error", server.status().message()}});
-    StopLog(EXIT_FAILURE);
-    return EXIT_FAILURE;
-  }
+  if (!server.ok()) return CannotStart(server.status());
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
   const int signal = WaitForStop(**server, watchdog, has_layout, argc, argv);
   if (signal == SIGUSR1) {
-    server->reset();
+    // A socket that is kept goes on to listen, so its file must stay.
+    if (!kept.has_keeper()) server->reset();
     StopLog(EXIT_SUCCESS);
-    BeginAnew(argc, argv, std::move(layout_flags));
+    BeginAnew(argc, argv, std::move(layout_flags), kept);
     std::perror("pandod: cannot begin anew with the layout of its pool");
     return EXIT_FAILURE;
   }

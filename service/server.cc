@@ -69,7 +69,7 @@ absl::Status WithOption(const absl::Status& status, absl::string_view option) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
-    Options options, std::function<void()> on_exit,
+    Options options, KeptDescriptors* kept, std::function<void()> on_exit,
     OpenPool::OnLayout on_layout) {
   const absl::Time begin = MonotonicNow();
   std::unique_ptr<OpenPool> open;
@@ -79,12 +79,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     options = WithoutPages(std::move(options));
   }
   RETURN_IF_ERROR(MakeDefaultSocketFolder(options.socket));
-  ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool, MakePool(options));
+  // The pages of an open pool are those of the pandod that has its layout.
+  ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool,
+                   MakePool(options, open == nullptr ? kept : nullptr));
   ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
-                   MakeBlockMemory(options));
-  std::unique_ptr<Server> server(new Server(
-      options, std::move(on_exit), std::move(pool), std::move(block_memory)));
+                   MakeBlockMemory(options, *kept));
+  std::unique_ptr<Server> server(new Server(options, kept, std::move(on_exit),
+                                            std::move(pool),
+                                            std::move(block_memory)));
   server->open_pool_ = std::move(open);
+  server->FindEarlierWriters();
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -95,6 +99,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
+  if (server->open_pool_ == nullptr) kept->ForgetRest();
   Log(LogLevel::kInfo, "pandod serves",
       {{"socket", options.socket},
        {"tcp", options.tcp},
@@ -109,10 +114,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   return server;
 }
 
-Server::Server(const Options& options, std::function<void()> on_exit,
-               std::unique_ptr<KvPool> pool,
+Server::Server(const Options& options, KeptDescriptors* kept,
+               std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
                std::unique_ptr<HostMemory> block_memory)
     : options_(options),
+      kept_(kept),
       on_exit_(std::move(on_exit)),
       epoch_(RandomId()),
       pool_(std::move(pool)),
@@ -175,15 +181,25 @@ absl::Status Server::MakeVerifier() {
   return absl::OkStatus();
 }
 
-UnixSocket Server::SocketAt(const std::string& path) const {
-  return {path, options_.socket_mode, socket_group_};
+void Server::FindEarlierWriters() {
+  cache_.SetSessionLimits({});
+  earlier_writers_ = std::make_unique<EarlierWriters>(
+      &cache_, &blocks_, *pool_, block_memory_.get(), options_.quarantine);
+  cache_.SetSessionLimits(SessionLimitsOf(options_));
+}
+
+UnixSocket Server::SocketAt(const std::string& path,
+                            std::string kept_name) const {
+  return {path, options_.socket_mode, socket_group_, kept_,
+          std::move(kept_name)};
 }
 
 absl::Status Server::StartMemorySocket() {
-  ASSIGN_OR_RETURN(attachments_, Attachments::Start(&cache_, pool_.get(),
-                                                    block_memory_.get()));
+  ASSIGN_OR_RETURN(attachments_,
+                   Attachments::Start(&cache_, pool_.get(), block_memory_.get(),
+                                      earlier_writers_->last()));
   absl::StatusOr<std::unique_ptr<MemorySocket>> memory = MemorySocket::Start(
-      {.socket = SocketAt(options_.memory_socket),
+      {.socket = SocketAt(options_.memory_socket, "listen-memory"),
        .filter = &peer_filter_,
        .token_ttl = options_.attach_token_ttl,
        .max_tokens_per_session = options_.max_attach_tokens_per_session},
@@ -326,6 +342,7 @@ void Server::MakeServices() {
 void Server::RunHousekeeping() {
   ++turns_;
   attachments_->CheckUnwatched();
+  earlier_writers_->Check();
   const ExpiredSessions expired =
       cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
   for (SessionId gone : expired.gone) Forget(gone);
@@ -419,7 +436,7 @@ void Server::ShowGauges() {
 
 absl::Status Server::StartRpc() {
   RpcServer::Config config;
-  config.socket = SocketAt(options_.socket);
+  config.socket = SocketAt(options_.socket, "listen-grpc");
   config.filter = &peer_filter_;
   config.tcp = options_.tcp;
   if (!options_.tls_certificate.empty()) {

@@ -16,6 +16,7 @@
 #include "events/routers/kv_events.h"
 #include "gpu/host_memory.h"
 #include "gpu/kv_pool.h"
+#include "os/keeping/kept_descriptors.h"
 #include "os/sockets/peer_filter.h"
 #include "os/sockets/unix_listener.h"
 #include "service/calls/call_policy.h"
@@ -34,6 +35,7 @@
 #include "service/lane/gauge_board.h"
 #include "service/lane/lane_server.h"
 #include "service/memory/attachments.h"
+#include "service/memory/earlier_writers.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/open_pool.h"
 #include "service/memory/page_verifier.h"
@@ -57,8 +59,10 @@ class Server {
   // process to drain and end.
   // `on_layout` is called there when an open pool may take a layout: the
   // process is to begin anew with these flags, unless it returns why it cannot.
+  // `kept` has what it takes over, and gets what it makes; it outlives the
+  // server, and belongs to this process until that ends.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
-      Options options, std::function<void()> on_exit,
+      Options options, KeptDescriptors* kept, std::function<void()> on_exit,
       OpenPool::OnLayout on_layout);
   // Stops at once; running calls are cut off.
   ~Server();
@@ -81,8 +85,8 @@ class Server {
   }
 
  private:
-  Server(const Options& options, std::function<void()> on_exit,
-         std::unique_ptr<KvPool> pool,
+  Server(const Options& options, KeptDescriptors* kept,
+         std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
          std::unique_ptr<HostMemory> block_memory);
 
   // Tells sessions, watchers of health and waiting matches that nothing new is
@@ -92,7 +96,9 @@ class Server {
   // Runs on the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
-  UnixSocket SocketAt(const std::string& path) const;
+  // Withholds what workers of the pandod before still map.
+  void FindEarlierWriters();
+  UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
   // Verifies what tiers load, if pages are verified.
@@ -121,6 +127,7 @@ class Server {
   // After the start they change only on the polling thread, while the thread
   // that started the server waits for it (Reload).
   Options options_;
+  KeptDescriptors* const kept_;
   const std::function<void()> on_exit_;
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
@@ -138,6 +145,7 @@ class Server {
   std::unique_ptr<OpenPool> open_pool_;  // null: the pool has a layout
 
   // In the order in which they start: each may use those before it.
+  std::unique_ptr<EarlierWriters> earlier_writers_;
   std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;
   std::unique_ptr<KvEvents> kv_events_;  // null: off

@@ -17,6 +17,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "os/logging/log.h"
 
 namespace pando {
 namespace {
@@ -100,12 +101,49 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace
+int OptionOf(const UniqueFd& fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  getsockopt(fd.get(), SOL_SOCKET, option, &value, &size);
+  return value;
+}
 
-absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
-    const UnixSocket& socket) {
-  const std::string& path = socket.path;
-  ASSIGN_OR_RETURN(const UniqueFd folder, LockFolderOf(path));
+// Whether a caller who connects to the path reaches this socket.
+absl::Status CheckListensAt(const UniqueFd& fd, const std::string& path) {
+  if (OptionOf(fd, SO_DOMAIN) != AF_UNIX ||
+      OptionOf(fd, SO_TYPE) != SOCK_STREAM ||
+      OptionOf(fd, SO_ACCEPTCONN) != 1) {
+    return absl::FailedPreconditionError("it is no listening Unix socket");
+  }
+  sockaddr_un address = {};
+  socklen_t size = sizeof(address) - 1;
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  if (path != address.sun_path) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("it listens on '%s'", address.sun_path));
+  }
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    return absl::FailedPreconditionError("its file is gone");
+  }
+  return absl::OkStatus();
+}
+
+// Not valid: none is kept that fits.
+UniqueFd TakeKept(const UnixSocket& socket) {
+  if (socket.kept == nullptr) return UniqueFd();
+  UniqueFd fd = socket.kept->Take(socket.kept_name);
+  if (!fd.valid()) return fd;
+  const absl::Status fits = CheckListensAt(fd, socket.path);
+  if (fits.ok() && fcntl(fd.get(), F_SETFL, O_NONBLOCK) == 0) return fd;
+  Log(LogLevel::kWarning, "a kept socket is not used: another one is made",
+      {{"name", socket.kept_name},
+       {"socket", socket.path},
+       {"reason", fits.message()}});
+  return UniqueFd();
+}
+
+absl::StatusOr<UniqueFd> BindTo(const std::string& path) {
   RETURN_IF_ERROR(RemoveStaleSocket(path));
   absl::StatusOr<sockaddr_un> address = MakeAddress(path);
   UniqueFd fd = MakeSocket();
@@ -114,15 +152,33 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
            sizeof(*address)) != 0) {
     return errno == ENOENT ? NoFolderFor(path) : Error("cannot bind", path);
   }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
+    const UnixSocket& socket) {
+  const std::string& path = socket.path;
+  ASSIGN_OR_RETURN(const UniqueFd folder, LockFolderOf(path));
+  UniqueFd fd = TakeKept(socket);
+  const bool is_new = !fd.valid();
+  if (is_new) {
+    ASSIGN_OR_RETURN(fd, BindTo(path));
+  }
   auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
   // No process can connect before it listens, whatever the mode is until then.
   // Who may write to the folder may have put a link there: it is not followed.
+  // One that listens already takes our process for its server's from now on.
   constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
   if ((socket.group.has_value() &&
        lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||
       fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||
       listen(listener->fd(), kBacklog) != 0) {
     return Error("cannot listen on", path);
+  }
+  if (is_new && socket.kept != nullptr) {
+    socket.kept->Keep(socket.kept_name, listener->fd_);
   }
   return listener;
 }

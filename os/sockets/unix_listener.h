@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "os/keeping/kept_descriptors.h"
 
 namespace pando {
 
@@ -19,14 +20,19 @@ struct UnixSocket {
   mode_t mode = 0660;
   // The group of the file; none: that of this process.
   std::optional<gid_t> group = {};
+  // Where it is kept for the next process, and under which name. Null: nowhere.
+  KeptDescriptors* kept = nullptr;
+  std::string kept_name = {};
 };
 
 // A listening, non-blocking stream socket and its file; the destructor removes
 // the file. Owned by the server that accepts from it.
 class UnixListener {
  public:
-  // Replaces a socket file whose server is gone. If a server answers there, or
-  // the file is no socket, it is left alone, and the result is an error.
+  // Takes over a socket that is kept; callers who connected meanwhile wait in
+  // it. Else replaces a socket file whose server is gone. If a server answers
+  // there, or the file is no socket, it is left alone, and the result is an
+  // error.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Start(
       const UnixSocket& socket);
   // Removes the file, unless another one has taken its place.

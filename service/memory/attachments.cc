@@ -11,9 +11,10 @@
 namespace pando {
 
 absl::StatusOr<std::unique_ptr<Attachments>> Attachments::Start(
-    PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory) {
+    PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory,
+    WriterId last_writer) {
   auto attachments =
-      absl::WrapUnique(new Attachments(cache, pool, block_memory));
+      absl::WrapUnique(new Attachments(cache, pool, block_memory, last_writer));
   ASSIGN_OR_RETURN(
       attachments->watcher_,
       ProcessWatcher::Start([raw = attachments.get()](WriterId writer) {

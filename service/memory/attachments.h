@@ -34,9 +34,11 @@ namespace pando {
 // here, and about mappings that a living process has given up.
 class Attachments {
  public:
-  // All outlive it. `block_memory` may be null: there is none.
+  // All outlive it. `block_memory` may be null: there is none. Writers count up
+  // from `last_writer`, the last one of the pandod before.
   static absl::StatusOr<std::unique_ptr<Attachments>> Start(
-      PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory);
+      PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory,
+      WriterId last_writer = WriterId(0));
 
   // Records a process as a writer, and returns a descriptor for it of each
   // shard of the pool, or of the block memory. FAILED_PRECONDITION: its session
@@ -69,8 +71,11 @@ class Attachments {
   };
 
   Attachments(PrefixCache* cache, const KvPool* pool,
-              const HostMemory* block_memory)
-      : cache_(cache), pool_(pool), block_memory_(block_memory) {}
+              const HostMemory* block_memory, WriterId last_writer)
+      : cache_(cache),
+        pool_(pool),
+        block_memory_(block_memory),
+        last_writer_(last_writer.value()) {}
 
   absl::StatusOr<Exported> ExportTo(WriterId writer,
                                     AttachGrant::What what) const;
@@ -97,7 +102,7 @@ class Attachments {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<WriterId, Attachment> attachments_
       ABSL_GUARDED_BY(mutex_);
-  uint64_t last_writer_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_writer_ ABSL_GUARDED_BY(mutex_);
   // The last member: its thread calls OnProcessEnded.
   std::unique_ptr<ProcessWatcher> watcher_;
 };

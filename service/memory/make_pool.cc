@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
 #include "os/logging/log.h"
 #include "os/memory_limit.h"
+#include "service/memory/kept_memory.h"
 #include "service/options/option_checks.h"
 
 namespace pando {
@@ -33,7 +35,12 @@ absl::Status CheckIndexFitsInMemory(const Options& options) {
       options.pool_pages, needed, memory));
 }
 
-absl::Status ChooseMemory(Options& options) {
+absl::Status ChooseMemory(Options& options, uint64_t kept_bytes) {
+  // The free memory is less by what is kept.
+  if (kept_bytes > 0 && kept_bytes % options.block_extent == 0) {
+    options.memory = kept_bytes;
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const uint64_t free, FreeMemory());
   const uint64_t extents = free / kFreeMemoryParts / options.block_extent;
   if (extents == 0) {
@@ -88,11 +95,20 @@ absl::Status CheckPoolFits(const Options& options) {
   return HostKvPool::CheckFits(layout, options.pool_pages, options.pool_shards);
 }
 
-absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options) {
+absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
+                                                 KeptDescriptors* kept) {
   if (options.pool_memory == "cuda") return MakeCudaPool(options);
   RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
-  return HostKvPool::Create(ShapeOf(options), options.pool_pages,
-                            options.pool_shards);
+  if (kept == nullptr || !options.mover_socket.empty()) {
+    return HostKvPool::Create(ShapeOf(options), options.pool_pages,
+                              options.pool_shards);
+  }
+  return HostKvPool::CreateIn(
+      ShapeOf(options), options.pool_pages, options.pool_shards,
+      [kept](uint32_t shard, uint64_t bytes) {
+        return KeptMemory(*kept, absl::StrCat("pool-", shard),
+                          "a shard of the pool", bytes);
+      });
 }
 
 absl::Status CheckBlockMemoryFits(const Options& options) {
@@ -103,12 +119,17 @@ absl::Status CheckBlockMemoryFits(const Options& options) {
                       options.memory, memory));
 }
 
-absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(Options& options) {
-  if (options.chooses_memory) RETURN_IF_ERROR(ChooseMemory(options));
+absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
+    Options& options, KeptDescriptors& kept) {
+  constexpr char kBlocks[] = "blocks";
+  if (options.chooses_memory) {
+    RETURN_IF_ERROR(ChooseMemory(options, kept.BytesOf(kBlocks)));
+  }
   if (options.memory == 0) return nullptr;
   RETURN_IF_ERROR(CheckBlockMemoryFits(options));
-  ASSIGN_OR_RETURN(HostMemory made,
-                   HostMemory::Create("the block memory", options.memory));
+  ASSIGN_OR_RETURN(
+      HostMemory made,
+      KeptMemory(kept, kBlocks, "the block memory", options.memory));
   return std::make_unique<HostMemory>(std::move(made));
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "gpu/host_memory.h"
 #include "gpu/kv_pool.h"
+#include "os/keeping/kept_descriptors.h"
 #include "service/options/options.h"
 
 namespace pando {
@@ -17,12 +18,16 @@ absl::Status CheckPoolFits(const Options& options);
 absl::Status CheckBlockMemoryFits(const Options& options);
 
 // Makes the pool that the options ask for. Sets options.pool_pages where they
-// ask for a fraction of the free memory.
-absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options);
+// ask for a fraction of the free memory. A pool in host memory is in the memory
+// that is kept of a pandod before, if that fits. Without `kept`, and where a
+// pando-mover may still write for that pandod, it is not.
+absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
+                                                 KeptDescriptors* kept);
 
-// Makes the block memory; null where the options ask for none. Sets
-// options.memory where they leave its size open.
-absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(Options& options);
+// Makes the block memory, in the same way; null where the options ask for none.
+// Sets options.memory where they leave its size open: to that of what is kept.
+absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
+    Options& options, KeptDescriptors& kept);
 
 }  // namespace pando
 

@@ -453,6 +453,9 @@ std::vector<OptionSpec> MakeOptionTable() {
              {"at-once", "first-hit", "second-hit"},
              "When a page is copied: as soon as it is cached, or when other "
              "requests use it for the first or the second time"),
+      Choice("keep", &Options::keep, {"auto", "no"},
+             "Whether sockets and host memory outlive pandod, to be taken over "
+             "by the next one; auto: where pando-keeper or systemd keeps them"),
       Live(Time("drain-timeout", &Options::drain_timeout, zero, hour,
                 "How long to wait for the workers after SIGTERM")),
       Live(Time("check-invariants-every", &Options::check_invariants_every,

@@ -144,6 +144,8 @@ struct Options {
   std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
   std::string tier_write = "at-once";
+  // auto or no.
+  std::string keep = "auto";
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

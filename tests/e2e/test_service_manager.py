@@ -31,10 +31,14 @@ class Manager:
         self._socket.bind(str(self.path))
 
     def next(self, timeout: float = 30) -> dict[str, str]:
-        """The assignments of the next message."""
+        """The assignments of the next message, but for those to its store of
+        descriptors."""
         self._socket.settimeout(timeout)
-        text = self._socket.recv(4096).decode()
-        return dict(line.split("=", 1) for line in text.splitlines())
+        while True:
+            text = self._socket.recv(4096).decode()
+            message = dict(line.split("=", 1) for line in text.splitlines())
+            if "FDSTORE" not in message:
+                return message
 
     def until(self, name: str) -> dict[str, str]:
         """The next message that assigns this."""

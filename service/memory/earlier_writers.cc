@@ -1,0 +1,106 @@
+#include "service/memory/earlier_writers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "core/operators/rest_reservation.h"
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "os/random_id.h"
+
+namespace pando {
+namespace {
+
+// Longer than a step of an engine, which uses its pages until its end.
+constexpr absl::Duration kShortestTime = absl::Minutes(1);
+
+// Reserves all of the block memory: each extent is one block of a kind of its
+// own.
+void ReserveAllBlocks(BlockCache& blocks, SessionId session) {
+  const BlockStats stats = blocks.Stats();
+  const KindSpec spec = {.ns = {},
+                         .identity = "pando-withheld",
+                         .label = "withheld for workers of the pandod before",
+                         .key_bytes = kMinKeyBytes,
+                         .shard_bytes = stats.extent_bytes,
+                         .shards = 1};
+  const auto kinds = blocks.OpenKinds(session, {&spec, 1});
+  if (!kinds.ok()) return;
+  for (uint64_t done = 0, call = 1; done < stats.extents; ++call) {
+    const uint64_t end =
+        std::min<uint64_t>(stats.extents, done + kMaxBlockKeys);
+    std::string keys;
+    for (; done < end; ++done) {
+      std::string key(kMinKeyBytes, '\0');
+      key.replace(0, sizeof(done), reinterpret_cast<const char*>(&done),
+                  sizeof(done));
+      keys += key;
+    }
+    const BlockKeys all = {
+        .kind = kinds->front().number, .keys = keys, .before = {}};
+    blocks
+        .Reserve({.session = session,
+                  .reservation = ReservationId(call),
+                  .keys = {&all, 1}})
+        .IgnoreError();
+  }
+}
+
+}  // namespace
+
+EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
+                               const KvPool& pool,
+                               const HostMemory* block_memory,
+                               absl::Duration quarantine)
+    : cache_(cache), time_(std::max(quarantine, kShortestTime)) {
+  last_ = pool.LastWriter().value_or(WriterId(0));
+  if (block_memory != nullptr) {
+    const WriterId of_blocks = block_memory->LastWriter().value_or(WriterId(0));
+    if (of_blocks.value() > last_.value()) last_ = of_blocks;
+  }
+  Withhold(
+      [&pool, this] { return pool.IsHeldByAnyUpTo(last_); },
+      [this](SessionId session) { cache_->Run(RestReservation(session)); });
+  if (block_memory == nullptr) return;
+  Withhold(
+      [block_memory, this] { return block_memory->IsHeldByAnyUpTo(last_); },
+      [blocks](SessionId session) { ReserveAllBlocks(*blocks, session); });
+}
+
+void EarlierWriters::Withhold(std::function<bool()> is_mapped,
+                              const std::function<void(SessionId)>& reserve) {
+  if (!is_mapped()) return;
+  const SessionId session(RandomId());
+  const SessionNumber number = cache_->OpenSession(
+      session, "workers of the pandod before", /*is_internal=*/true);
+  // pandod knows that they are there, and not who they are.
+  cache_->AttachSession(session, std::nullopt).IgnoreError();
+  reserve(session);
+  const absl::Time now = MonotonicNow();
+  cache_->SuspendSession(session, now);
+  cache_->ExpireSessions(now, time_);
+  withheld_.push_back({number, std::move(is_mapped)});
+  Log(LogLevel::kInfo,
+      "workers of the pandod before map its memory: it is in quarantine until "
+      "they let go of it",
+      {{"session", number.value()}, {"seconds", absl::ToInt64Seconds(time_)}});
+}
+
+void EarlierWriters::Check() {
+  std::erase_if(withheld_, [this](const Withheld& each) {
+    if (each.is_mapped()) return false;
+    // It is free already when the time is over, or by an operator's hand.
+    if (cache_->FreeQuarantine(each.session).ok()) {
+      Log(LogLevel::kInfo,
+          "no worker of the pandod before maps its memory: it is free",
+          {{"session", each.session.value()}});
+    }
+    return true;
+  });
+}
+
+}  // namespace pando

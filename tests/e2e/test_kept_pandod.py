@@ -1,0 +1,332 @@
+"""pandod dies under pando-keeper: its sockets and its memory do not."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import blocks
+import numpy as np
+import pytest
+from eventually import eventually
+from kept_pandod import KeptPandod, keeper, kept, memory_files
+from lanes import needs_lane
+from pando_kv import (
+    Client,
+    DeadlineError,
+    KvLayout,
+    PandoError,
+    SessionLostError,
+    UnavailableError,
+)
+from pando_kv.blocks import are_places
+from pandod_process import (
+    OPEN,
+    PAGE_TOKENS,
+    POOL_PAGES,
+    Pandod,
+    binary,
+    clean_environment,
+)
+from worker_process import WorkerProcess
+
+TOKENS = list(range(2 * PAGE_TOKENS))
+KILLS = 20
+
+# Connects to each socket again and again, until its input ends; says how often a
+# connection failed.
+CONNECTOR = """
+import select, socket, sys
+made, failed = 0, []
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    for path in sys.argv[1:]:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(30)
+            try:
+                peer.connect(path)
+                made += 1
+            except OSError as error:
+                failed.append(str(error))
+print(made, failed)
+"""
+
+
+@contextlib.contextmanager
+def connecting(server: KeptPandod) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", CONNECTOR, server.socket, server.memory_socket],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+
+
+def call_in_another_epoch(client: Client, epoch: int) -> int:
+    """Calls until one is answered by another pandod than that of `epoch`."""
+
+    def is_answered() -> bool:
+        try:
+            client.match_prefix(TOKENS, lock=True).lock.release()
+            return client.epoch != epoch
+        except (SessionLostError, UnavailableError, DeadlineError):
+            return False  # it is away, or the session is lost
+
+    eventually(is_answered)
+    return client.epoch
+
+
+@needs_lane
+def test_no_connection_is_refused_while_it_is_killed_again_and_again(tmp_path):
+    with kept(tmp_path) as server, connecting(server) as connector:
+        memory = memory_files(server.server_pid)
+        assert len(memory) == 1
+        with (
+            Client(server.address, lane=False) as by_grpc,
+            Client(server.address) as by_lane,
+        ):
+            epoch = by_grpc.epoch
+            for _ in range(KILLS):
+                server.kill_server()
+                call_in_another_epoch(by_lane, epoch)
+                epoch = call_in_another_epoch(by_grpc, epoch)
+                assert memory_files(server.server_pid).keys() == memory.keys()
+        assert memory_files(server.pid).keys() == memory.keys()
+        output, _ = connector.communicate("")
+        made, failed = output.split(maxsplit=1)
+        assert failed.strip() == "[]"
+        assert int(made) > KILLS
+
+
+def test_memory_that_workers_have_filled_is_not_there_twice(tmp_path):
+    with kept(tmp_path, pool_pages=1024, heads=8, head_size=64) as server:
+        with Client(server.address) as client, client.attach_pool() as pool:
+            size = pool.memory().nbytes
+            pool.memory()[:] = 1
+        for _ in range(3):
+            server.kill_server()
+            server.wait_serving()
+            with Client(server.address) as client, client.attach_pool() as pool:
+                pool.memory()[:] = 2
+        held = memory_files(server.pid) | memory_files(server.server_pid)
+        assert len(held) == 1
+        assert size <= sum(held.values()) < 1.1 * size
+
+
+def test_a_mapping_of_before_is_of_the_same_memory(tmp_path):
+    with kept(tmp_path) as server, Client(server.address) as client:
+        with client.attach_pool() as before:
+            epoch = client.epoch
+            server.kill_server()
+            call_in_another_epoch(client, epoch)
+            with client.attach_pool() as after:
+                before.memory()[:4] = (1, 2, 3, 4)
+                np.testing.assert_array_equal(after.memory()[:4], (1, 2, 3, 4))
+
+
+def test_pages_that_workers_of_before_map_are_handed_out_once_they_let_go(tmp_path):
+    pages = POOL_PAGES - 1
+    with kept(tmp_path) as server, WorkerProcess(server.address) as worker:
+        worker.do("attach", "lock", "reserve")
+        server.kill_server()
+        server.wait_serving()
+        with Client(server.address) as client:
+            assert client.stats().pages.quarantined == pages
+            with pytest.raises(PandoError):
+                client.allocate_pages(1)
+            assert client.match_prefix(TOKENS).page_ids.size == 0
+            worker.kill()
+            eventually(lambda: client.stats().pages.free == pages)
+            assert client.allocate_pages(pages).size == pages
+
+
+def test_blocks_that_workers_of_before_map_are_handed_out_once_they_let_go(tmp_path):
+    with kept(tmp_path, **blocks.BLOCKS_ONLY) as server, Client(server.address) as old:
+        inodes = memory_files(server.server_pid).keys()
+        memory = old.attach_memory()
+        server.kill_server()
+        server.wait_serving()
+        assert memory_files(server.server_pid).keys() == inodes
+        with Client(server.address) as client:
+            now = client.attach_memory()
+            (kind,) = client.open_kinds([blocks.spec(shard_bytes=blocks.MIB)])
+            named = blocks.keys(16)
+            places = client.reserve_blocks(1, [blocks.of(kind, named)])
+            assert not are_places(places).any()
+            assert client.match_prefix(TOKENS).page_ids.size == 0
+            del memory
+            eventually(lambda: client.stats().blocks.used_bytes == 0)
+            places = blocks.store(client, now, 2, kind, named)
+            blocks.assert_holds(now, kind, named, places)
+
+
+def test_a_size_that_pandod_chose_stays(tmp_path):
+    with kept(tmp_path, **blocks.BLOCKS_ONLY | {"memory": None}) as server:
+        memory = memory_files(server.server_pid)
+        assert memory
+        server.kill_server()
+        server.wait_serving()
+        assert memory_files(server.server_pid).keys() == memory.keys()
+
+
+def test_an_open_pool_gets_its_memory_back_with_its_layout(tmp_path):
+    layout = KvLayout.make(
+        capacity_pages=0,
+        layers=2,
+        heads=2,
+        head_size=8,
+        dtype="float32",
+        page_tokens=PAGE_TOKENS,
+    )
+    with kept(tmp_path, **OPEN, pool_bytes="1MiB") as server:
+        with Client(server.address) as client:
+            client.attach_pool(expected_layout=layout, model="m").close()
+        memory = memory_files(server.server_pid)
+        assert len(memory) == 1
+        server.kill_server()
+        server.wait_serving()
+        with (
+            Client(server.address) as client,
+            client.attach_pool(expected_layout=layout, model="m"),
+        ):
+            assert memory_files(server.server_pid).keys() == memory.keys()
+
+
+def test_a_socket_whose_file_is_gone_is_made_anew(tmp_path):
+    with kept(tmp_path) as server:
+        server.socket.unlink()
+        server.kill_server()
+        server.wait_serving()
+        assert "its file is gone" in server.log()
+        # The one that took its place is kept, too.
+        server.kill_server()
+        server.wait_serving()
+        assert server.log().count("a kept socket is not used") == 1
+
+
+def test_it_ends_when_pandod_ends_by_itself(tmp_path):
+    with kept(tmp_path) as server:
+        os.kill(server.server_pid, signal.SIGTERM)
+        assert server.wait() == 0
+        assert not server.socket.exists()
+
+
+def test_it_tells_pandod_to_drain(tmp_path):
+    with kept(tmp_path, drain_timeout="1h") as server, Client(server.address) as client:
+        lock = client.match_prefix(TOKENS, lock=True).lock
+        server.terminate()
+        eventually(lambda: "draining" in server.log())
+        assert server.running
+        lock.release()
+        assert server.wait() == 0
+
+
+def test_wrong_options_end_it_with_their_code(tmp_path):
+    ended = subprocess.run(
+        [keeper(), binary(), "--pool-pages=nonsense"],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert "pool-pages" in ended.stderr
+
+
+def test_without_keep_nothing_is_kept(tmp_path):
+    with kept(tmp_path, keep="no") as server:
+        memory = memory_files(server.server_pid)
+        assert not memory_files(server.pid)
+        server.kill_server()
+        server.wait_serving()
+        assert memory_files(server.server_pid).keys().isdisjoint(memory)
+
+
+# Becomes a pandod that is handed down what its first argument says.
+HANDING_DOWN = """
+import fcntl, os, socket, sys
+
+def memory(size=0):
+    fd = os.memfd_create("pando-kv", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 7)
+    return fd
+
+def listening_at(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    return listener.detach()
+
+given = eval(sys.argv[1])
+beyond = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in given.values()]
+for i, fd in enumerate(beyond):
+    os.dup2(fd, 3 + i)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.environ["LISTEN_FDS"] = str(len(given))
+os.environ["LISTEN_FDNAMES"] = ":".join(given)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class HandedDown(Pandod):
+    """A pandod that is handed down descriptors: those of an expression."""
+
+    def __init__(self, folder: Path, given: str) -> None:
+        super().__init__(folder, drain_timeout="0s")
+        self._given = given
+
+    def _command(self) -> list[Path | str]:
+        return [sys.executable, "-c", HANDING_DOWN, self._given, *super()._command()]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("{'pool-0': memory(4096)}", "it has 4096 bytes, not"),
+        ("{'pool-0': os.open('/dev/zero', os.O_RDWR)}", "it is no memory of a pandod"),
+        ("{'listen-grpc': memory()}", "it is no listening Unix socket"),
+        ("{'listen-memory': listening_at('%s/other')}", "it listens on '"),
+    ],
+)
+def test_what_is_not_its_own_is_refused_with_a_sentence(tmp_path, given, reason):
+    owned = given.replace("{", "{'owner': memory(), ") % (
+        (tmp_path,) * given.count("%")
+    )
+    server = HandedDown(tmp_path, owned)
+    server.start(NOTIFY_SOCKET=str(tmp_path / "notify"))
+    with contextlib.closing(server):
+        assert reason in server.log()
+        with Client(server.address) as client, client.attach_pool() as pool:
+            pool.memory()[:] = 1
+        server.close_in_order()
+
+
+def test_what_no_pandod_has_given_away_is_not_used(tmp_path):
+    server = HandedDown(tmp_path, "{'web': memory(), 'pool-0': memory(1 << 20)}")
+    server.start(NOTIFY_SOCKET=str(tmp_path / "notify"))
+    with contextlib.closing(server):
+        assert len(memory_files(server.pid)) == 1
+        assert "not used" not in server.log()
+        server.close_in_order()
+
+
+def test_a_second_owner_does_not_start(tmp_path):
+    owner = os.memfd_create("owner")
+    with open(f"/proc/self/fd/{owner}", "r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        given = f"{{'owner': os.open('/proc/{os.getpid()}/fd/{owner}', os.O_RDWR)}}"
+        ended = subprocess.run(
+            [sys.executable, "-c", HANDING_DOWN, given, binary(), "--http="],
+            env=clean_environment() | {"NOTIFY_SOCKET": str(tmp_path / "notify")},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    os.close(owner)
+    assert ended.returncode == 1
+    assert "another pandod, which lives, owns" in ended.stderr
