@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "clients/cpp/src/memory_socket.h"
 #include "clients/cpp/src/status.h"
 
 namespace pando {
@@ -34,17 +33,8 @@ absl::Status ReadAnswer(const lane::Call& call,
 
 }  // namespace
 
-void ClientLane::Open(const std::string& memory_socket, std::string_view token,
-                      uint32_t page_tokens, absl::Duration timeout) {
+absl::Status ClientLane::Open(ReceivedMemory memory, uint32_t page_tokens) {
   page_tokens_ = page_tokens;
-  const absl::Status fetched = Fetch(memory_socket, token, timeout);
-  if (!fetched.ok()) Close(fetched);
-}
-
-absl::Status ClientLane::Fetch(const std::string& memory_socket,
-                               std::string_view token, absl::Duration timeout) {
-  ASSIGN_OR_RETURN(ReceivedMemory memory,
-                   ReceiveMemory(memory_socket, token, timeout));
   // The lane, its doorbell, the gauges.
   if (memory.descriptors.size() != 3) {
     return absl::InternalError(absl::StrCat(

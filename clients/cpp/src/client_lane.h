@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cpp/src/lane_methods.h"
+#include "clients/cpp/src/memory_socket.h"
 #include "clients/cpp/src/packed_tokens.h"
 #include "clients/lane/gauges.h"
 #include "clients/lane/lane.h"
@@ -27,9 +28,8 @@ inline namespace client {
 // call.
 class ClientLane {
  public:
-  // Redeems `token` for a lane. When that fails there is no lane.
-  void Open(const std::string& memory_socket, std::string_view token,
-            uint32_t page_tokens, absl::Duration timeout);
+  // Opens it, with what a token was redeemed for. On an error it stays closed.
+  absl::Status Open(ReceivedMemory memory, uint32_t page_tokens);
   // Closes the lane. Calls without an answer are made again over gRPC.
   void Close(const absl::Status& why);
 
@@ -61,8 +61,6 @@ class ClientLane {
       absl::Time deadline);
 
  private:
-  absl::Status Fetch(const std::string& memory_socket, std::string_view token,
-                     absl::Duration timeout);
   // Null while it is not open.
   std::shared_ptr<lane::Lane> lane() const;
 

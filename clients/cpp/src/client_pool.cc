@@ -10,7 +10,6 @@
 #include "clients/cpp/src/connection.h"
 #include "clients/cpp/src/convert.h"
 #include "clients/cpp/src/layout.h"
-#include "clients/cpp/src/memory_socket.h"
 #include "clients/cpp/src/status.h"
 #include "pando/client.h"
 
@@ -170,13 +169,11 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
     }
     request.set_fingerprint(Fingerprint(layout, model));
   }
-  ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
-                   connection_->Call(connection_->page_pool(),
-                                     &v1::PagePool::Stub::AttachPool, request));
-
-  ASSIGN_OR_RETURN(const ReceivedMemory shards,
-                   ReceiveMemory(grant.memory_socket(), grant.token(),
-                                 connection_->timeout()));
+  ASSIGN_OR_RETURN(
+      const ReceivedMemory shards,
+      connection_->FetchMemory(
+          connection_->page_pool(), &v1::PagePool::Stub::AttachPool, request,
+          [&] { return connection_->CheckSession(session.id); }));
   RETURN_IF_ERROR(CheckSizes(pool, shards.sizes));
   return MappedPool::Map(std::move(pool), described.epoch(), shards.descriptors,
                          options.shards, options.addresses);
@@ -185,12 +182,11 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
 absl::Status Client::LinkSession(uint64_t session_id) {
   v1::AttachPoolRequest request;
   request.set_session_id(session_id);
-  ASSIGN_OR_RETURN(const v1::AttachPoolResponse grant,
-                   connection_->Call(connection_->page_pool(),
-                                     &v1::PagePool::Stub::AttachPool, request));
-  ASSIGN_OR_RETURN(ReceivedMemory received,
-                   ReceiveMemory(grant.memory_socket(), grant.token(),
-                                 connection_->timeout()));
+  ASSIGN_OR_RETURN(
+      ReceivedMemory received,
+      connection_->FetchMemory(connection_->page_pool(),
+                               &v1::PagePool::Stub::AttachPool, request,
+                               [] { return absl::OkStatus(); }));
   connection_->Keep(std::move(received.descriptors));
   return absl::OkStatus();
 }

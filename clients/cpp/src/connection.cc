@@ -65,14 +65,22 @@ void Connection::OpenLane(const Session& session) {
   }
   v1::OpenLaneRequest request;
   request.set_session_id(session.id);
-  const absl::StatusOr<v1::OpenLaneResponse> granted =
-      Call(*data_path_, &v1::DataPath::Stub::OpenLane, request);
-  if (granted.ok()) {
-    lane_.Open(granted->memory_socket(), granted->token(), session.page_tokens,
-               endpoint_->timeout());
-  } else {
-    lane_.Close(granted.status());
+  absl::StatusOr<ReceivedMemory> memory =
+      FetchMemory(*data_path_, &v1::DataPath::Stub::OpenLane, request,
+                  [] { return absl::OkStatus(); });
+  const absl::Status opened =
+      memory.ok() ? lane_.Open(*std::move(memory), session.page_tokens)
+                  : memory.status();
+  if (!opened.ok()) lane_.Close(opened);
+}
+
+absl::Status Connection::AsUnanswered(const absl::Status& status) {
+  // No file, a connection that is closed as we write, a refused token.
+  if (!absl::IsNotFound(status) && !absl::IsFailedPrecondition(status) &&
+      !absl::IsPermissionDenied(status)) {
+    return status;
   }
+  return absl::UnavailableError(status.message());
 }
 
 absl::Status Connection::AwaitOpened() {
@@ -102,14 +110,14 @@ absl::Status Connection::CheckSession(uint64_t session_id) const {
       reason::kSessionLost);
 }
 
-absl::Status Connection::Repeat(
-    uint64_t session_id, absl::Time deadline,
-    const std::function<absl::Status()>& attempt) const {
+absl::Status Connection::Repeat(absl::Time deadline,
+                                const std::function<absl::Status()>& attempt,
+                                const std::function<absl::Status()>& check) {
   absl::Duration pause = kFirstPause;
   for (int repeats = 0;; ++repeats) {
     const absl::Status status = attempt();
     if (!IsUnanswered(status)) return status;
-    RETURN_IF_ERROR(CheckSession(session_id));
+    RETURN_IF_ERROR(check());
     if (repeats == kRepeats || absl::Now() + pause >= deadline) return status;
     absl::SleepFor(pause);
     pause *= 2;

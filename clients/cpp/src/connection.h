@@ -23,6 +23,7 @@
 #include "clients/cpp/src/endpoint.h"
 #include "clients/cpp/src/exchange.h"
 #include "clients/cpp/src/lane_methods.h"
+#include "clients/cpp/src/memory_socket.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/settlements.h"
 #include "pando/client.h"
@@ -133,7 +134,33 @@ class Connection {
   // Makes attempts until one does not end with a broken connection, while the
   // session lives and there is time.
   absl::Status Repeat(uint64_t session_id, absl::Time deadline,
-                      const std::function<absl::Status()>& attempt) const;
+                      const std::function<absl::Status()>& attempt) const {
+    return Repeat(deadline, attempt, [&] { return CheckSession(session_id); });
+  }
+  // The same while `check` is OK.
+  static absl::Status Repeat(absl::Time deadline,
+                             const std::function<absl::Status()>& attempt,
+                             const std::function<absl::Status()>& check);
+
+  // Makes a call for a token, AttachPool or OpenLane, and shows the token at
+  // the memory socket; both again, while `check` is OK, when pandod dies before
+  // it has answered.
+  template <typename Stub, typename Request, typename Grant>
+  absl::StatusOr<ReceivedMemory> FetchMemory(
+      Stub& stub, Method<Stub, Request, Grant> method, const Request& request,
+      const std::function<absl::Status()>& check) {
+    ReceivedMemory memory;
+    const auto attempt = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const Grant grant, Call(stub, method, request));
+      absl::StatusOr<ReceivedMemory> received =
+          ReceiveMemory(grant.memory_socket(), grant.token(), timeout());
+      if (!received.ok()) return AsUnanswered(received.status());
+      memory = *std::move(received);
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(Repeat(CallDeadline(), attempt, check));
+    return memory;
+  }
 
   // Makes a call that begins after a handle. If the handle is gone, resets
   // `after` and makes the call again, from the start of the prompt.
@@ -182,6 +209,9 @@ class Connection {
   absl::Duration timeout() const { return endpoint_->timeout(); }
 
  private:
+  // An exchange at the memory socket ends so when pandod dies: nothing answers,
+  // or the next pandod does, which does not know the token.
+  static absl::Status AsUnanswered(const absl::Status& status);
   // None: it goes over gRPC.
   template <typename Request, typename Response>
   std::optional<absl::Status> CallOnLane(const Request& request,
