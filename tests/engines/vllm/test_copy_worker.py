@@ -5,8 +5,10 @@ import pytest
 import torch
 from engines.models import LAYERS
 from engines.vllm.conftest import serve_pool
-from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT
-from pando_kv import Client
+from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, MODEL, PAGE_FORMAT, POOL
+from eventually import eventually
+from kept_pandod import kept
+from pando_kv import Client, UnavailableError
 from pando_kv.vllm import copy_layers
 from pando_kv.vllm.copy_layers import CopyLayers
 from pando_kv.vllm.copy_plan import Copy, CopyPlan
@@ -75,6 +77,39 @@ def test_a_block_of_the_scheduler_is_copied_whole(client, ratio):
     expected[:, [6, 0, 2]] = before[:, [3, 7, 1]]
     after = memory.numpy().view(np.uint8).reshape(expected.shape)
     assert (after == expected).all()
+
+
+def test_the_pool_of_a_pandod_that_died_is_let_go_and_mapped_again_when_needed(
+    tmp_path,
+):
+    blocks, free = 8, PAGES - 1
+    memory = torch.zeros(LAYERS * blocks * BLOCK_BYTES, dtype=torch.int8)
+    with kept(tmp_path, pool_pages=PAGES, **POOL) as server:
+        with Client(server.address) as client, Client(server.address) as other:
+            worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), blocks)
+            worker.register(blocks_of_kernels(memory, 1), BLOCK_TOKENS)
+            epoch = client.epoch
+            server.kill_server()
+            eventually(lambda: epoch_of(client) not in (None, epoch))
+            eventually(lambda: epoch_of(other) == epoch_of(client))
+            assert other.stats().pages.quarantined == free
+            worker.begin(CopyPlan(epoch=epoch, session_id=1))
+            eventually(lambda: other.stats().pages.free == free)
+
+            pages = client.allocate_pages(1).tolist()
+            plan = CopyPlan(epoch=client.epoch, session_id=client.session_id)
+            plan.saves = {1: Copy("a", pages, [3])}
+            worker.begin(plan)
+            worker.save(plan)
+            assert worker.report().failed == set()
+
+
+def epoch_of(client):
+    """None while it has no session."""
+    try:
+        return client.epoch
+    except UnavailableError:
+        return None
 
 
 class Launches(TorchDispatchMode):

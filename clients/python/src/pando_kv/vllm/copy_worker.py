@@ -128,12 +128,28 @@ class CopyWorker:
 
     def begin(self, plan: CopyPlan) -> None:
         """Before anything of the step is queued: what it may write to is read first."""
+        self._let_go()
         self._open_again()
         for each in self._under_way:
             if not plan.overwritten.isdisjoint(each.numbers):
                 each.event.wait()
         if self._stream is not None:
             self._stream.begin_step()
+
+    def _let_go(self) -> None:
+        """pandod may have begun anew in the same memory, which it hands out once no
+        worker of before maps it."""
+        if self._pool is None:
+            return
+        if not all(each.event.query() for each in self._under_way):
+            return
+        with suppress(PandoError):
+            if self._client.epoch == self._pool.epoch:
+                return
+            self._layers = self._pool = None
+            if self._link is not None:
+                self._link.close()
+            self._link, self._linked_to = None, 0
 
     def _open_again(self) -> None:
         """pandod may have begun anew, with a pool that is open again. Steps do not wait
@@ -217,8 +233,7 @@ class CopyWorker:
         """Whether the mapped pool is the one that the plan's pages are in. pandod may
         have begun anew, with other memory."""
         try:
-            assert self._pool is not None
-            if self._pool.epoch != plan.epoch:
+            if self._pool is None or self._pool.epoch != plan.epoch:
                 if self._client.epoch != plan.epoch:
                     return False
                 self._finish()
