@@ -59,9 +59,9 @@ absl::StatusOr<std::vector<BlockPlace>> BlockCache::Reserve(
 
 absl::StatusOr<uint32_t> BlockCache::Publish(
     SessionId session, ReservationId reservation,
-    std::span<const uint32_t> indices) {
+    std::span<const uint32_t> indices, std::vector<KeysOfKind>* published) {
   BlockCompletion completion(session, reservation, indices,
-                             BlockCompletion::Outcome::kPublished);
+                             BlockCompletion::Outcome::kPublished, published);
   cache_->Finish(completion);
   return completion.result();
 }
@@ -70,7 +70,7 @@ absl::StatusOr<uint32_t> BlockCache::Discard(
     SessionId session, ReservationId reservation,
     std::span<const uint32_t> indices) {
   BlockCompletion completion(session, reservation, indices,
-                             BlockCompletion::Outcome::kDiscarded);
+                             BlockCompletion::Outcome::kDiscarded, nullptr);
   cache_->Finish(completion);
   return completion.result();
 }

@@ -85,9 +85,13 @@ class BlockCache {
   // From now on others find the blocks, all in one step. The caller's writes to
   // them must be complete. `indices` are those of the keys in the call that
   // reserved; none: all. Returns how many of them were not to be written (any
-  // more). A reservation ends with its last block.
-  absl::StatusOr<uint32_t> Publish(SessionId session, ReservationId reservation,
-                                   std::span<const uint32_t> indices);
+  // more). A reservation ends with its last block. `published`, unless it is
+  // null, is given the keys of those that were, also if another block of the
+  // key was published before.
+  absl::StatusOr<uint32_t> Publish(
+      SessionId session, ReservationId reservation,
+      std::span<const uint32_t> indices,
+      std::vector<KeysOfKind>* published = nullptr);
   // Gives back what is not published: some blocks of one reservation (no
   // indices: all), or several reservations. The caller writes to them no more.
   absl::StatusOr<uint32_t> Discard(SessionId session, ReservationId reservation,

@@ -55,20 +55,27 @@ absl::StatusOr<Session*> GetBlockSession(const CacheParts& parts,
   return parts.sessions.Get(id);
 }
 
-absl::StatusOr<Kind*> OpenKindOf(const Session& session, KindNumber number) {
+absl::StatusOr<Kind*> OpenKindOf(const CacheParts& parts,
+                                 const Session& session, KindNumber number) {
   const OpenKindList& kinds = session.blocks->kinds;
   if (const auto it = kinds.find(number); it != kinds.end()) return it->second;
+  if (session.is_internal) {
+    Kind* const kind = parts.blocks.kinds().Find(number);
+    if (kind != nullptr && kind->is_newest) return kind;
+  }
   return MakeError(Reason::kKindUnknown, Subject::kKinds,
                    absl::StrCat("the session has no kind ", number.value(),
                                 " open; open it, or find it, first"));
 }
 
-absl::Status OpenKeysOf(const Session& session, std::span<const BlockKeys> keys,
+absl::Status OpenKeysOf(const CacheParts& parts, const Session& session,
+                        std::span<const BlockKeys> keys,
                         std::vector<OpenKeys>& open) {
   size_t count = keys.size() <= kMaxBlockKeys ? 0 : keys.size();
   open.clear();
   for (size_t i = 0; i < keys.size() && count <= kMaxBlockKeys; ++i) {
-    ASSIGN_OR_RETURN(Kind* const kind, OpenKindOf(session, keys[i].kind));
+    ASSIGN_OR_RETURN(Kind* const kind,
+                     OpenKindOf(parts, session, keys[i].kind));
     RETURN_IF_ERROR(CheckLength(keys[i], i, kind->key_bytes()));
     RETURN_IF_ERROR(CheckShape(keys[i], i));
     open.push_back({.kind = kind,
@@ -132,7 +139,7 @@ absl::StatusOr<bool> BlockCall::TryStep(CacheParts& parts) {
 
 absl::StatusOr<bool> BlockCall::Begin(Context& context) {
   auto& [parts, session, hold, work] = context;
-  RETURN_IF_ERROR(OpenKeysOf(session, keys_, open_));
+  RETURN_IF_ERROR(OpenKeysOf(parts, session, keys_, open_));
   if (name_.has_value()) {
     const Subject subject =
         name_->is_reservation ? Subject::kReservation : Subject::kBlockLock;
@@ -193,7 +200,7 @@ absl::StatusOr<bool> BlockCall::AnswerSome(Context& context) {
     return false;
   }
   // Kinds may have been closed since the last step.
-  RETURN_IF_ERROR(OpenKeysOf(session, keys_, open_));
+  RETURN_IF_ERROR(OpenKeysOf(parts, session, keys_, open_));
   for (; next_ < open_.size(); ++next_, next_key_ = 0) {
     const OpenKeys& keys = open_[next_];
     if (keys.count > next_key_) RETURN_IF_ERROR(Answer(context, keys));

@@ -47,10 +47,14 @@ struct OpenKeys {
 
 // KIND_UNKNOWN unless the session has all kinds open; INVALID_FIELD when the
 // keys are no whole keys, too many, or their shape is none.
-absl::Status OpenKeysOf(const Session& session, std::span<const BlockKeys> keys,
+absl::Status OpenKeysOf(const CacheParts& parts, const Session& session,
+                        std::span<const BlockKeys> keys,
                         std::vector<OpenKeys>& open);
-// The kind that the session has open with this number, or KIND_UNKNOWN.
-absl::StatusOr<Kind*> OpenKindOf(const Session& session, KindNumber number);
+// The kind that the session has open with this number, or KIND_UNKNOWN. A part
+// of pandod has each kind open that is the newest of its name: it keeps none
+// from going.
+absl::StatusOr<Kind*> OpenKindOf(const CacheParts& parts,
+                                 const Session& session, KindNumber number);
 
 // A call that answers keys in steps, between which others run. Most such calls
 // fill a hold of their session with the answers. The hold is the session's from

@@ -39,6 +39,14 @@ absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
         absl::StrCat("name key ", index, "; the reservation is one of ", count,
                      " keys"));
   }
+  if (completed_ != nullptr) {
+    for (uint32_t index : indices_) {
+      NoteKey(parts.blocks.memory(), hold->places[index]);
+    }
+    for (size_t i = 0; i < (indices_.empty() ? count : 0); ++i) {
+      NoteKey(parts.blocks.memory(), hold->places[i]);
+    }
+  }
   parts.blocks.NextUse();
   uint32_t unknown = 0;
   const auto complete = [&](size_t index) {
@@ -61,6 +69,17 @@ absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
   if (hold->left == 0) parts.block_holds.Erase(*hold);
   parts.sessions.CountBlockBytes(*session);
   return unknown;
+}
+
+void BlockCompletion::NoteKey(const BlockMemory& memory,
+                              BlockPlace place) const {
+  if (!IsPlace(place)) return;
+  const BlockNumber block = memory.NumberOf(place);
+  const KindNumber kind = memory.ExtentOf(block).kind->info.number;
+  if (completed_->empty() || completed_->back().kind != kind) {
+    completed_->push_back({.kind = kind, .keys = {}});
+  }
+  completed_->back().keys.append(memory.KeyOf(block));
 }
 
 BlockHold::Name BlockRelease::name(size_t i) const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,12 +20,15 @@ class BlockCompletion : public SteppedWork {
  public:
   enum class Outcome { kPublished, kDiscarded };
 
+  // `completed` is given the keys of the blocks, unless it is null.
   BlockCompletion(SessionId session, ReservationId reservation,
-                  std::span<const uint32_t> indices, Outcome outcome)
+                  std::span<const uint32_t> indices, Outcome outcome,
+                  std::vector<KeysOfKind>* completed)
       : session_id_(session),
         reservation_(reservation),
         indices_(indices),
-        outcome_(outcome) {}
+        outcome_(outcome),
+        completed_(completed) {}
 
   bool Step(CacheParts& parts) override;
   // How many blocks were not to be written. REQUIRES: Step returned true.
@@ -32,11 +36,14 @@ class BlockCompletion : public SteppedWork {
 
  private:
   absl::StatusOr<uint32_t> TryStep(CacheParts& parts) const;
+  // Adds the key of a place that is to be written still.
+  void NoteKey(const BlockMemory& memory, BlockPlace place) const;
 
   const SessionId session_id_;
   const ReservationId reservation_;
   const std::span<const uint32_t> indices_;
   const Outcome outcome_;
+  std::vector<KeysOfKind>* const completed_;
   absl::StatusOr<uint32_t> result_ = 0;
 };
 

@@ -92,10 +92,8 @@ absl::Status BlockSearch::AnswerRow(Context& context, const OpenKeys& keys,
   for (size_t i = row.size(); i > 0; --i) {
     RETURN_IF_ERROR(Use(context, *keys.kind, row[i - 1]));
   }
-  KindCounters& counters = keys.kind->counters;
   for (size_t i = after.size(); i > 0; --i) {
-    counters.misses += after[i - 1] == kMissingBlock ? 1 : 0;
-    counters.pending += after[i - 1] == kPendingBlock ? 1 : 0;
+    Count(context, *keys.kind, after[i - 1]);
     Append(context, after[i - 1]);
   }
   return absl::OkStatus();
@@ -111,20 +109,25 @@ BlockPlace BlockSearch::Look(const CacheParts& parts, BlockNumber block) {
   return parts.blocks.IsOverdue(record) ? kMissingBlock : kPendingBlock;
 }
 
+void BlockSearch::Count(const Context& context, Kind& kind, BlockPlace answer) {
+  if (context.session.is_internal) return;
+  KindCounters& counters = kind.counters;
+  counters.hits += IsPlace(answer) ? 1 : 0;
+  counters.misses += answer == kMissingBlock ? 1 : 0;
+  counters.pending += answer == kPendingBlock ? 1 : 0;
+}
+
 absl::Status BlockSearch::Use(Context& context, Kind& kind, BlockNumber block) {
   CacheParts& parts = context.parts;
   const BlockPlace place = Look(parts, block);
   bool has_moved = false;
-  if (!IsPlace(place)) {
-    ++(place == kMissingBlock ? kind.counters.misses : kind.counters.pending);
-  } else if (context.hold != nullptr) {
+  if (IsPlace(place) && context.hold != nullptr) {
     RETURN_IF_ERROR(parts.sessions.CheckMoreLockedBlocks(context.session));
     has_moved = parts.blocks.Lock(kind, block);
-    ++kind.counters.hits;
-  } else {
+  } else if (IsPlace(place)) {
     has_moved = parts.blocks.Touch(kind, block);
-    ++kind.counters.hits;
   }
+  Count(context, kind, place);
   TakeWork(context, has_moved ? 1 + kLeafWork : 1);
   Append(context, place);
   return absl::OkStatus();

@@ -101,7 +101,7 @@ void KindSearch::Do(CacheParts& parts, Session& session) {
 absl::Status KindReset::Check(const CacheParts& parts,
                               const Session& session) const {
   for (KindNumber number : numbers_) {
-    RETURN_IF_ERROR(OpenKindOf(session, number).status());
+    RETURN_IF_ERROR(OpenKindOf(parts, session, number).status());
   }
   return parts.blocks.kinds().CheckRoom(numbers_.size());
 }

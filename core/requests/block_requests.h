@@ -119,6 +119,12 @@ struct BlockKeys {
   uint32_t window = 0;  // with kWindow, at least 1
 };
 
+// Keys of one kind, one after the other.
+struct KeysOfKind {
+  KindNumber kind;
+  std::string keys;
+};
+
 struct AcquireBlocksRequest {
   SessionId session;
   BlockLockId lock;

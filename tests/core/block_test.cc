@@ -99,6 +99,41 @@ class BlockTest : public testing::Test {
   KindNumber kind_;
 };
 
+TEST_F(BlockTest, APartOfPandodUsesTheNewestKindsAndKeepsNone) {
+  const SessionId part(2);
+  cache_.OpenSession(part, "tier", /*is_internal=*/true);
+  Store("abcde");
+  const std::string keys = Keys("abcdex");
+  EXPECT_EQ(Letters(blocks_.Acquire({part, BlockLockId(1), Ask(keys)})),
+            "fffffm");
+  EXPECT_EQ(Letters(blocks_.Reserve({part, ReservationId(1), Ask(keys)})),
+            "rrrrrf");
+  const KindCounters& counters = blocks_.Stats().kinds.front().counters;
+  EXPECT_EQ(counters.hits + counters.misses, 0u);
+  const KindNumber old = kind_;
+  kind_ = blocks_.ResetKinds(session_, {&old, 1})->front().number;
+  EXPECT_EQ(Letters(blocks_.Lookup(part, Ask(keys))), "mmmmmm");
+  kind_ = old;
+  EXPECT_THAT(Outcome(blocks_.Lookup(part, Ask(keys))),
+              HasSubstr("KIND_UNKNOWN"));
+  // What it had locked and reserved there is given back as any other.
+  cache_.CloseSession(part);
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
+}
+
+TEST_F(BlockTest, PublishTellsTheKeysOfWhatItPublishes) {
+  std::vector<KeysOfKind> published;
+  Store("b");
+  ASSERT_EQ(Letters(Reserve("abc", 1)), "frf");
+  EXPECT_EQ(*blocks_.Publish(session_, ReservationId(1), {}, &published), 0u);
+  ASSERT_EQ(published.size(), 1u);
+  EXPECT_EQ(published[0].kind, kind_);
+  EXPECT_EQ(published[0].keys, Keys("ac"));
+  published.clear();
+  EXPECT_EQ(*blocks_.Publish(session_, ReservationId(1), {}, &published), 1u);
+  EXPECT_TRUE(published.empty());
+}
+
 TEST_F(BlockTest, ShapesSayWhichKeysDecide) {
   Store("ab");
   Store("de");
