@@ -27,7 +27,7 @@ Opened OpenFolder(std::span<const StoreUri> uris, uint64_t digest) {
         "tier-shared has an address file:// that is not file:///FOLDER alone");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> store,
-                   FolderStore::Open(folder, digest));
+                   FolderStore::Open("tier-shared", folder, digest));
   Log(LogLevel::kInfo, "shared folder opened", {{"folder", folder}});
   return store;
 }

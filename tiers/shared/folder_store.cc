@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -101,11 +103,31 @@ absl::Status Fill(UniqueFd file, std::span<const std::byte> value,
   return absl::ErrnoToStatus(errno, "close a block");
 }
 
+// None: it is no block.
+std::optional<FolderStore::Found> FoundAt(const std::string& ns_folder,
+                                          const fs::path& file) {
+  FolderStore::Found found;
+  const std::string name = file.filename().native();
+  struct stat status;
+  if (ns_folder.size() != 16 ||
+      !absl::SimpleHexAtoi(ns_folder, &found.key.ns_digest) ||
+      name.size() != 2 * found.key.hash.size() ||
+      !std::ranges::all_of(name, absl::ascii_isxdigit) ||
+      lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
+  const std::string hash = absl::HexStringToBytes(name);
+  std::memcpy(found.key.hash.data(), hash.data(), hash.size());
+  found.bytes = static_cast<uint64_t>(status.st_size);
+  found.modified = absl::TimeFromTimespec(status.st_mtim);
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FolderStore>> FolderStore::Open(
-    const std::string& folder, uint64_t digest) {
-  RETURN_IF_ERROR(CheckPrivateFolder("tier-shared", folder));
+    std::string_view option, const std::string& folder, uint64_t digest) {
+  RETURN_IF_ERROR(CheckPrivateFolder(option, folder));
   return absl::WrapUnique(new FolderStore(folder, digest));
 }
 
@@ -125,6 +147,37 @@ FolderStore::Place FolderStore::PlaceOf(const BlockKey& key) const {
   // So that no folder has too many files.
   const std::string folder = absl::StrCat(ns_folder, "/", name.substr(0, 2));
   return {model_folder_, ns_folder, folder, absl::StrCat(folder, "/", name)};
+}
+
+void FolderStore::TakeStock(
+    const std::function<bool(const Found&)>& visit) const {
+  const auto for_each = [](const fs::path& folder, auto&& use) {
+    std::error_code error;
+    std::vector<fs::path> entries;
+    for (fs::directory_iterator it(folder, error);
+         !error && it != fs::directory_iterator(); it.increment(error)) {
+      entries.push_back(it->path());
+    }
+    for (const fs::path& entry : entries) {
+      if (!use(entry)) return false;
+    }
+    // Refused, as it should be, where there is something left.
+    rmdir(folder.c_str());
+    return true;
+  };
+  for_each(model_folder_, [&](const fs::path& ns) {
+    return for_each(ns, [&](const fs::path& part) {
+      return for_each(part, [&](const fs::path& file) {
+        if (file.filename().native().starts_with('.')) {
+          unlink(file.c_str());
+          return true;
+        }
+        const std::optional<Found> found =
+            FoundAt(ns.filename().native(), file);
+        return !found.has_value() || visit(*found);
+      });
+    });
+  });
 }
 
 absl::StatusOr<RemoteStore::Presence> FolderStore::CountPresent(

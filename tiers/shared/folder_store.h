@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -24,10 +26,22 @@ namespace pando {
 // RemoteBlocks; thread-safe.
 class FolderStore final : public RemoteStore {
  public:
-  // `digest`: blocks of another one are of another model or shape. The folder
-  // must be there, and no other user may write to it.
+  // A block that is there.
+  struct Found {
+    BlockKey key;  // without its ordinal
+    uint64_t bytes = 0;
+    absl::Time modified;
+  };
+
+  // `digest`: blocks of another one are of another model or shape. The folder,
+  // which `option` names, must be there, and no other user may write to it.
   static absl::StatusOr<std::unique_ptr<FolderStore>> Open(
-      const std::string& folder, uint64_t digest);
+      std::string_view option, const std::string& folder, uint64_t digest);
+
+  // Visits all blocks of the digest, as long as `visit` says so. Removes what
+  // writers that were killed have left, and folders that have nothing any more.
+  // REQUIRES: no other process uses the folder.
+  void TakeStock(const std::function<bool(const Found&)>& visit) const;
 
   absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
                                         absl::Time deadline) override;

@@ -10,10 +10,12 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "os/monotonic_clock.h"
 #include "tests/tiers/hashes.h"
@@ -49,7 +51,7 @@ class FolderStoreTest : public testing::Test {
   ~FolderStoreTest() override { fs::remove_all(folder_); }
 
   std::unique_ptr<FolderStore> Open(uint64_t digest) {
-    auto store = FolderStore::Open(folder_, digest);
+    auto store = FolderStore::Open("tier-shared", folder_, digest);
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
@@ -167,6 +169,35 @@ TEST_F(FolderStoreTest, OnlyWhatEraseAllHasNamedIsFreed) {
   EXPECT_TRUE(fs::exists(folder_ / "erased-backup"));
   EXPECT_FALSE(fs::exists(folder_ / "erased-1123456789abcdef"));
   fs::remove_all(elsewhere);
+}
+
+TEST_F(FolderStoreTest, StockIsTakenOfWhatIsWholeAndTheRestIsRemoved) {
+  ASSERT_TRUE(Put(1).ok());
+  ASSERT_TRUE(Put(2, kOtherNs).ok());
+  ASSERT_TRUE(Put(3).ok());
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    if (!entry.is_regular_file()) continue;
+    // As a writer leaves it that is killed.
+    fs::copy_file(entry.path(), entry.path().parent_path() / ".killed-1");
+    break;
+  }
+  ASSERT_TRUE(store_->Erase(KeyOf(3)).ok());
+  std::vector<std::pair<uint64_t, PageHash>> found;
+  store_->TakeStock([&](const FolderStore::Found& block) {
+    EXPECT_EQ(block.bytes, kValueBytes);
+    found.emplace_back(block.key.ns_digest, block.key.hash);
+    return true;
+  });
+  EXPECT_THAT(found,
+              testing::UnorderedElementsAre(std::pair(kNs, HashOf(1)),
+                                            std::pair(kOtherNs, HashOf(2))));
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    EXPECT_FALSE(entry.path().filename().native().starts_with('.'));
+  }
+  // The visits end when one says so.
+  size_t visits = 0;
+  store_->TakeStock([&](const FolderStore::Found&) { return ++visits > 1; });
+  EXPECT_EQ(visits, 1u);
 }
 
 TEST_F(FolderStoreTest, WhatCannotBeWrittenLeavesNothing) {

@@ -54,7 +54,7 @@ class FolderPlace final : public Place {
  public:
   ~FolderPlace() override { fs::remove_all(folder_); }
   std::unique_ptr<RemoteStore> Open(uint64_t model) override {
-    auto store = FolderStore::Open(folder_, model);
+    auto store = FolderStore::Open("tier-shared", folder_, model);
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
