@@ -77,6 +77,7 @@ ROOMS = {
         "local": {"copying", "store_target.h", "tier_figures.h"},
         "shared": {"copying", "store_target.h", "tier_figures.h"},
         "redis": {"shared"},
+        "blocks": {"local", "shared"},
     },
     "service": {
         "security": set(),

@@ -1,0 +1,197 @@
+#include "tests/tiers/blocks/tiered_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/check.h"
+#include "gpu/page_checksum_plan.h"
+
+namespace pando {
+namespace {
+
+// Between two looks at what threads have done.
+constexpr absl::Duration kLookAgain = absl::Milliseconds(1);
+
+HostMemory MakeMemory(uint64_t bytes) {
+  auto memory = HostMemory::Create("the block memory", bytes);
+  CHECK(memory.ok());
+  return *std::move(memory);
+}
+
+// As an engine has it.
+std::byte* Mapped(const HostMemory& memory) {
+  auto fd = memory.Export();
+  CHECK(fd.ok());
+  void* const mapped = mmap(nullptr, memory.bytes(), PROT_READ | PROT_WRITE,
+                            MAP_SHARED, fd->get(), 0);
+  CHECK(mapped != MAP_FAILED);
+  return static_cast<std::byte*>(mapped);
+}
+
+// A call that waits for a reset.
+struct WaitingReset final : Resumable {
+  void Resume() override { is_resumed = true; }
+
+  bool is_resumed = false;
+};
+
+}  // namespace
+
+Wakeup* RequestedActions::AddWakeup(std::function<void()> action) {
+  wakeups_.emplace_back().action = std::move(action);
+  return &wakeups_.back();
+}
+
+void RequestedActions::Run() {
+  for (Requested& wakeup : wakeups_) {
+    if (wakeup.is_requested.exchange(false)) wakeup.action();
+  }
+}
+
+TieredMemory::TieredMemory(const std::string& folder, uint64_t memory_bytes,
+                           uint64_t tier_bytes, bool stores_at_once)
+    : memory_(MakeMemory(memory_bytes)),
+      mapped_(Mapped(memory_)),
+      cache_({.page_tokens = 1,
+              .capacity_pages = 2,
+              .blocks = {.memory_bytes = memory_bytes,
+                         .extent_bytes = kExtentBytes}}),
+      blocks_(&cache_) {
+  cache_.OpenSession(session_, "engine");
+  auto tier = BlockTier::Start({.folder = folder,
+                                .max_bytes = tier_bytes,
+                                .stores_at_once = stores_at_once},
+                               {.cache = &cache_,
+                                .blocks = &blocks_,
+                                .memory = &memory_,
+                                .actions = &actions_});
+  CHECK(tier.ok());
+  tier_ = *std::move(tier);
+}
+
+TieredMemory::~TieredMemory() {
+  tier_.reset();
+  cache_.CloseSession(session_);
+  munmap(mapped_, memory_.bytes());
+}
+
+BlockKind TieredMemory::Open(const std::string& identity,
+                             uint64_t shard_bytes) {
+  const KindSpec spec = {.ns = {},
+                         .identity = identity,
+                         .label = identity,
+                         .key_bytes = kKeyBytes,
+                         .shard_bytes = shard_bytes,
+                         .shards = 2};
+  auto kinds = blocks_.OpenKinds(session_, {&spec, 1});
+  CHECK(kinds.ok());
+  tier_->Opened(*kinds);
+  return kinds->front();
+}
+
+BlockKind TieredMemory::Reset(const BlockKind& kind) {
+  auto kinds = blocks_.ResetKinds(session_, {&kind.number, 1});
+  CHECK(kinds.ok());
+  tier_->Renewed(*kinds);
+  WaitingReset call;
+  if (!tier_->AreRenewed(call)) {
+    while (!call.is_resumed) {
+      absl::SleepFor(kLookAgain);
+      actions_.Run();
+    }
+  }
+  return kinds->front();
+}
+
+std::string TieredMemory::KeyOf(uint32_t number) {
+  std::string key(kKeyBytes, 'k');
+  std::memcpy(key.data(), &number, sizeof(number));
+  return key;
+}
+
+std::string TieredMemory::KeysOf(const std::vector<uint32_t>& numbers) {
+  std::string keys;
+  for (uint32_t number : numbers) keys += KeyOf(number);
+  return keys;
+}
+
+std::vector<uint32_t> TieredMemory::Store(const BlockKind& kind,
+                                          const std::vector<uint32_t>& numbers,
+                                          uint64_t seed) {
+  const std::string keys = KeysOf(numbers);
+  const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+  const ReservationId reservation(++last_id_);
+  const auto places = blocks_.Reserve(
+      {.session = session_, .reservation = reservation, .keys = {&asked, 1}});
+  CHECK(places.ok());
+  std::vector<uint32_t> stored;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const BlockPlace place = (*places)[i];
+    if (!IsPlace(place)) continue;
+    const auto bytes = BytesOf(kind, numbers[i], seed);
+    std::ranges::copy(bytes, At(place));
+    stored.push_back(numbers[i]);
+  }
+  std::vector<KeysOfKind> published;
+  CHECK(blocks_.Publish(session_, reservation, {}, &published).ok());
+  tier_->Published(std::move(published));
+  published_ += stored.size();
+  return stored;
+}
+
+void TieredMemory::AwaitStores() {
+  while (true) {
+    const BlockTierFigures figures = tier_->figures();
+    if (figures.stored_blocks + figures.dropped_blocks +
+            figures.failed_writes >=
+        published_) {
+      return;
+    }
+    absl::SleepFor(kLookAgain);
+  }
+}
+
+std::vector<BlockPlace> TieredMemory::Load(
+    const BlockKind& kind, const std::vector<uint32_t>& numbers) {
+  const std::string keys = KeysOf(numbers);
+  const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+  // What was found stays, so that what is loaded does not evict it.
+  std::vector<BlockLockId> locks;
+  while (true) {
+    locks.emplace_back(++last_id_);
+    auto places = blocks_.Acquire(
+        {.session = session_, .lock = locks.back(), .keys = {&asked, 1}});
+    CHECK(places.ok());
+    tier_->Look(session_, {&asked, 1}, *places, /*loads=*/true);
+    if (std::ranges::find(*places, kPendingBlock) == places->end()) {
+      CHECK(blocks_.Release(session_, locks).ok());
+      return *std::move(places);
+    }
+    absl::SleepFor(kLookAgain);
+  }
+}
+
+bool TieredMemory::Holds(const BlockKind& kind, BlockPlace place,
+                         uint32_t number, uint64_t seed) const {
+  const auto expected = BytesOf(kind, number, seed);
+  return std::ranges::equal(
+      expected, std::span<const std::byte>(At(place), expected.size()));
+}
+
+std::vector<std::byte> TieredMemory::BytesOf(const BlockKind& kind,
+                                             uint32_t number,
+                                             uint64_t seed) const {
+  std::vector<uint64_t> words(kind.shard_stride * kind.spec.shards / 8);
+  for (size_t i = 0; i < words.size(); ++i) {
+    words[i] = MixWord(MixWord(seed, number), i);
+  }
+  const auto bytes = std::as_bytes(std::span(words));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace pando

@@ -1,0 +1,214 @@
+#include "tiers/blocks/block_loads.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "os/logging/log.h"
+#include "os/monotonic_clock.h"
+#include "tiers/blocks/sealed_block.h"
+
+namespace pando {
+namespace {
+
+// The part of the memory that waits to be loaded at most is one of so many.
+constexpr uint64_t kMemoryParts = 4;
+// Read, and then published at once, unless one block is larger.
+constexpr size_t kLoadedAtOnce = size_t{16} << 20;
+constexpr size_t kMostLoadedAtOnce = 256;
+constexpr absl::Duration kRefusedFor = absl::Seconds(1);
+
+}  // namespace
+
+BlockLoads::BlockLoads(const Parts& parts)
+    : parts_(parts), thread_([this] { Run(); }) {}
+
+BlockLoads::~BlockLoads() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  thread_.join();
+}
+
+std::vector<bool> BlockLoads::Begin(SessionId asked_by,
+                                    const std::shared_ptr<KnownKind>& kind,
+                                    const BlockKeys& keys,
+                                    std::span<const uint32_t> wanted) {
+  std::vector<bool> are_loading(wanted.size());
+  if (wanted.empty()) return are_loading;
+  const size_t end = size_t{wanted.back() + 1} * kind->kind.key_bytes;
+  absl::StatusOr<KeptBytes> account = parts_.cache->Keep(
+      asked_by, sizeof(Load) + end + keys.before.size() +
+                    wanted.size() * (sizeof(uint32_t) + 2 * sizeof(BlockName)));
+  if (!account.ok()) return are_loading;
+  Load load = {.kind = kind,
+               .keys = std::string(keys.keys.substr(0, end)),
+               .before = std::string(keys.before),
+               .indices = {},
+               .account = *std::move(account)};
+  absl::MutexLock hold(&mutex_);
+  const bool may_begin =
+      !is_draining_ && !is_stopped_ && MonotonicNow() >= refused_until_;
+  const uint64_t bytes = kind->kind.block_bytes;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const BlockName name = kind->NameOf(load.key(wanted[i]));
+    are_loading[i] = loading_.contains(name);
+    if (are_loading[i] || !may_begin) continue;
+    if (loading_bytes_ + bytes > parts_.memory_bytes / kMemoryParts) continue;
+    loading_.insert(name);
+    loading_bytes_ += bytes;
+    load.indices.push_back(wanted[i]);
+    are_loading[i] = true;
+  }
+  if (!load.indices.empty()) queue_.push_back(std::move(load));
+  return are_loading;
+}
+
+void BlockLoads::BeginDrain() {
+  absl::MutexLock hold(&mutex_);
+  is_draining_ = true;
+}
+
+void BlockLoads::Run() {
+  pthread_setname_np(pthread_self(), "block-load");
+  while (true) {
+    Load load;
+    {
+      absl::MutexLock hold(&mutex_);
+      mutex_.Await(absl::Condition(this, &BlockLoads::HasWork));
+      if (is_stopped_) return;
+      load = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const size_t most = std::clamp<size_t>(
+        kLoadedAtOnce / SealedBytes(load.kind->kind), 1, kMostLoadedAtOnce);
+    for (size_t i = 0; i < load.indices.size(); i += most) {
+      const auto some =
+          std::span(load.indices)
+              .subspan(i, std::min(most, load.indices.size() - i));
+      if (!IsStopped()) LoadSome(load, some);
+      End(load, some);
+    }
+  }
+}
+
+void BlockLoads::RefuseForAWhile() {
+  absl::MutexLock hold(&mutex_);
+  refused_until_ = MonotonicNow() + kRefusedFor;
+}
+
+void BlockLoads::End(const Load& load, std::span<const uint32_t> indices) {
+  absl::MutexLock hold(&mutex_);
+  for (uint32_t index : indices) {
+    loading_.erase(load.kind->NameOf(load.key(index)));
+  }
+  loading_bytes_ -= indices.size() * load.kind->kind.block_bytes;
+}
+
+void BlockLoads::LoadSome(const Load& load, std::span<const uint32_t> indices) {
+  const std::vector<uint32_t> missing = Missing(load, indices);
+  buffer_.resize(missing.size() * SealedBytes(load.kind->kind));
+  std::vector<uint32_t> read;
+  for (uint32_t index : missing) {
+    if (Read(load, index, ValueAt(load, read.size()))) read.push_back(index);
+  }
+  if (!read.empty()) Publish(load, read);
+}
+
+std::span<std::byte> BlockLoads::ValueAt(const Load& load, size_t position) {
+  const uint64_t bytes = SealedBytes(load.kind->kind);
+  return std::span(buffer_).subspan(position * bytes, bytes);
+}
+
+std::vector<uint32_t> BlockLoads::Missing(const Load& load,
+                                          std::span<const uint32_t> indices) {
+  std::string keys;
+  for (uint32_t index : indices) keys.append(load.key(index));
+  const BlockKeys asked = {
+      .kind = load.kind->kind.number, .keys = keys, .before = {}};
+  const absl::StatusOr<std::vector<BlockPlace>> places =
+      parts_.blocks->Lookup(parts_.session, {&asked, 1});
+  std::vector<uint32_t> missing;
+  if (!places.ok()) {
+    if (load.kind->is_newest) RefuseForAWhile();
+    return missing;
+  }
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if ((*places)[i] == kMissingBlock) missing.push_back(indices[i]);
+  }
+  return missing;
+}
+
+bool BlockLoads::Read(const Load& load, uint32_t index,
+                      std::span<std::byte> value) {
+  const BlockName name = load.kind->NameOf(load.key(index));
+  // It may have been evicted since, or its kind renewed.
+  if (!load.kind->is_newest || !parts_.kept->Has(name)) return false;
+  absl::Status read = parts_.files->Read(name, value);
+  if (read.ok()) read = VerifyBlock(load.kind->kind, name.key, value);
+  if (read.ok()) return true;
+  if (!parts_.kept->Has(name)) return false;
+  const bool is_damaged = absl::IsDataLoss(read);
+  ++(is_damaged ? parts_.counts->damaged_blocks : parts_.counts->failed_reads);
+  Log(LogLevel::kError, "a stored block cannot be loaded",
+      {{"error", read.message()}});
+  // A disk that fails now may have it still.
+  if (!is_damaged && !absl::IsNotFound(read)) {
+    RefuseForAWhile();
+    return false;
+  }
+  parts_.files->Erase(name).IgnoreError();
+  parts_.kept->Forget(name);
+  return false;
+}
+
+// Those that follow each other in the prompt are reserved as such.
+void BlockLoads::Publish(const Load& load, std::span<const uint32_t> read) {
+  const KindNumber number = load.kind->kind.number;
+  const size_t key_bytes = load.kind->kind.key_bytes;
+  std::vector<BlockKeys> runs;
+  for (size_t i = 0; i < read.size(); ++i) {
+    const std::string_view key = load.key(read[i]);
+    if (i > 0 && read[i] == read[i - 1] + 1) {
+      std::string_view& keys = runs.back().keys;
+      keys = {keys.data(), keys.size() + key_bytes};
+    } else {
+      runs.push_back(
+          {.kind = number, .keys = key, .before = load.before_of(read[i])});
+    }
+  }
+  const ReservationId reservation(++last_reservation_);
+  const absl::StatusOr<std::vector<BlockPlace>> places = parts_.blocks->Reserve(
+      {.session = parts_.session, .reservation = reservation, .keys = runs});
+  if (!places.ok()) {
+    if (load.kind->is_newest) RefuseForAWhile();
+    return;
+  }
+  std::vector<uint32_t> written;
+  for (uint32_t i = 0; i < places->size(); ++i) {
+    const BlockPlace place = (*places)[i];
+    if (place == kNoRoomForBlock) RefuseForAWhile();
+    if (!IsPlace(place)) continue;
+    const absl::Status copied =
+        parts_.bytes->CopyIn(ValueAt(load, i).subspan(kSealBytes), place);
+    if (copied.ok()) {
+      written.push_back(i);
+      continue;
+    }
+    ++parts_.counts->failed_reads;
+    RefuseForAWhile();
+    Log(LogLevel::kError, "a stored block cannot be copied to the memory",
+        {{"error", copied.message()}});
+  }
+  if (!written.empty()) {
+    parts_.blocks->Publish(parts_.session, reservation, written).IgnoreError();
+    load.kind->loaded += written.size();
+    parts_.counts->loaded_blocks += written.size();
+    parts_.counts->loaded_bytes += written.size() * load.kind->kind.block_bytes;
+  }
+  parts_.blocks->Discard(parts_.session, {&reservation, 1}).IgnoreError();
+}
+
+}  // namespace pando

@@ -1,0 +1,266 @@
+#include "tiers/blocks/block_stores.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "os/logging/log.h"
+#include "tiers/blocks/sealed_block.h"
+
+namespace pando {
+namespace {
+
+// What waits takes no more. Blocks that are only in use have half of it, so
+// that they do not take the room of new ones.
+constexpr size_t kMostQueuedBytes = size_t{64} << 20;
+// Copied under one lock, unless one block is larger.
+constexpr size_t kBatchBytes = size_t{16} << 20;
+constexpr size_t kMostBatchBlocks = 256;
+constexpr absl::Duration kEraseAgain = absl::Seconds(1);
+
+}  // namespace
+
+BlockStores::BlockStores(const Parts& parts, std::function<void()> on_erased)
+    : parts_(parts),
+      on_erased_(std::move(on_erased)),
+      thread_([this] { Run(); }) {}
+
+BlockStores::~BlockStores() {
+  {
+    absl::MutexLock hold(&mutex_);
+    is_stopped_ = true;
+  }
+  thread_.join();
+}
+
+void BlockStores::Store(std::vector<KeysOfKind> keys) {
+  Queue({.keys = std::move(keys), .stores = true}, kMostQueuedBytes);
+}
+
+void BlockStores::Use(std::vector<KeysOfKind> keys, bool stores) {
+  Queue({.keys = std::move(keys), .stores = stores}, kMostQueuedBytes / 2);
+}
+
+void BlockStores::Queue(Note note, size_t most_bytes) {
+  note.bytes = sizeof(Note);
+  for (const KeysOfKind& keys : note.keys) {
+    note.bytes += sizeof(KeysOfKind) + keys.keys.size();
+    const auto kind = parts_.kept->Find(keys.kind);
+    if (kind != nullptr) note.count += keys.keys.size() / kind->kind.key_bytes;
+  }
+  absl::MutexLock hold(&mutex_);
+  if (is_draining_ || queued_bytes_ + note.bytes > most_bytes) {
+    if (note.stores) parts_.counts->dropped_blocks += note.count;
+    return;
+  }
+  queued_bytes_ += note.bytes;
+  queue_.push_back(std::move(note));
+}
+
+void BlockStores::Erase(uint64_t kind, BlockIndex::Garbage garbage) {
+  absl::MutexLock hold(&mutex_);
+  erasures_.push_back({kind, std::move(garbage)});
+  ++last_erasure_;
+}
+
+uint64_t BlockStores::erasures() const {
+  absl::MutexLock hold(&mutex_);
+  return last_erasure_;
+}
+
+bool BlockStores::WasErased(uint64_t erasures) const {
+  absl::MutexLock hold(&mutex_);
+  return erased_ >= erasures;
+}
+
+void BlockStores::BeginDrain() {
+  absl::MutexLock hold(&mutex_);
+  is_draining_ = true;
+  queue_.clear();
+  queued_bytes_ = 0;
+}
+
+void BlockStores::Run() {
+  pthread_setname_np(pthread_self(), "block-store");
+  TakeStock();
+  while (EraseAll()) {
+    Note note;
+    {
+      absl::MutexLock hold(&mutex_);
+      if (!may_free_)
+        mutex_.Await(absl::Condition(this, &BlockStores::HasWork));
+      if (is_stopped_) return;
+      if (!queue_.empty()) {
+        note = std::move(queue_.front());
+        queue_.pop_front();
+        queued_bytes_ -= note.bytes;
+      } else if (!erasures_.empty()) {
+        continue;
+      }
+    }
+    for (const KeysOfKind& keys : note.keys) {
+      if (!EraseAll()) return;
+      StoreKeys(keys, note.stores);
+    }
+    // Files of kinds that were renewed go while there is nothing else to do.
+    if (note.keys.empty()) may_free_ = parts_.files->FreeSome();
+  }
+}
+
+bool BlockStores::EraseAll() {
+  while (true) {
+    uint64_t kind = 0;
+    {
+      absl::MutexLock hold(&mutex_);
+      if (is_stopped_) return false;
+      if (erasures_.empty()) return true;
+      kind = erasures_.front().kind;
+    }
+    const absl::Status erased = parts_.files->EraseKind(kind);
+    std::optional<Erasure> done;
+    {
+      absl::MutexLock hold(&mutex_);
+      if (erased.ok()) {
+        done = std::move(erasures_.front());
+        erasures_.pop_front();
+        ++erased_;
+      } else {
+        Log(LogLevel::kError, "a kind of blocks cannot be erased from disk yet",
+            {{"error", erased.message()}});
+        mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kEraseAgain);
+      }
+    }
+    if (!done.has_value()) continue;
+    may_free_ = true;
+    on_erased_();
+  }
+}
+
+// What was stored last is found first, as far as there is room.
+void BlockStores::TakeStock() {
+  std::vector<BlockFiles::Found> found;
+  parts_.files->TakeStock([&](const BlockFiles::Found& block) {
+    found.push_back(block);
+    return EraseAll();
+  });
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const auto& a, const auto& b) { return a.stored < b.stored; });
+  uint64_t room = parts_.kept->totals().max_bytes;
+  auto first = found.end();
+  while (first != found.begin() && std::prev(first)->bytes <= room) {
+    room -= (--first)->bytes;
+  }
+  for (auto it = found.begin(); it != found.end() && EraseAll(); ++it) {
+    if (it >= first && parts_.kept->Restore(it->name, it->bytes)) continue;
+    parts_.files->Erase(it->name).IgnoreError();
+  }
+  parts_.kept->EndStock();
+  if (!found.empty()) {
+    Log(LogLevel::kInfo, "blocks found on disk",
+        {{"blocks", parts_.kept->totals().blocks}});
+  }
+}
+
+void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
+  const std::shared_ptr<KnownKind> kind = parts_.kept->Find(keys.kind);
+  if (kind == nullptr || !kind->is_newest) return;
+  const std::vector<bool> have = parts_.kept->Have(*kind, keys.keys);
+  Batch batch = {.kind = kind.get(), .keys = keys.keys, .indices = {}};
+  // Room is not made of what the tier has of this prompt already. What comes
+  // last in it counts as used first, so that ends go first.
+  const auto touch = [&] {
+    for (size_t i = have.size(); i-- > 0;) {
+      parts_.kept->Touch(kind->NameOf(batch.key(static_cast<uint32_t>(i))));
+    }
+  };
+  touch();
+  if (!stores) return;
+  const uint64_t bytes = SealedBytes(kind->kind);
+  const size_t most =
+      std::clamp<size_t>(kBatchBytes / bytes, 1, kMostBatchBlocks);
+  bool has_stored = false;
+  for (uint32_t i = 0; i < have.size(); ++i) {
+    if (!have[i]) batch.indices.push_back(i);
+    if (batch.indices.size() < most && i + 1 < have.size()) continue;
+    if (IsStopped()) return;
+    if (batch.indices.empty()) continue;
+    StoreBatch(batch);
+    batch.indices.clear();
+    has_stored = true;
+  }
+  if (has_stored) touch();
+}
+
+void BlockStores::StoreBatch(const Batch& batch) {
+  const std::vector<BlockPlace> places = CopyOut(batch);
+  const uint64_t bytes = SealedBytes(batch.kind->kind);
+  for (size_t i = 0; i < batch.indices.size(); ++i) {
+    if (i < places.size() && IsPlace(places[i])) {
+      Write(batch, batch.indices[i],
+            std::span(buffer_).subspan(i * bytes, bytes));
+    } else {
+      ++parts_.counts->dropped_blocks;
+    }
+  }
+}
+
+std::vector<BlockPlace> BlockStores::CopyOut(const Batch& batch) {
+  std::string keys;
+  for (uint32_t index : batch.indices) keys.append(batch.key(index));
+  const BlockKeys wanted = {
+      .kind = batch.kind->kind.number, .keys = keys, .before = {}};
+  const BlockLockId lock(++last_lock_);
+  const uint64_t bytes = SealedBytes(batch.kind->kind);
+  buffer_.resize(batch.indices.size() * bytes);
+  absl::StatusOr<std::vector<BlockPlace>> places = parts_.blocks->Acquire(
+      {.session = parts_.session, .lock = lock, .keys = {&wanted, 1}});
+  if (!places.ok()) return {};
+  for (size_t i = 0; i < places->size(); ++i) {
+    BlockPlace& place = (*places)[i];
+    if (!IsPlace(place)) continue;
+    const absl::Status copied = parts_.bytes->CopyOut(
+        place,
+        std::span(buffer_).subspan(i * bytes, bytes).subspan(kSealBytes));
+    if (copied.ok()) continue;
+    place = kMissingBlock;
+    ++parts_.counts->failed_writes;
+    Log(LogLevel::kError, "a block cannot be copied from the memory",
+        {{"error", copied.message()}});
+  }
+  parts_.blocks->Release(parts_.session, {&lock, 1}).IgnoreError();
+  return *std::move(places);
+}
+
+void BlockStores::Write(const Batch& batch, uint32_t index,
+                        std::span<std::byte> value) {
+  KnownKind& kind = *batch.kind;
+  const BlockName name = kind.NameOf(batch.key(index));
+  std::vector<BlockName> evicted;
+  const bool has_room = parts_.kept->BeginStore(
+      name, BlockFiles::BytesOnDisk(value.size()), evicted);
+  for (const BlockName& gone : evicted) {
+    const absl::Status erased = parts_.files->Erase(gone);
+    if (erased.ok()) continue;
+    Log(LogLevel::kError, "an evicted block is still on disk",
+        {{"error", erased.message()}});
+  }
+  if (!has_room) return;
+  SealBlock(kind.kind, name.key, value);
+  const absl::Status written = parts_.files->Write(name, value, index + 1);
+  const bool is_kept = parts_.kept->EndStore(name, written.ok());
+  if (!written.ok()) {
+    ++parts_.counts->failed_writes;
+    Log(LogLevel::kError, "a block cannot be stored",
+        {{"error", written.message()}});
+  }
+  if (!is_kept) return;
+  ++kind.stored;
+  ++parts_.counts->stored_blocks;
+  parts_.counts->stored_bytes += kind.kind.block_bytes;
+}
+
+}  // namespace pando

@@ -1,0 +1,50 @@
+#ifndef PANDO_TIERS_BLOCKS_BLOCK_TIER_FIGURES_H_
+#define PANDO_TIERS_BLOCKS_BLOCK_TIER_FIGURES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace pando {
+
+// What the threads of a block tier count, up from the start of the process.
+struct BlockTierCounts {
+  std::atomic<uint64_t> stored_blocks = 0;
+  std::atomic<uint64_t> stored_bytes = 0;
+  std::atomic<uint64_t> loaded_blocks = 0;
+  std::atomic<uint64_t> loaded_bytes = 0;
+  std::atomic<uint64_t> dropped_blocks = 0;
+  std::atomic<uint64_t> failed_reads = 0;
+  std::atomic<uint64_t> failed_writes = 0;
+  std::atomic<uint64_t> damaged_blocks = 0;
+};
+
+// The figures of a block tier, for the metrics; all 0 where there is none.
+struct BlockTierFigures {
+  struct OfKind {
+    KindNumber kind;
+    uint64_t stored = 0;
+    uint64_t loaded = 0;
+  };
+
+  uint64_t capacity_bytes = 0;
+  uint64_t held_bytes = 0;
+  uint64_t held_blocks = 0;
+  uint64_t stored_blocks = 0;
+  uint64_t stored_bytes = 0;
+  uint64_t loaded_blocks = 0;
+  uint64_t loaded_bytes = 0;
+  // Not stored: the tier was too slow, or they were evicted before their turn.
+  uint64_t dropped_blocks = 0;
+  uint64_t failed_reads = 0;
+  uint64_t failed_writes = 0;
+  // Their bytes were not those that had been stored.
+  uint64_t damaged_blocks = 0;
+  std::vector<OfKind> kinds;  // in the order of their numbers
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TIERS_BLOCKS_BLOCK_TIER_FIGURES_H_
