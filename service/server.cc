@@ -95,6 +95,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->StartMemorySocket());
   RETURN_IF_ERROR(server->StartKvEvents());
   RETURN_IF_ERROR(server->StartTiers());
+  RETURN_IF_ERROR(server->StartBlockTier());
   server->MakeServices();
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
@@ -251,6 +252,20 @@ absl::Status Server::StartTiers() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartBlockTier() {
+  if (options_.block_tier_disk.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      block_tier_,
+      BlockTier::Start({.folder = options_.block_tier_disk,
+                        .max_bytes = options_.block_tier_disk_bytes,
+                        .stores_at_once = options_.tier_write == "at-once"},
+                       {.cache = &cache_,
+                        .blocks = &blocks_,
+                        .memory = block_memory_.get(),
+                        .actions = &rpc_}));
+  return absl::OkStatus();
+}
+
 std::vector<EventSink*> Server::EventSinks() const {
   std::vector<EventSink*> sinks;
   if (kv_events_ != nullptr) sinks.push_back(kv_events_.get());
@@ -279,6 +294,7 @@ void Server::MakeServices() {
   block_service_ =
       std::make_unique<BlockService>(&cache_, &blocks_, &stepped_calls_,
                                      memory_.get(), options_.memory, epoch_);
+  block_service_->set_tier(block_tier_.get());
   session_service_ = std::make_unique<SessionService>(
       &cache_, &rpc_, &is_draining_,
       SessionService::Config{.pool = description,
@@ -302,7 +318,9 @@ void Server::MakeServices() {
     admin_service_->set_loader(tiers_->loads());
     admin_service_->set_tiers(tiers_.get());
   }
-  if (block_memory_ != nullptr) admin_service_->set_blocks(&blocks_);
+  if (block_memory_ != nullptr) {
+    admin_service_->set_blocks(&blocks_, block_tier_.get());
+  }
 
   events_service_ = std::make_unique<EventsService>(
       &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
@@ -470,6 +488,7 @@ absl::Status Server::StartHttp() {
                                     .events = events_service_.get(),
                                     .kv_events = kv_events_.get(),
                                     .tiers = tiers_.get(),
+                                    .block_tier = block_tier_.get(),
                                     .rpc = &rpc_metrics_,
                                     .lanes = lanes_.get(),
                                     .peers = &peer_filter_,
@@ -525,6 +544,7 @@ void Server::AnnounceDrain() {
   session_service_->AnnounceDrain();
   health_service_->AnnounceDrain();
   if (tiers_ != nullptr) tiers_->BeginDrain();
+  if (block_tier_ != nullptr) block_tier_->BeginDrain();
   pending_matches_.ResumeAll();
 }
 

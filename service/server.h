@@ -46,6 +46,7 @@
 #include "service/security/access_control.h"
 #include "service/self_check.h"
 #include "service/watches/events_service.h"
+#include "tiers/blocks/block_tier.h"
 #include "tiers/tiers.h"
 
 namespace pando {
@@ -104,6 +105,7 @@ class Server {
   // Verifies what tiers load, if pages are verified.
   Mover::Verifier LoadVerifier();
   absl::Status StartTiers();
+  absl::Status StartBlockTier();
   // Who hears all events, beside those who watch them over gRPC.
   std::vector<EventSink*> EventSinks() const;
   void MakeServices();
@@ -159,7 +161,8 @@ class Server {
   Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;
   Timer* check_timer_ = nullptr;
-  std::unique_ptr<Tiers> tiers_;  // null: there are none
+  std::unique_ptr<Tiers> tiers_;           // null: there are none
+  std::unique_ptr<BlockTier> block_tier_;  // null: there is none
   DataPath data_path_;
   std::unique_ptr<HealthService> health_service_;
   std::unique_ptr<PrefixCacheService> prefix_cache_service_;

@@ -14,6 +14,7 @@
 #include "service/security/access_control.h"
 #include "service/security/tls_credentials.h"
 #include "service/socket_group.h"
+#include "tiers/blocks/block_files.h"
 #include "tiers/local/disk_store.h"
 #include "tiers/local/host_store.h"
 #include "tiers/shared/shared_key.h"
@@ -64,6 +65,12 @@ absl::Status CheckTiers(const Options& options) {
                            .block_bytes = block_bytes});
 }
 
+absl::Status CheckBlockTierDisk(const Options& options) {
+  if (options.block_tier_disk.empty()) return absl::OkStatus();
+  return BlockFiles::Check({.folder = options.block_tier_disk,
+                            .max_bytes = options.block_tier_disk_bytes});
+}
+
 }  // namespace
 
 absl::Status CheckStart(const Options& options) {
@@ -80,6 +87,7 @@ absl::Status CheckStart(const Options& options) {
   RETURN_IF_ERROR(CheckSecrets(options));
   RETURN_IF_ERROR(CheckPoolFits(options));
   RETURN_IF_ERROR(CheckBlockMemoryFits(options));
+  RETURN_IF_ERROR(CheckBlockTierDisk(options));
   return CheckTiers(options);
 }
 

@@ -355,6 +355,9 @@ std::optional<absl::Status> AdminService::ExplainBlock(
       [&](BlockInquiry& done) -> absl::Status {
         ASSIGN_OR_RETURN(const BlockExplanation explanation, done.Take());
         FillBlockExplanation(explanation, &response);
+        response.set_is_kept(
+            block_tier_ != nullptr &&
+            block_tier_->Has(KindNumber(request.kind_number()), request.key()));
         return absl::OkStatus();
       });
 }

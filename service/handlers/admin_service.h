@@ -25,6 +25,7 @@
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/server_stream.h"
 #include "service/self_check.h"
+#include "tiers/blocks/block_tier.h"
 #include "tiers/prefix_loader.h"
 #include "tiers/tiers.h"
 
@@ -58,9 +59,12 @@ class AdminService {
   // before the first call.
   void set_loader(PrefixLoader* loader) { loader_ = loader; }
 
-  // Its figures are among those of GetStats; outlives the service. To be set
-  // before the first call.
-  void set_blocks(BlockCache* blocks) { blocks_ = blocks; }
+  // Its figures are among those of GetStats; both outlive the service. To be
+  // set before the first call. `tier`: null, or what keeps copies of blocks.
+  void set_blocks(BlockCache* blocks, const BlockTier* tier) {
+    blocks_ = blocks;
+    block_tier_ = tier;
+  }
 
   // The same for the tiers.
   void set_tiers(const Tiers* tiers) { tiers_ = tiers; }
@@ -133,9 +137,10 @@ class AdminService {
   PrefixCache* const cache_;
   SelfCheck* const self_check_;
   SteppedCalls* const stepped_;
-  BlockCache* blocks_ = nullptr;    // null: there is no block memory
-  const Tiers* tiers_ = nullptr;    // null: there are none
-  PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
+  BlockCache* blocks_ = nullptr;           // null: there is no block memory
+  const BlockTier* block_tier_ = nullptr;  // null: there is none
+  const Tiers* tiers_ = nullptr;           // null: there are none
+  PrefixLoader* loader_ = nullptr;         // null: what is evicted is lost
   const Config config_;
   AsyncService<v1::Admin> grpc_;
   TreeDumps tree_dumps_;

@@ -65,6 +65,7 @@ class ListWork final : public SteppedCalls::Work {
     return SteppedCalls::TakeSteps(*cache_, work_);
   }
   W& work() { return work_; }
+  std::span<const Item> list() const { return list_; }
 
  private:
   PrefixCache* const cache_;
@@ -75,6 +76,44 @@ class ListWork final : public SteppedCalls::Work {
 using SearchWork = ListWork<BlockSearch, BlockKeys>;
 using ReserveWork = ListWork<BlockReserve, BlockKeys>;
 using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
+
+// Renews kinds, and waits until nothing of the old ones can come back.
+class ResetWork final : public SteppedCalls::Work {
+ public:
+  // `tier` may be null.
+  ResetWork(BlockCache* blocks, BlockTier* tier, SessionId session,
+            std::vector<KindNumber> kinds, Resumable* call)
+      : blocks_(blocks),
+        tier_(tier),
+        session_(session),
+        numbers_(std::move(kinds)),
+        call_(call) {}
+  ~ResetWork() override {
+    if (tier_ != nullptr) tier_->EndWait(*call_);
+  }
+
+  SteppedCalls::Progress Step() override {
+    if (!has_begun_) {
+      has_begun_ = true;
+      kinds_ = blocks_->ResetKinds(session_, numbers_);
+      if (tier_ != nullptr && kinds_.ok()) tier_->Renewed(*kinds_);
+    }
+    const bool waits =
+        tier_ != nullptr && kinds_.ok() && !tier_->AreRenewed(*call_);
+    return waits ? SteppedCalls::Progress::kWaits
+                 : SteppedCalls::Progress::kDone;
+  }
+  absl::StatusOr<std::vector<BlockKind>> Take() { return std::move(kinds_); }
+
+ private:
+  BlockCache* const blocks_;
+  BlockTier* const tier_;
+  const SessionId session_;
+  const std::vector<KindNumber> numbers_;
+  Resumable* const call_;
+  bool has_begun_ = false;
+  absl::StatusOr<std::vector<BlockKind>> kinds_ = std::vector<BlockKind>();
+};
 
 // Answers with the places that the work has found.
 template <typename Response>
@@ -134,6 +173,7 @@ absl::Status BlockService::OpenKinds(const v1::OpenKindsRequest& request,
   }
   ASSIGN_OR_RETURN(const std::vector<BlockKind> kinds,
                    blocks_->OpenKinds(SessionId(request.session_id()), specs));
+  if (tier_ != nullptr) tier_->Opened(kinds);
   FillKinds(kinds, response);
   return absl::OkStatus();
 }
@@ -147,18 +187,27 @@ absl::Status BlockService::FindKinds(const v1::FindKindsRequest& request,
   }
   ASSIGN_OR_RETURN(const std::vector<BlockKind> kinds,
                    blocks_->FindKinds(SessionId(request.session_id()), names));
+  if (tier_ != nullptr) tier_->Opened(kinds);
   FillKinds(kinds, response);
   return absl::OkStatus();
 }
 
-absl::Status BlockService::ResetKinds(const v1::ResetKindsRequest& request,
-                                      v1::ResetKindsResponse& response) {
+std::optional<absl::Status> BlockService::ResetKinds(
+    const v1::ResetKindsRequest& request, v1::ResetKindsResponse& response,
+    WaitingCall& call) {
   RETURN_IF_ERROR(CheckKinds(request));
-  ASSIGN_OR_RETURN(const std::vector<BlockKind> kinds,
-                   blocks_->ResetKinds(SessionId(request.session_id()),
-                                       IdsOf<KindNumber>(request.kinds())));
-  FillKinds(kinds, response);
-  return absl::OkStatus();
+  return stepped_->Answer<ResetWork>(
+      call,
+      [&] {
+        return std::make_unique<ResetWork>(
+            blocks_, tier_, SessionId(request.session_id()),
+            IdsOf<KindNumber>(request.kinds()), &call);
+      },
+      [&](ResetWork& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const std::vector<BlockKind> kinds, done.Take());
+        FillKinds(kinds, response);
+        return absl::OkStatus();
+      });
 }
 
 std::optional<absl::Status> BlockService::LookupBlocks(
@@ -173,7 +222,15 @@ std::optional<absl::Status> BlockService::LookupBlocks(
               return BlockSearch(SessionId(request.session_id()), list);
             });
       },
-      [&](SearchWork& done) { return FillPlaces(done.work(), response); });
+      [&](SearchWork& done) -> absl::Status {
+        ASSIGN_OR_RETURN(std::vector<BlockPlace> places, done.work().Take());
+        if (tier_ != nullptr) {
+          response.set_kept(tier_->Look(SessionId(request.session_id()),
+                                        done.list(), places, request.load()));
+        }
+        AppendPlaces(places, response.mutable_places());
+        return absl::OkStatus();
+      });
 }
 
 std::optional<absl::Status> BlockService::AcquireBlocks(
@@ -191,7 +248,18 @@ std::optional<absl::Status> BlockService::AcquireBlocks(
                                   .all = request.all()});
             });
       },
-      [&](SearchWork& done) { return FillPlaces(done.work(), response); });
+      [&](SearchWork& done) -> absl::Status {
+        ASSIGN_OR_RETURN(std::vector<BlockPlace> places, done.work().Take());
+        if (tier_ != nullptr) {
+          tier_->Acquired(done.list(), places);
+          if (request.load()) {
+            tier_->Look(SessionId(request.session_id()), done.list(), places,
+                        /*loads=*/true);
+          }
+        }
+        AppendPlaces(places, response.mutable_places());
+        return absl::OkStatus();
+      });
 }
 
 std::optional<absl::Status> BlockService::ReserveBlocks(
@@ -217,10 +285,13 @@ absl::Status BlockService::PublishBlocks(
     const v1::PublishBlocksRequest& request,
     v1::PublishBlocksResponse& response) {
   RETURN_IF_ERROR(CheckCount("indices", request.indices_size(), kMaxKeys));
+  std::vector<KeysOfKind> published;
   ASSIGN_OR_RETURN(const uint32_t unknown,
                    blocks_->Publish(SessionId(request.session_id()),
                                     ReservationId(request.reservation()),
-                                    IndicesOf(request.indices())));
+                                    IndicesOf(request.indices()),
+                                    tier_ == nullptr ? nullptr : &published));
+  if (tier_ != nullptr) tier_->Published(std::move(published));
   response.set_unknown(unknown);
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "service/memory/memory_socket.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
+#include "tiers/blocks/block_tier.h"
 
 namespace pando {
 
@@ -42,13 +43,18 @@ class BlockService {
   absl::Status AttachMemory(const v1::AttachMemoryRequest& request,
                             v1::AttachMemoryResponse& response,
                             const WaitingCall& call);
+  // Keeps copies of blocks, and outlives the service; null: there is none. To
+  // be set before the first call.
+  void set_tier(BlockTier* tier) { tier_ = tier; }
+
   absl::Status OpenKinds(const v1::OpenKindsRequest& request,
                          v1::OpenKindsResponse& response);
   absl::Status FindKinds(const v1::FindKindsRequest& request,
                          v1::FindKindsResponse& response);
-  absl::Status ResetKinds(const v1::ResetKindsRequest& request,
-                          v1::ResetKindsResponse& response);
   // These return none between two steps.
+  std::optional<absl::Status> ResetKinds(const v1::ResetKindsRequest& request,
+                                         v1::ResetKindsResponse& response,
+                                         WaitingCall& call);
   std::optional<absl::Status> LookupBlocks(
       const v1::LookupBlocksRequest& request,
       v1::LookupBlocksResponse& response, WaitingCall& call);
@@ -73,6 +79,7 @@ class BlockService {
   MemorySocket* const memory_;
   const uint64_t memory_bytes_;
   const uint64_t epoch_;
+  BlockTier* tier_ = nullptr;
   AsyncService<v1::Blocks> grpc_;
 };
 

@@ -53,6 +53,27 @@ Metric::Collect OfEachKind(uint64_t BlockKindFigures::*figure) {
   };
 }
 
+Metric::Collect ByWay(uint64_t BlockTierFigures::*stored,
+                      uint64_t BlockTierFigures::*loaded) {
+  return [stored, loaded](const Snapshot& s, Samples& out) {
+    out.Add({"store"}, static_cast<double>(s.block_tier.*stored));
+    out.Add({"load"}, static_cast<double>(s.block_tier.*loaded));
+  };
+}
+
+Metric OfTier(std::string name, std::string help,
+              uint64_t BlockTierFigures::*figure) {
+  return Gauge(std::move(name), std::move(help), [figure](const Snapshot& s) {
+    return static_cast<double>(s.block_tier.*figure);
+  });
+}
+
+void AddTierFailures(const Snapshot& s, Samples& out) {
+  out.Add({"write"}, static_cast<double>(s.block_tier.failed_writes));
+  out.Add({"read"}, static_cast<double>(s.block_tier.failed_reads));
+  out.Add({"verify"}, static_cast<double>(s.block_tier.damaged_blocks));
+}
+
 }  // namespace
 
 std::vector<Metric> BlockMetrics() {
@@ -155,6 +176,39 @@ std::vector<Metric> BlockMetrics() {
               OfEachKind(&BlockKindFigures::misses)),
       Counter("pando_block_kind_evictions_total", "Evicted blocks of a kind.",
               KindLabel(), OfEachKind(&BlockKindFigures::evictions)),
+      Counter("pando_block_kind_tier_stores_total",
+              "Blocks of a kind that were copied to the disk tier.",
+              KindLabel(), OfEachKind(&BlockKindFigures::stored)),
+      Counter("pando_block_kind_tier_loads_total",
+              "Blocks of a kind that were loaded from the disk tier.",
+              KindLabel(), OfEachKind(&BlockKindFigures::loaded)),
+      OfTier("pando_block_tier_capacity_bytes",
+             "The most bytes that the disk tier of blocks takes.",
+             &BlockTierFigures::capacity_bytes),
+      OfTier("pando_block_tier_bytes", "Bytes that it takes.",
+             &BlockTierFigures::held_bytes),
+      OfTier("pando_block_tier_blocks", "Blocks that it has.",
+             &BlockTierFigures::held_blocks),
+      Counter("pando_block_tier_copied_blocks_total",
+              "Blocks copied to the disk tier (store), and back into the "
+              "memory (load).",
+              {{"direction", ""}},
+              ByWay(&BlockTierFigures::stored_blocks,
+                    &BlockTierFigures::loaded_blocks)),
+      Counter("pando_block_tier_copied_bytes_total",
+              "The bytes of these blocks.", {{"direction", ""}},
+              ByWay(&BlockTierFigures::stored_bytes,
+                    &BlockTierFigures::loaded_bytes)),
+      Counter("pando_block_tier_dropped_blocks_total",
+              "Blocks that were not stored: the disk tier was too slow, or "
+              "they were evicted before their turn.",
+              [](const Snapshot& s) {
+                return static_cast<double>(s.block_tier.dropped_blocks);
+              }),
+      Counter("pando_block_tier_failures_total",
+              "Copies of blocks that failed: they could not be written or "
+              "read, or what was read is not what had been stored (verify).",
+              {{"step", ""}}, AddTierFailures),
   };
 }
 

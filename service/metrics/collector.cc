@@ -105,15 +105,26 @@ void Add(const KindStats& from, const BlockStats& blocks,
 }
 
 // The listed kinds, those of one label added up; last the sum of all others.
-std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks) {
+std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks,
+                                           const BlockTierFigures& tier) {
   BlockKindFigures others;
   Add(blocks.ended_kinds, others);
+  others.stored = tier.stored_blocks;
+  others.loaded = tier.loaded_blocks;
   std::map<std::string, BlockKindFigures> by_name;
   for (size_t i = 0; i < blocks.kinds.size(); ++i) {
     const std::string& label = blocks.kinds[i].kind.spec.label;
     const std::string name = label.empty() ? "unnamed" : VisibleText(label);
     const bool is_listed = i < kListedKinds && name != others.name;
     Add(blocks.kinds[i], blocks, is_listed ? by_name[name] : others);
+    const auto copied =
+        std::ranges::find(tier.kinds, blocks.kinds[i].kind.number,
+                          &BlockTierFigures::OfKind::kind);
+    if (!is_listed || copied == tier.kinds.end()) continue;
+    by_name[name].stored += copied->stored;
+    by_name[name].loaded += copied->loaded;
+    others.stored = Rest(others.stored, copied->stored);
+    others.loaded = Rest(others.loaded, copied->loaded);
   }
   std::vector<BlockKindFigures> kinds;
   for (auto& [name, figures] : by_name) {
@@ -143,7 +154,10 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
   std::vector<WorkerFigures> workers =
       WorkersOf(sources_.cache->ListSessions(kListedSessions), cache);
   BlockStats blocks = sources_.blocks->Stats();
-  std::vector<BlockKindFigures> block_kinds = BlockKindsOf(blocks);
+  BlockTierFigures block_tier = sources_.block_tier == nullptr
+                                    ? BlockTierFigures()
+                                    : sources_.block_tier->figures();
+  std::vector<BlockKindFigures> block_kinds = BlockKindsOf(blocks, block_tier);
   return {
       .cache = std::move(cache),
       .classes = std::move(classes),
@@ -175,7 +189,8 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
           sources_.lanes == nullptr ? LaneFigures() : sources_.lanes->figures(),
       .refused_connections = sources_.peers->refused(),
       .pool = sources_.pool,
-      .process = ReadProcessFigures()};
+      .process = ReadProcessFigures(),
+      .block_tier = std::move(block_tier)};
 }
 
 }  // namespace pando

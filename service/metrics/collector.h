@@ -19,6 +19,7 @@
 #include "service/metrics/snapshot.h"
 #include "service/self_check.h"
 #include "service/watches/events_service.h"
+#include "tiers/blocks/block_tier.h"
 #include "tiers/tiers.h"
 
 namespace pando {
@@ -37,8 +38,9 @@ class MetricsCollector : public prometheus::Collectable {
     const RegretMeter* regret;
     const PendingMatches* pending_matches;
     const EventsService* events;
-    const KvEvents* kv_events;  // null: routers are not told
-    const Tiers* tiers;         // null: there are none
+    const KvEvents* kv_events;    // null: routers are not told
+    const Tiers* tiers;           // null: there are none
+    const BlockTier* block_tier;  // null: there is none
     const RpcMetrics* rpc;
     const LaneServer* lanes;  // null: there are none
     const PeerFilter* peers;

@@ -15,6 +15,7 @@
 #include "service/memory/page_verifier.h"
 #include "service/metrics/process_figures.h"
 #include "service/metrics/regret_index.h"
+#include "tiers/blocks/block_tier_figures.h"
 #include "tiers/copying/page_movers.h"
 #include "tiers/tier_figures.h"
 
@@ -55,6 +56,8 @@ struct BlockKindFigures {
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t evictions = 0;
+  uint64_t stored = 0;  // in the disk tier
+  uint64_t loaded = 0;  // from there
 };
 
 // Everything that the metrics are made from, at one scrape.
@@ -84,6 +87,7 @@ struct MetricsSnapshot {
   uint64_t refused_connections = 0;
   PoolFigures pool;
   ProcessFigures process;
+  BlockTierFigures block_tier;
 };
 
 }  // namespace pando

@@ -170,6 +170,21 @@ absl::Status CheckTiers(const Options& options) {
   return CheckModel("tier-shared", options);
 }
 
+absl::Status CheckBlockTier(const Options& options) {
+  const bool has_folder = !options.block_tier_disk.empty();
+  if (has_folder != (options.block_tier_disk_bytes > 0)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is given, which needs %s",
+        has_folder ? "block-tier-disk" : "block-tier-disk-bytes",
+        has_folder ? "block-tier-disk-bytes" : "block-tier-disk"));
+  }
+  if (!has_folder || options.memory > 0 || options.chooses_memory) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "block-tier-disk is given, which needs memory: it keeps blocks");
+}
+
 // pandod has no CUDA context, so that others copy pages of GPUs.
 absl::Status CompleteMoverSocket(Options& options) {
   std::string& path = options.mover_socket;
@@ -258,7 +273,7 @@ absl::Status CompleteOptions(Options& options) {
         CheckAddress("tcp", options.tcp), CheckTcp(options),
         CheckAddress("http", options.http), CompleteDevices(options),
         CheckMemory(options), CheckPageBytes(options), ResolvePool(options),
-        CompleteKvEvents(options), CheckTiers(options),
+        CompleteKvEvents(options), CheckTiers(options), CheckBlockTier(options),
         CompleteMoverSocket(options)}) {
     if (!status.ok()) return status;
   }

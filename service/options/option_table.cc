@@ -342,6 +342,11 @@ std::vector<OptionSpec> MakeOptionTable() {
           absl::Milliseconds(1), hour,
           "How long a block may take to be written before others are told that "
           "it is missing"),
+      Text("block-tier-disk", &Options::block_tier_disk, "FOLDER",
+           "Where copies of blocks are kept, so that evicted ones can be "
+           "loaded again, also after a restart; off when empty"),
+      Bytes("block-tier-disk-bytes", &Options::block_tier_disk_bytes,
+            "The most that these files take together"),
       Live(Named("eviction-policy", &Options::eviction_policy,
                  static_cast<EvictionPolicyKind>(kEvictionPolicies - 1),
                  ParseEvictionPolicy, EvictionPolicyName,
@@ -452,7 +457,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Choice("tier-write", &Options::tier_write,
              {"at-once", "first-hit", "second-hit"},
              "When a page is copied: as soon as it is cached, or when other "
-             "requests use it for the first or the second time"),
+             "requests use it for the first or the second time; a block: as "
+             "soon as it is published, or when it is acquired"),
       Choice("keep", &Options::keep, {"auto", "no"},
              "Whether sockets and host memory outlive pandod, to be taken over "
              "by the next one; auto: where pando-keeper or systemd keeps them"),
@@ -520,6 +526,9 @@ bool IsInEffect(const OptionSpec& spec, const Options& options) {
   }
   if (spec.name == "tier-host-bytes") return options.tier_host_bytes > 0;
   if (spec.name == "tier-disk-bytes") return options.tier_disk_bytes > 0;
+  if (spec.name == "block-tier-disk-bytes") {
+    return options.block_tier_disk_bytes > 0;
+  }
   if (spec.name == "kv-planes" || spec.name == "heads" ||
       spec.name == "head-size" || spec.name == "dtype") {
     return options.page_bytes == 0;

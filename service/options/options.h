@@ -143,6 +143,9 @@ struct Options {
   std::vector<std::string> tier_shared;
   std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
+  // Where copies of blocks are kept; empty, 0: there is no such tier.
+  std::string block_tier_disk;
+  uint64_t block_tier_disk_bytes = 0;
   std::string tier_write = "at-once";
   // auto or no.
   std::string keep = "auto";

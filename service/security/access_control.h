@@ -3,6 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -112,7 +113,9 @@ class AccessControl {
     if constexpr (requires { request.lock(); }) {
       if (request.lock()) return Role::kWorker;
     }
-    if constexpr (requires { request.load(); }) {
+    if constexpr (requires {
+                    { request.load() } -> std::same_as<v1::Load>;
+                  }) {
       if (request.load() == v1::LOAD_START) return Role::kWorker;
     }
     return *needed.role;

@@ -76,7 +76,8 @@ absl::Status ExplainBlock(const Context& context) {
   const std::string fate = v1::BlockFate_Name(answer.fate());
   context.output.Print(NamedValues(
       {{"block", absl::StrCat(absl::StripPrefix(fate, "BLOCK_FATE_"), ": ",
-                              FateText(answer))}}));
+                              FateText(answer))},
+       {"disk tier", answer.is_kept() ? "has it" : "has it not"}}));
   return absl::OkStatus();
 }
 

@@ -52,22 +52,36 @@ class AsyncBlockClient:
         already; open from now on. Other sessions keep the old ones."""
         return await self._connection.send(calls.reset_kinds(self._sessions, numbers))
 
-    async def lookup_blocks(self, keys: Sequence[BlockKeys]) -> Uint32Array:
+    async def lookup_blocks(
+        self, keys: Sequence[BlockKeys], *, load: bool = False
+    ) -> Uint32Array:
         """The place of each key, in order, or one of the values of `pando_kv.blocks`
-        that are no places. Counts as a use, and locks nothing. At most 16,384 keys."""
-        return await self._connection.send(calls.lookup_blocks(self._sessions, keys))
+        that are no places. Counts as a use, and locks nothing. At most 16,384 keys.
+
+        With `load`, what the shapes of the keys need, and the disk tier has, is loaded:
+        it is PENDING until then, and nothing waits for it.
+        """
+        return await self._connection.send(
+            calls.lookup_blocks(self._sessions, keys, load=load)
+        )
 
     async def acquire_blocks(
-        self, lock: int, keys: Sequence[BlockKeys], *, all: bool = False
+        self,
+        lock: int,
+        keys: Sequence[BlockKeys],
+        *,
+        all: bool = False,
+        load: bool = False,
     ) -> Uint32Array:
         """Locks the blocks that are ready, under a name of the caller's: a number from
         1 that the session has not used before. Answers as `lookup_blocks`.
 
         With `all`, every key that is looked at is locked, or none. When the call fails,
-        nothing of the lock is left, or soon nothing will be.
+        nothing of the lock is left, or soon nothing will be. `load` is as for
+        `lookup_blocks`: what was loaded, another lock finds.
         """
         return await self._connection.send(
-            calls.acquire_blocks(self._sessions, lock, keys, all=all)
+            calls.acquire_blocks(self._sessions, lock, keys, all=all, load=load)
         )
 
     async def reserve_blocks(

@@ -111,14 +111,21 @@ class CallList(Generic[LockT]):
     def free_pages(self, page_ids: Any, **options: Any) -> Answer[None]:
         return self._add(_pool_calls.free_pages(self._sessions, page_ids, **options))
 
-    def lookup_blocks(self, keys: Sequence[BlockKeys]) -> Answer[Uint32Array]:
-        return self._add(_block_calls.lookup_blocks(self._sessions, keys))
+    def lookup_blocks(
+        self, keys: Sequence[BlockKeys], *, load: bool = False
+    ) -> Answer[Uint32Array]:
+        return self._add(_block_calls.lookup_blocks(self._sessions, keys, load=load))
 
     def acquire_blocks(
-        self, lock: int, keys: Sequence[BlockKeys], *, all: bool = False
+        self,
+        lock: int,
+        keys: Sequence[BlockKeys],
+        *,
+        all: bool = False,
+        load: bool = False,
     ) -> Answer[Uint32Array]:
         return self._add(
-            _block_calls.acquire_blocks(self._sessions, lock, keys, all=all)
+            _block_calls.acquire_blocks(self._sessions, lock, keys, all=all, load=load)
         )
 
     def reserve_blocks(

@@ -115,18 +115,25 @@ def reset_kinds(sessions: SessionTracker, numbers: Any) -> Call[list[Kind]]:
 
 
 def lookup_blocks(
-    sessions: SessionTracker, keys: Sequence[BlockKeys]
+    sessions: SessionTracker, keys: Sequence[BlockKeys], *, load: bool
 ) -> Call[Uint32Array]:
-    request = LookupBlocksRequest(session_id=sessions.current().session_id, keys=keys)
+    request = LookupBlocksRequest(
+        session_id=sessions.current().session_id, keys=keys, load=load
+    )
     return Call(LOOKUP_BLOCKS, request, _places, answer_bytes=_places_bytes(keys))
 
 
 def acquire_blocks(
-    sessions: SessionTracker, lock: int, keys: Sequence[BlockKeys], *, all: bool
+    sessions: SessionTracker,
+    lock: int,
+    keys: Sequence[BlockKeys],
+    *,
+    all: bool,
+    load: bool,
 ) -> Call[Uint32Array]:
     session = sessions.current()
     request = AcquireBlocksRequest(
-        session_id=session.session_id, lock=lock, keys=keys, all=all
+        session_id=session.session_id, lock=lock, keys=keys, all=all, load=load
     )
     undo = partial(_release, session, [lock])
     return Call(

@@ -28,7 +28,7 @@ PLACE_BYTES = 4096
 MISSING = 0xFFFFFFFF
 """The block is not there."""
 PENDING = 0xFFFFFFFE
-"""Another session is writing the block now."""
+"""Another session is writing the block now, or it is being loaded from a tier."""
 READY = 0xFFFFFFFD
 """The block is there already, and nothing is reserved; or, of an acquire with `all`, it
 is there, and nothing is locked because others are not."""

@@ -181,6 +181,8 @@ class BlockExplanation:
     session_number: int
     """The writer, with PENDING and OVERDUE; 0 if it is lost."""
     client_name: str
+    is_kept: bool
+    """The disk tier has it; also when it is in the memory."""
 
 
 class MatchEnd(WireEnum):

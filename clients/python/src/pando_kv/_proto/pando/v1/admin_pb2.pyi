@@ -155,12 +155,13 @@ class ExplainBlockRequest(_message.Message):
     def __init__(self, kind_number: _Optional[int] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class ExplainBlockResponse(_message.Message):
-    __slots__ = ["age_ms", "client_name", "evicted_for", "fate", "followers", "locks", "session_number"]
+    __slots__ = ["age_ms", "client_name", "evicted_for", "fate", "followers", "is_kept", "locks", "session_number"]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
     EVICTED_FOR_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
     FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
+    IS_KEPT_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
     SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
     age_ms: int
@@ -168,9 +169,10 @@ class ExplainBlockResponse(_message.Message):
     evicted_for: BlockEviction
     fate: BlockFate
     followers: int
+    is_kept: bool
     locks: int
     session_number: int
-    def __init__(self, fate: _Optional[_Union[BlockFate, str]] = ..., locks: _Optional[int] = ..., followers: _Optional[int] = ..., age_ms: _Optional[int] = ..., evicted_for: _Optional[_Union[BlockEviction, str]] = ..., session_number: _Optional[int] = ..., client_name: _Optional[str] = ...) -> None: ...
+    def __init__(self, fate: _Optional[_Union[BlockFate, str]] = ..., locks: _Optional[int] = ..., followers: _Optional[int] = ..., age_ms: _Optional[int] = ..., evicted_for: _Optional[_Union[BlockEviction, str]] = ..., session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., is_kept: bool = ...) -> None: ...
 
 class ExplainMatchRequest(_message.Message):
     __slots__ = ["namespace", "tokens"]

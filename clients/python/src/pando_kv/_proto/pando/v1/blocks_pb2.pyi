@@ -12,16 +12,18 @@ SHAPE_UNSPECIFIED: Shape
 SHAPE_WINDOW: Shape
 
 class AcquireBlocksRequest(_message.Message):
-    __slots__ = ["all", "keys", "lock", "session_id"]
+    __slots__ = ["all", "keys", "load", "lock", "session_id"]
     ALL_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
     LOCK_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     all: bool
     keys: _containers.RepeatedCompositeFieldContainer[BlockKeys]
+    load: bool
     lock: int
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., lock: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ..., all: bool = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., lock: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ..., all: bool = ..., load: bool = ...) -> None: ...
 
 class AcquireBlocksResponse(_message.Message):
     __slots__ = ["places"]
@@ -120,18 +122,22 @@ class KindSpec(_message.Message):
     def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., identity: _Optional[bytes] = ..., label: _Optional[str] = ..., key_bytes: _Optional[int] = ..., shard_bytes: _Optional[int] = ..., shards: _Optional[int] = ...) -> None: ...
 
 class LookupBlocksRequest(_message.Message):
-    __slots__ = ["keys", "session_id"]
+    __slots__ = ["keys", "load", "session_id"]
     KEYS_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedCompositeFieldContainer[BlockKeys]
+    load: bool
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ..., load: bool = ...) -> None: ...
 
 class LookupBlocksResponse(_message.Message):
-    __slots__ = ["places"]
+    __slots__ = ["kept", "places"]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
+    kept: int
     places: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, places: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, places: _Optional[_Iterable[int]] = ..., kept: _Optional[int] = ...) -> None: ...
 
 class OpenKindsRequest(_message.Message):
     __slots__ = ["kinds", "session_id"]
