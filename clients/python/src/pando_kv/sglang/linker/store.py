@@ -116,10 +116,11 @@ class Store:
         return binding is self.binding
 
     def lookup(self, keys: Sequence[BlockKeys]) -> Uint32Array | None:
-        """A place for each key, in order; None: there was no answer."""
+        """A place for each key, in order; None: there was no answer. What pandod's tier
+        has of them is loaded meanwhile, and found by a later one."""
         answers: list[Uint32Array] = []
         for part in _parts_of(keys):
-            answer = self._ask(Client.lookup_blocks, part)
+            answer = self._ask(Client.lookup_blocks, part, load=True)
             if answer is None:
                 return None
             answers.append(answer)

@@ -140,7 +140,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
 
     def _acquire(self, blocks: RequestBlocks, keys: list[OffloadKey]) -> None:
         """Locks those that are there; notes the answer to each, or none if this step
-        may ask no more. Where pandod does not answer they are missing."""
+        may ask no more. Where pandod does not answer they are missing. What its tier
+        has is pending until it is loaded."""
         kinds = self._kinds.now
         # Blocks that are loaded together are in one memory.
         is_another = kinds and blocks.locks and blocks.generation != kinds.generation
@@ -151,7 +152,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             return
         client, lock, named = self._access.client, next(self._names), kinds.name(keys)
         blocks.asked_at = time.monotonic()
-        places = self._access.ask(lambda: client.acquire_blocks(lock, named))
+        places = self._access.ask(lambda: client.acquire_blocks(lock, named, load=True))
         if places is not None and not self._is_answer_of(kinds):
             self._release([lock])
             places = None
