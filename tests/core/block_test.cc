@@ -108,7 +108,7 @@ TEST_F(BlockTest, APartOfPandodUsesTheNewestKindsAndKeepsNone) {
             "fffffm");
   EXPECT_EQ(Letters(blocks_.Reserve({part, ReservationId(1), Ask(keys)})),
             "rrrrrf");
-  const KindCounters& counters = blocks_.Stats().kinds.front().counters;
+  const KindCounters counters = blocks_.Stats().kinds.front().counters;
   EXPECT_EQ(counters.hits + counters.misses, 0u);
   const KindNumber old = kind_;
   kind_ = blocks_.ResetKinds(session_, {&old, 1})->front().number;
