@@ -241,7 +241,7 @@ void BlockStores::Write(const Batch& batch, uint32_t index,
   const BlockName name = kind.NameOf(batch.key(index));
   std::vector<BlockName> evicted;
   const bool has_room = parts_.kept->BeginStore(
-      name, BlockFiles::BytesOnDisk(value.size()), evicted);
+      kind, name, BlockFiles::BytesOnDisk(value.size()), evicted);
   for (const BlockName& gone : evicted) {
     const absl::Status erased = parts_.files->Erase(gone);
     if (erased.ok()) continue;

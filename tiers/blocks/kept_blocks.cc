@@ -70,10 +70,10 @@ bool KeptBlocks::Has(const BlockName& name) const {
   return index_.Has(name);
 }
 
-bool KeptBlocks::BeginStore(const BlockName& name, uint64_t bytes,
-                            std::vector<BlockName>& evicted) {
+bool KeptBlocks::BeginStore(const KnownKind& kind, const BlockName& name,
+                            uint64_t bytes, std::vector<BlockName>& evicted) {
   absl::MutexLock hold(&mutex_);
-  return index_.BeginStore(name, bytes, evicted);
+  return kind.is_newest && index_.BeginStore(name, bytes, evicted);
 }
 
 bool KeptBlocks::EndStore(const BlockName& name, bool is_written) {

@@ -51,8 +51,9 @@ class KeptBlocks {
   // Whether the tier has each of these keys, which follow each other.
   std::vector<bool> Have(const KnownKind& kind, std::string_view keys) const;
   bool Has(const BlockName& name) const;
-  // As those of BlockIndex.
-  bool BeginStore(const BlockName& name, uint64_t bytes,
+  // As those of BlockIndex. BeginStore is false also for a kind that was
+  // replaced: its blocks may have been copied before.
+  bool BeginStore(const KnownKind& kind, const BlockName& name, uint64_t bytes,
                   std::vector<BlockName>& evicted);
   bool EndStore(const BlockName& name, bool is_written);
   void Touch(const BlockName& name);
