@@ -21,7 +21,8 @@ POOL = ("--pool-pages=11", "--layers=1", "--page-tokens=16", "--log-level=error"
 ENGINE = f"""#!{sys.executable}
 import json, os, signal, sys
 names = ("PANDO_ADDRESS", "PANDO_MODEL")
-print(json.dumps([sys.argv[1:], {{n: os.environ.get(n) for n in names}}]), flush=True)
+said = json.dumps([sys.argv[1:], {{n: os.environ.get(n) for n in names}}])
+os.write(1, f"{{said}}\\n".encode())  # at once, as several engines have one output
 if "--fail" in sys.argv:
     sys.exit(7)
 signal.pause()
