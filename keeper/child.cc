@@ -33,6 +33,13 @@ bool HandDown(const DescriptorStore& store) {
          setenv("LISTEN_FDNAMES", names.c_str(), 1) == 0;
 }
 
+// The service manager waits for signs of life, which come from the program.
+bool HandWatchdogDown(pid_t parent) {
+  const char* const watched = std::getenv("WATCHDOG_PID");
+  return watched == nullptr || watched != std::to_string(parent) ||
+         setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1) == 0;
+}
+
 [[noreturn]] void Become(char* const* command, const DescriptorStore& store,
                          const std::string& notify_socket,
                          const sigset_t& signals, pid_t parent) {
@@ -41,7 +48,7 @@ bool HandDown(const DescriptorStore& store) {
   if (getppid() != parent) _exit(EXIT_FAILURE);
   setpgid(0, 0);
   sigprocmask(SIG_SETMASK, &signals, nullptr);
-  if (HandDown(store) &&
+  if (HandDown(store) && HandWatchdogDown(parent) &&
       setenv("NOTIFY_SOCKET", notify_socket.c_str(), 1) == 0) {
     execvp(command[0], command);
   }

@@ -187,3 +187,15 @@ def test_one_that_dies_at_once_is_started_later_and_later():
         process.kill()
     assert waits[:10] == [0] * 10
     assert waits[10:] == [100, 200, 300]
+
+
+def test_signs_of_life_are_asked_of_its_program(tmp_path):
+    program = 'import os; print(os.environ["WATCHDOG_PID"] == str(os.getpid()))'
+    ended = subprocess.run(
+        ["sh", "-c", 'WATCHDOG_PID=$$ exec "$@"', "sh", keeper(), sys.executable]
+        + ["-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.stdout == "True\n"
