@@ -16,6 +16,9 @@ namespace pando {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+// F_SEAL_EXEC of newer headers. The kernel adds it where the sysctl
+// vm.memfd_noexec says so; nothing that we do needs it or is kept from us.
+constexpr int kNoExecSeal = 0x20;
 
 // A byte beyond the highest that a writer's number may reach: they count up
 // from 1, so that no pandod comes near it.
@@ -61,7 +64,7 @@ absl::StatusOr<HostMemory> HostMemory::Create(std::string name,
 absl::StatusOr<HostMemory> HostMemory::Adopt(std::string name, uint64_t bytes,
                                              UniqueFd fd) {
   struct stat info;
-  if (fcntl(fd.get(), F_GET_SEALS) != kSeals ||
+  if ((fcntl(fd.get(), F_GET_SEALS) & ~kNoExecSeal) != kSeals ||
       (fcntl(fd.get(), F_GETFL) & O_ACCMODE) != O_RDWR ||
       fstat(fd.get(), &info) != 0) {
     return absl::FailedPreconditionError(absl::StrFormat(

@@ -58,6 +58,17 @@ TEST(HostMemoryTest, WhatCouldShrinkUnderOthersIsRefused) {
               HasSubstr("no memory"));
 }
 
+TEST(HostMemoryTest, MemoryIsTakenOverWhereTheSystemForbidsToExecuteIt) {
+  constexpr unsigned kNoExec = 8;  // MFD_NOEXEC_SEAL of newer headers
+  UniqueFd fd(memfd_create("memory", MFD_CLOEXEC | kNoExec));
+  if (!fd.valid()) GTEST_SKIP() << "the kernel has no such seal";
+  ASSERT_EQ(ftruncate(fd.get(), kBytes), 0);
+  ASSERT_EQ(
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+      0);
+  EXPECT_EQ(WhyRefused(std::move(fd)), "");
+}
+
 TEST(HostMemoryTest, WritersOfBeforeAreKnownUntilTheyLetGo) {
   auto first = std::make_unique<HostMemory>(Made());
   UniqueFd writer = first->ExportTo(WriterId(7)).value();
