@@ -126,6 +126,24 @@ absl::Status CheckListensAt(const UniqueFd& fd, const std::string& path) {
   if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError("its file is gone");
   }
+  // The file may be another socket's. Who connects is told which process has
+  // called listen last.
+  const UniqueFd probe = MakeSocket();
+  if (!probe.valid() || listen(fd.get(), kBacklog) != 0) {
+    return Error("cannot probe", path);
+  }
+  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&address),
+              sizeof(address)) != 0) {
+    // EAGAIN: so many wait already, which they do for a living server.
+    return errno == EAGAIN ? absl::OkStatus()
+                           : Error("cannot connect to", path);
+  }
+  ucred server = {};
+  size = sizeof(server);
+  getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &server, &size);
+  if (server.pid != getpid()) {
+    return absl::FailedPreconditionError("another socket has taken its place");
+  }
   return absl::OkStatus();
 }
 
@@ -141,6 +159,13 @@ UniqueFd TakeKept(const UnixSocket& socket) {
        {"socket", socket.path},
        {"reason", fits.message()}});
   return UniqueFd();
+}
+
+// Which group a file gets that this process makes in the folder.
+gid_t GroupOfNewFileIn(const UniqueFd& folder) {
+  struct stat info;
+  const bool gives = fstat(folder.get(), &info) == 0 && info.st_mode & S_ISGID;
+  return gives ? info.st_gid : getegid();
 }
 
 absl::StatusOr<UniqueFd> BindTo(const std::string& path) {
@@ -167,12 +192,14 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
     ASSIGN_OR_RETURN(fd, BindTo(path));
   }
   auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
+  std::optional<gid_t> group = socket.group;
+  // One that is kept may have the group of an option that is gone.
+  if (!is_new && !group.has_value()) group = GroupOfNewFileIn(folder);
   // No process can connect before it listens, whatever the mode is until then.
   // Who may write to the folder may have put a link there: it is not followed.
   // One that listens already takes our process for its server's from now on.
   constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
-  if ((socket.group.has_value() &&
-       lchown(path.c_str(), kAsItIs, *socket.group) != 0) ||
+  if ((group.has_value() && lchown(path.c_str(), kAsItIs, *group) != 0) ||
       fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||
       listen(listener->fd(), kBacklog) != 0) {
     return Error("cannot listen on", path);
