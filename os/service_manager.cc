@@ -1,9 +1,11 @@
 #include "os/service_manager.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +16,9 @@
 
 namespace pando {
 namespace {
+
+// For a manager whose queue of messages is full.
+constexpr timeval kPatience = {.tv_sec = 5, .tv_usec = 0};
 
 // The value of a variable as a whole number.
 template <typename T>
@@ -28,16 +33,17 @@ std::optional<T> NumberIn(const char* variable) {
 
 bool HasServiceManager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
 
-void TellServiceManager(const std::string& assignments, int descriptor) {
+bool TellServiceManager(const std::string& assignments, int descriptor) {
   const char* const given = std::getenv("NOTIFY_SOCKET");
   const std::string path = given == nullptr ? "" : given;
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) return;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) return true;
   path.copy(address.sun_path, path.size());
   // The name of a socket that is no file begins with a zero byte.
   if (path.front() == '@') address.sun_path[0] = '\0';
   const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return;
+  if (!fd.valid()) return true;
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
   const size_t size = offsetof(sockaddr_un, sun_path) + path.size();
   iovec body = {const_cast<char*>(assignments.data()), assignments.size()};
   msghdr message = {};
@@ -55,7 +61,7 @@ void TellServiceManager(const std::string& assignments, int descriptor) {
     rights->cmsg_len = CMSG_LEN(sizeof(descriptor));
     std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(descriptor));
   }
-  sendmsg(fd.get(), &message, MSG_NOSIGNAL);
+  return sendmsg(fd.get(), &message, MSG_NOSIGNAL) >= 0 || errno != EAGAIN;
 }
 
 std::optional<absl::Duration> WatchdogTime() {

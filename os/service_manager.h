@@ -12,8 +12,9 @@ namespace pando {
 // started the process (systemd, or a program that speaks its protocol). Has no
 // effect when there is none. The protocol is a datagram; libsystemd, which
 // speaks it, too, brings five libraries that pandod has no use for. A
-// `descriptor` goes along, and stays the caller's; -1: none.
-void TellServiceManager(const std::string& assignments, int descriptor = -1);
+// `descriptor` goes along, and stays the caller's; -1: none. False: a manager
+// that does not read its messages has not taken this one for some seconds.
+bool TellServiceManager(const std::string& assignments, int descriptor = -1);
 // Whether there is one.
 bool HasServiceManager();
 
