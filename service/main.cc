@@ -197,8 +197,8 @@ int Main(int argc, char** argv) {
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();
-  KeptDescriptors kept;
-  if (options.keep == "auto") kept = KeptDescriptors::FromEnvironment();
+  KeptDescriptors kept = KeptDescriptors::FromEnvironment();
+  if (options.keep == "no") kept.Abandon();
   // Locked until this process ends, however that comes.
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
   if (!owner.ok()) return CannotStart(owner.status());

@@ -1,6 +1,7 @@
 #include "os/keeping/kept_descriptors.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,8 +81,8 @@ void KeptDescriptors::Keep(const std::string& name, const UniqueFd& fd) {
     TellServiceManager(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", name));
   }
   kept_.emplace(name, Kept{CopyOf(fd), /*is_taken=*/true});
-  TellServiceManager(absl::StrCat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name),
-                     fd.get());
+  has_keeper_ = TellServiceManager(
+      absl::StrCat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name), fd.get());
 }
 
 void KeptDescriptors::ForgetRest() {
@@ -93,6 +94,15 @@ void KeptDescriptors::ForgetRest() {
     TellServiceManager(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", it->first));
     it = kept_.erase(it);
   }
+}
+
+void KeptDescriptors::Abandon() {
+  for (auto& [name, kept] : kept_) {
+    shutdown(kept.fd.get(), SHUT_RDWR);  // has no effect on memory
+    kept.is_taken = false;
+  }
+  ForgetRest();
+  has_keeper_ = false;
 }
 
 void KeptDescriptors::PassOn() const {

@@ -32,10 +32,14 @@ class KeptDescriptors {
   UniqueFd Take(const std::string& name);
   // The size of the file that is kept under this name; 0: there is none.
   uint64_t BytesOf(const std::string& name) const;
-  // From now on this is kept under the name, in place of what was.
+  // From now on this is kept under the name, in place of what was. A keeper
+  // that does not read its messages is none.
   void Keep(const std::string& name, const UniqueFd& fd);
   // Nothing is kept any more that was not taken.
   void ForgetRest();
+  // Nothing is kept any more, nor from now on. Sockets refuse connections at
+  // once: until the keeper has closed them, they seem to have a server.
+  void Abandon();
   // Puts what is kept where the program that this process is about to execute
   // looks for it. The descriptors that it overwrites were the caller's.
   void PassOn() const;

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -330,3 +331,41 @@ def test_a_second_owner_does_not_start(tmp_path):
     os.close(owner)
     assert ended.returncode == 1
     assert "another pandod, which lives, owns" in ended.stderr
+
+
+def config_of(folder: Path, **options: object) -> Path:
+    """A configuration that may be another one in the next life."""
+    path = folder / "pandod.yaml"
+    path.write_text("".join(f"{name}: {value}\n" for name, value in options.items()))
+    return path
+
+
+def test_a_pandod_that_is_to_keep_nothing_any_more_starts(tmp_path):
+    with kept(tmp_path, config=config_of(tmp_path, keep="auto")) as server:
+        config_of(tmp_path, keep='"no"')
+        server.kill_server()
+        server.wait_serving()
+        eventually(lambda: not memory_files(server.pid))
+
+
+def test_a_socket_whose_place_another_one_has_taken_is_made_anew(tmp_path):
+    with kept(tmp_path) as server:
+        server.socket.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(server.socket))
+        server.kill_server()
+        server.wait_serving()
+
+
+def test_a_kept_socket_loses_the_group_of_an_option_that_is_gone(tmp_path):
+    groups = set(os.getgroups()) | ({1} if os.getuid() == 0 else set())
+    others = groups - {os.getegid()}
+    if not others:
+        pytest.skip("this user has no second group")
+    config = config_of(tmp_path, **{"socket-group": min(others)})
+    with kept(tmp_path, config=config) as server:
+        assert server.socket.stat().st_gid == min(others)
+        config_of(tmp_path)
+        server.kill_server()
+        server.wait_serving()
+        assert server.socket.stat().st_gid == os.getegid()
