@@ -33,7 +33,7 @@ class BlockSearch : public BlockCall {
                          uint32_t window);
   // The answer for a key without a use of its block: the place if it is ready.
   static BlockPlace Look(const CacheParts& parts, BlockNumber block);
-  // What a part of pandod looks for is no demand of an engine.
+  // A look-up by a part of pandod is no demand of an engine, and not counted.
   static void Count(const Context& context, Kind& kind, BlockPlace answer);
   // Answers the next key, and uses its block if that is ready.
   absl::Status Use(Context& context, Kind& kind, BlockNumber block);

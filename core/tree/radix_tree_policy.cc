@@ -128,7 +128,7 @@ void RadixTree::Unlink(uint32_t nodes) {
   if (*unlinking_ == nodes_.cells()) unlinking_.reset();
 }
 
-// What it has left in the nodes goes with the links of its order, see Unlink.
+// Unlink removes the runs that it leaves in the nodes.
 void RadixTree::DropUnusedLearner() {
   if (reuse_.learns_always || policy_ == EvictionPolicyKind::kReuse) return;
   if (learner_ == nullptr) return;

@@ -52,7 +52,7 @@ std::optional<uint32_t> MaxTokensOf(const Message& message) {
   return message.max_tokens();
 }
 
-// Of a layout without its strides.
+// The shape that a layout says; strides are not part of it.
 absl::StatusOr<KvShape> ShapeOf(const v1::KvLayout& layout);
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);

@@ -116,7 +116,7 @@ TEST_F(BlockTest, APartOfPandodUsesTheNewestKindsAndKeepsNone) {
   kind_ = old;
   EXPECT_THAT(Outcome(blocks_.Lookup(part, Ask(keys))),
               HasSubstr("KIND_UNKNOWN"));
-  // What it had locked and reserved there is given back as any other.
+  // Its locks and reservations there are given back as any other's.
   cache_.CloseSession(part);
   EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
 }

@@ -4,59 +4,24 @@ with a CudaCopier; says whether all bytes came. usage: cuda_copies.py"""
 import ctypes
 import json
 import mmap
+import sys
+from pathlib import Path
 
 import numpy as np
 from pando_kv import _native
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench" / "gpu"))
+
+from device_memory import device_memory  # noqa: E402
 
 PIECES, PIECE_BYTES = 64, 4096
 SIZE = 2 << 20
 
 
-class Properties(ctypes.Structure):
-    """CUmemAllocationProp."""
-
-    _fields_ = [
-        ("type", ctypes.c_int),
-        ("handle_types", ctypes.c_int),
-        ("location_type", ctypes.c_int),
-        ("location_id", ctypes.c_int),
-        ("metadata", ctypes.c_void_p),
-        ("flags", ctypes.c_ubyte * 8),
-    ]
-
-
-class Access(ctypes.Structure):
-    """CUmemAccessDesc."""
-
-    _fields_ = [
-        ("location_type", ctypes.c_int),
-        ("location_id", ctypes.c_int),
-        ("flags", ctypes.c_int),
-    ]
-
-
-def device_memory() -> np.ndarray:
-    """The copier has initialised the driver."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    handle, address = ctypes.c_uint64(), ctypes.c_uint64()
-    size, none = ctypes.c_size_t(SIZE), ctypes.c_uint64(0)
-    properties = Properties(1, 1, 1, 0)
-    access = Access(1, 0, 3)
-    for result in (
-        driver.cuMemCreate(ctypes.byref(handle), size, ctypes.byref(properties), none),
-        driver.cuMemAddressReserve(
-            ctypes.byref(address), size, ctypes.c_size_t(0), none, none
-        ),
-        driver.cuMemMap(address, size, ctypes.c_size_t(0), handle, none),
-        driver.cuMemSetAccess(address, size, ctypes.byref(access), ctypes.c_size_t(1)),
-    ):
-        assert result == 0, result
-    return np.frombuffer((ctypes.c_ubyte * SIZE).from_address(address.value), np.uint8)
-
-
 def main() -> None:
     copier = _native.CudaCopier(0)
-    device = device_memory()
+    address = device_memory(0, SIZE)
+    device = np.frombuffer((ctypes.c_ubyte * SIZE).from_address(address), np.uint8)
     host = np.frombuffer(mmap.mmap(-1, SIZE), np.uint8)
     copier.pin(host.ctypes.data, SIZE)
     random = np.random.default_rng(3)

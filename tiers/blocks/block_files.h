@@ -47,7 +47,7 @@ class BlockFiles {
   void TakeStock(const std::function<bool(const Found&)>& visit) const;
   // NotFound: it is not there. DataLoss: it has another length.
   absl::Status Read(const BlockName& name, std::span<std::byte> value);
-  // What is stored with a higher `ordinal` goes first after a restart.
+  // Blocks that are stored with a higher `ordinal` go first after a restart.
   absl::Status Write(const BlockName& name, std::span<std::byte> value,
                      uint32_t ordinal);
   absl::Status Erase(const BlockName& name);

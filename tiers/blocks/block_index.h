@@ -28,7 +28,7 @@ class BlockIndex {
   struct BlocksDeleter {
     void operator()(Blocks* blocks) const;
   };
-  // What ForgetKind has taken out; it takes long to delete.
+  // ForgetKind has taken these out; they take long to delete.
   using Garbage = std::unique_ptr<Blocks, BlocksDeleter>;
 
   explicit BlockIndex(uint64_t max_bytes) : max_bytes_(max_bytes) {}

@@ -28,7 +28,7 @@ namespace pando {
 // the order in which they came. A block is read and verified before a place is
 // reserved for it: so a disk that hangs takes nothing from the engines.
 //
-// What waits to be loaded is a quarter of the memory at most. When a block
+// At most a quarter of the memory waits to be loaded. When a block
 // could not be loaded that the tier still has, because the memory has no room
 // or the disk fails, nothing more is begun for a second: so a call that asks
 // again and again learns that there is nothing to wait for.

@@ -13,8 +13,8 @@
 namespace pando {
 namespace {
 
-// What waits takes no more. Blocks that are only in use have half of it, so
-// that they do not take the room of new ones.
+// The most that waiting blocks take. Those that are only in use have half of
+// it, so that they do not take the room of new ones.
 constexpr size_t kMostQueuedBytes = size_t{64} << 20;
 // Copied under one lock, unless one block is larger.
 constexpr size_t kBatchBytes = size_t{16} << 20;
@@ -139,7 +139,7 @@ bool BlockStores::EraseAll() {
   }
 }
 
-// What was stored last is found first, as far as there is room.
+// Blocks that were stored last are found first, as far as there is room.
 void BlockStores::TakeStock() {
   std::vector<BlockFiles::Found> found;
   parts_.files->TakeStock([&](const BlockFiles::Found& block) {

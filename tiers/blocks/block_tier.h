@@ -36,7 +36,7 @@ class BlockTier {
   struct Config {
     std::string folder;
     uint64_t max_bytes = 0;
-    // What is published is stored, not only what is acquired.
+    // Published blocks are stored, not only acquired ones.
     bool stores_at_once = true;
   };
   // All outlive the tier; none of the actions has run yet.

@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// What the threads of a block tier count, up from the start of the process.
+// Counters of a block tier's threads, from the start of the process.
 struct BlockTierCounts {
   std::atomic<uint64_t> stored_blocks = 0;
   std::atomic<uint64_t> stored_bytes = 0;

@@ -14,7 +14,7 @@ from pando_kv import Client, Operator
 from pandod_process import OPEN, Pandod
 
 RANKS = 2
-# Of one rank: K and V of 16 tokens, in 4 layers, of a head of 32 float32.
+# A rank's page has K and V of 16 tokens, in 4 layers, of a head of 32 float32.
 PAGE_BYTES = 2 * 16 * LAYERS * 32 * 4
 
 

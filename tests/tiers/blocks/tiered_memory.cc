@@ -160,7 +160,7 @@ std::vector<BlockPlace> TieredMemory::Load(
     const BlockKind& kind, const std::vector<uint32_t>& numbers) {
   const std::string keys = KeysOf(numbers);
   const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
-  // What was found stays, so that what is loaded does not evict it.
+  // The lock keeps the blocks that were found, so that loads do not evict them.
   std::vector<BlockLockId> locks;
   while (true) {
     locks.emplace_back(++last_id_);

@@ -14,7 +14,7 @@ from pando_kv.errors import DrainingError, SessionLostError, UnavailableError
 from pando_kv.layout import KvLayout
 
 PAUSE = 0.02
-# What pandod may take to make its pool: drivers of GPUs begin slowly.
+# The time that pandod may take to make its pool: drivers of GPUs begin slowly.
 _PATIENCE = 60.0
 # pandod begins anew with the layout.
 BEGINS_ANEW = (UnavailableError, SessionLostError)
